@@ -1,0 +1,8 @@
+"""`python -m holdfast` is the `holdfast` command."""
+
+import sys
+
+from holdfast.ui.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The turn: journal, then act, then emit."""

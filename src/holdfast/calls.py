@@ -1,0 +1,35 @@
+"""What every layer says about a tool call: its effect, the file it changes, how it ended.
+
+These values are stored in journals, so their fields and spellings are part of FORMAT (see docs/journal.md).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Effect = Literal["read", "write", "execute"]
+"""What a call may do: look, change files it names, or anything at all."""
+
+Outcome = Literal["ok", "failed", "denied", "not_started", "interrupted"]
+"""The one fate of a call. `interrupted` means it started and its effect is unknown unless the text says we looked."""
+
+Mode = Literal["ask", "accept-edits", "plan", "yolo"]
+"""The approval mode of a run."""
+
+
+class FileChange(msgspec.Struct, frozen=True):
+    """A file edit as intended: `before` and `after` are SHA-256 hex of the whole content, `before` None if absent."""
+
+    path: str
+    before: str | None
+    after: str
+
+
+class ToolSchema(msgspec.Struct, frozen=True):
+    """A tool as declared to the model; `parameters` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]

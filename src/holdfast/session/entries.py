@@ -1,0 +1,258 @@
+"""The facts a journal holds: a tagged union of frozen structs, never changed once appended.
+
+Two rules. A fact names what happened, never what should be done about it. Anything a model was shown is stored as the
+words it was shown, so that a later version sends the same bytes (docs/journal.md describes every field).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.calls import Effect, FileChange, Outcome, ToolSchema
+
+FORMAT = 1
+"""The number of this journal format; a journal with a higher one is refused, never rewritten."""
+
+StopReason = Literal["end_turn", "max_tokens", "max_steps", "refusal", "cancelled", "timeout", "error"]
+"""Why a turn stopped, in the words of the Agent Client Protocol, plus `timeout` and `error`."""
+
+Cause = Literal[
+    "finished",  # the model ended its answer
+    "max_tokens",  # the model's output limit
+    "max_steps",  # our limit on requests in a turn
+    "refusal",  # the model or its filter refused
+    "user",  # ESC, Ctrl+C
+    "signal",  # SIGTERM, SIGHUP
+    "external",  # an asyncio cancellation from the embedding program
+    "timeout",  # the turn's deadline
+    "approval",  # a call needed approval and there was nobody to ask
+    "provider",  # the provider refused, failed or fell silent
+    "storage",  # the journal could not be written
+    "crash",  # found at recovery: the process ended without saying why
+    "bug",  # an exception of our own
+]
+"""What ended a turn or cut a response, from our own flags, never guessed from a library's exception."""
+
+
+class TextPart(msgspec.Struct, frozen=True, tag="text", tag_field="part"):
+    """Text the model wrote for the person."""
+
+    text: str
+
+
+class ThinkingPart(msgspec.Struct, frozen=True, tag="thinking", tag_field="part", omit_defaults=True):
+    """The model's reasoning, with what its maker needs to accept it again."""
+
+    text: str
+    signature: str | None = None
+    id: str | None = None
+    provider: str | None = None
+    details: dict[str, object] | None = None
+
+
+class CallPart(msgspec.Struct, frozen=True, tag="call", tag_field="part", omit_defaults=True):
+    """A tool call: `id` is ours and unique over the session, `arguments` the raw string the model wrote."""
+
+    id: str
+    name: str
+    arguments: str
+    wire_id: str | None = None
+    item_id: str | None = None
+    provider: str | None = None
+    details: dict[str, object] | None = None
+
+
+Part = TextPart | ThinkingPart | CallPart
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens of one request as the provider counted them; `cost` in US dollars as a decimal string, None if unknown."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost: str | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the sum; the cost is unknown if either is."""
+        from decimal import Decimal  # noqa: PLC0415 - 4 ms at import, needed only when costs are added
+
+        known = self.cost is not None and other.cost is not None
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            cost=str(Decimal(self.cost or "0") + Decimal(other.cost or "0")) if known else None,
+        )
+
+
+class _Fact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
+    """What all entries share: the tag is the field `kind`."""
+
+
+class SessionOpened(_Fact, frozen=True, tag="session-opened"):
+    """A session began; the system prompt and the tools are what every request of it carries."""
+
+    session: str
+    cwd: str
+    model: str
+    system: str
+    tools: tuple[ToolSchema, ...]
+    version: str
+    format: int = msgspec.field(default_factory=lambda: FORMAT)  # a factory, so that it is always written
+    forked_from: str | None = None
+    imported_from: str | None = None
+
+
+class ModelChanged(_Fact, frozen=True, tag="model-changed"):
+    """Later requests go to `model` (PROVIDER:MODEL)."""
+
+    model: str
+
+
+class PromptAccepted(_Fact, frozen=True, tag="prompt-accepted"):
+    """The person's words; they begin turn number `turn` (from 1)."""
+
+    turn: int
+    text: str
+
+
+class RequestStarted(_Fact, frozen=True, tag="request-started"):
+    """A request is about to be sent; `step` counts over the session, `attempt` from 1."""
+
+    step: int
+    attempt: int
+    model: str
+
+
+class RequestFailed(_Fact, frozen=True, tag="request-failed"):
+    """An attempt got no usable response; `retry_in` is the seconds until the next, None if there will be none."""
+
+    step: int
+    attempt: int
+    fault: str
+    message: str
+    status: int | None = None
+    retry_in: float | None = None
+
+
+class ResponseCheckpoint(_Fact, frozen=True, tag="response-checkpoint"):
+    """Streamed text since the last checkpoint of this step, kept in case the end never comes."""
+
+    step: int
+    text: str
+    thinking: str = ""
+
+
+class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
+    """What a request gave. `cut` is None for a complete response, else why it stopped early.
+
+    Calls in a cut response were never started and never will be.
+    """
+
+    step: int
+    model: str
+    parts: tuple[Part, ...]
+    usage: Usage
+    finish: str | None = None
+    cut: Cause | None = None
+
+
+class ApprovalAsked(_Fact, frozen=True, tag="approval-asked"):
+    """Call `call` waits for a person; `why` is what they are asked."""
+
+    call: str
+    why: str
+
+
+class ApprovalAnswered(_Fact, frozen=True, tag="approval-answered"):
+    """A person answered; `words` go to the model when they refused."""
+
+    call: str
+    allowed: bool
+    words: str = ""
+
+
+class CallStarted(_Fact, frozen=True, tag="call-started"):
+    """The effect of `call` may begin now. `change` lets recovery look instead of guess; `spool` holds live output."""
+
+    call: str
+    effect: Effect
+    change: FileChange | None = None
+    spool: str | None = None
+
+
+class CallEnded(_Fact, frozen=True, tag="call-ended"):
+    """The one fate of `call`; `text` is the result the model reads."""
+
+    call: str
+    outcome: Outcome
+    text: str
+    seconds: float = 0.0
+
+
+class CallLate(_Fact, frozen=True, tag="call-late"):
+    """An outcome that came after its call was settled; told in the next user message, the settled result stands."""
+
+    call: str
+    outcome: Outcome
+    text: str
+
+
+class TurnEnded(_Fact, frozen=True, tag="turn-ended"):
+    """Turn `turn` is over. `note`, if any, opens the next user message; `detail` is for the person."""
+
+    turn: int
+    reason: StopReason
+    cause: Cause
+    detail: str = ""
+    note: str = ""
+
+
+class Repaired(_Fact, frozen=True, tag="repaired"):
+    """Something in the record was mended or found damaged; `note`, if any, opens the next user message."""
+
+    findings: tuple[str, ...]
+    note: str = ""
+
+
+Entry = (
+    SessionOpened
+    | ModelChanged
+    | PromptAccepted
+    | RequestStarted
+    | RequestFailed
+    | ResponseCheckpoint
+    | ResponseEnded
+    | ApprovalAsked
+    | ApprovalAnswered
+    | CallStarted
+    | CallEnded
+    | CallLate
+    | TurnEnded
+    | Repaired
+)
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
+
+
+def encode(entry: Entry) -> bytes:
+    """Return the entry as the JSON bytes a journal stores; the same entry always gives the same bytes."""
+    return _encoder.encode(entry)
+
+
+def decode(body: bytes) -> Entry:
+    """Return the entry stored in `body`; raises `msgspec.DecodeError` (or its `ValidationError`) if it is not one."""
+    return _decoder.decode(body)
+
+
+def kind(entry: Entry) -> str:
+    """Return the entry's tag, as stored in the `kind` column."""
+    tag = entry.__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag

@@ -1,0 +1,40 @@
+"""Arguments parsed at the edge: a frozen struct is both the JSON schema a model sees and the check of what it wrote."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from holdfast.calls import ToolSchema
+from holdfast.errors import ToolFailed
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+
+def schema_of(name: str, description: str, arguments: type[msgspec.Struct]) -> ToolSchema:
+    """Return the tool's declaration; `arguments` must forbid unknown fields, so that a misspelt one is not ignored."""
+    (_,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+    parameters = dict(components[arguments.__name__])
+    parameters.pop("title", None)
+    parameters.pop("description", None)
+    parameters.setdefault("required", [])
+    return ToolSchema(name=name, description=description, parameters=parameters)
+
+
+def parse(raw: str, arguments: type[A], *, tool: str) -> A:
+    """Return the arguments the model wrote; raises `ToolFailed` naming the field, what it is and what was expected.
+
+    An empty string counts as `{}`: several providers send it for a call without arguments.
+    """
+    try:
+        return msgspec.json.decode(raw or "{}", type=arguments)
+    except msgspec.ValidationError as error:
+        fields = ", ".join(
+            msgspec.structs.fields(arguments)[i].encode_name for i in range(len(arguments.__struct_fields__))
+        )
+        msg = f"Arguments of {tool!r} do not fit its schema: {error}. Its fields are: {fields}. Nothing was done; call it again with arguments that fit."
+        raise ToolFailed(msg) from error
+    except msgspec.DecodeError as error:
+        msg = f"Arguments of {tool!r} are not valid JSON: {error}. One JSON object was expected. Nothing was done; call it again."
+        raise ToolFailed(msg) from error

@@ -1,0 +1,88 @@
+"""What a tool is: a schema, a plan that only looks, and a run that acts.
+
+Two rules. `plan` has no effect, so that what is asked of a person and written to the journal is known before anything
+happens. A tool never decides whether it may run: that is `holdfast.tools.approval`, in one place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from holdfast.calls import Effect, FileChange, ToolSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output, not for the model."""
+
+    root: Path
+    spool: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a run gave: `text` is what the model reads; `ok` False makes the call `failed` (a non-zero exit, say).
+
+    `interrupted` True says the tool was stopped before it finished; the text then holds what there was.
+    """
+
+    text: str
+    ok: bool = True
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a running call is given.
+
+    `stop` is set when the call should end soon: a tool that waits must watch it and then return what it has, with
+    `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks.
+    """
+
+    call: str
+    stop: asyncio.Event
+    emit: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a call will do if it is allowed to.
+
+    `title` is one line for a person ("edit src/app.py", "run: make test"); `detail` more of it (a diff, the whole
+    command). `outside` names a path outside the workspace that it touches, else None. `change` is set for file edits,
+    `spool` (a file name within the workspace's spool folder) where live output is kept. `run` may be called once.
+    """
+
+    effect: Effect
+    title: str
+    run: Callable[[Context], Awaitable[Output]] = field(repr=False)
+    detail: str = ""
+    outside: str | None = None
+    change: FileChange | None = None
+    spool: str | None = None
+
+
+class Tool(Protocol):
+    """One thing the model may ask for."""
+
+    @property
+    def schema(self) -> ToolSchema:
+        """Return what the model is told: name, description, JSON schema of the arguments."""
+        ...
+
+    @property
+    def effect(self) -> Effect:
+        """Return the most this tool can do; a plan of it never does more. Calls of `read` tools run in parallel."""
+        ...
+
+    def plan(self, call: str, arguments: str) -> Plan:
+        """Return what the call would do, having only looked.
+
+        `call` is our id of the call, `arguments` the raw string the model wrote. Raises `ToolFailed`, in words the
+        model can use, if the arguments do not fit the schema or the thing asked for cannot be.
+        """
+        ...
