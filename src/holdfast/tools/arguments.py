@@ -30,11 +30,13 @@ def parse(raw: str, arguments: type[A], *, tool: str) -> A:
     try:
         return msgspec.json.decode(raw or "{}", type=arguments)
     except msgspec.ValidationError as error:
-        fields = ", ".join(
-            msgspec.structs.fields(arguments)[i].encode_name for i in range(len(arguments.__struct_fields__))
-        )
-        msg = f"Arguments of {tool!r} do not fit its schema: {error}. Its fields are: {fields}. Nothing was done; call it again with arguments that fit."
-        raise ToolFailed(msg) from error
+        fields = ", ".join(field.encode_name for field in msgspec.structs.fields(arguments))
+        raise ToolFailed(
+            f"Arguments of {tool!r} do not fit its schema: {error}. Its fields are: {fields}. "
+            "Nothing was done; call it again with arguments that fit."
+        ) from error
     except msgspec.DecodeError as error:
-        msg = f"Arguments of {tool!r} are not valid JSON: {error}. One JSON object was expected. Nothing was done; call it again."
-        raise ToolFailed(msg) from error
+        raise ToolFailed(
+            f"Arguments of {tool!r} are not valid JSON: {error}. One JSON object was expected. "
+            "Nothing was done; call it again."
+        ) from error

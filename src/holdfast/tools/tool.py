@@ -17,7 +17,7 @@ from holdfast.calls import Effect, FileChange, ToolSchema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output, not for the model."""
+    """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output."""
 
     root: Path
     spool: Path

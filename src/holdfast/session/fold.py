@@ -1,0 +1,309 @@
+"""The fold: entries in, the conversation out. Total and pure: every prefix of every journal gives a valid one.
+
+Two rules. By construction messages alternate, the first is the user's, and every call has exactly one result in the
+message after it. What an entry says is never rewritten: a request sent once is sent again the same, only its last user
+message may gain texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from holdfast.calls import Outcome
+from holdfast.session import words
+from holdfast.session.entries import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallEnded,
+    CallLate,
+    CallPart,
+    CallStarted,
+    Entry,
+    ModelChanged,
+    Part,
+    PromptAccepted,
+    Repaired,
+    RequestFailed,
+    RequestStarted,
+    ResponseCheckpoint,
+    ResponseEnded,
+    SessionOpened,
+    TextPart,
+    ThinkingPart,
+    TurnEnded,
+    Usage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to one call, in the message right after it."""
+
+    call: str
+    name: str
+    outcome: Outcome
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """Results first, in the order of their calls, then texts: prompts, and notes of ours in brackets."""
+
+    results: tuple[Result, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """What `model` (PROVIDER:MODEL) wrote: at least one text that is not blank, or a call."""
+
+    model: str
+    parts: tuple[Part, ...]
+
+
+Message = UserMessage | AssistantMessage
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call without an outcome: `started` if its effect may have begun, `asked` if a person was asked about it."""
+
+    part: CallPart
+    started: CallStarted | None = None
+    asked: ApprovalAsked | None = None
+    answered: ApprovalAnswered | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """A request that was sent and has no end: what arrived of it."""
+
+    step: int
+    model: str
+    text: str = ""
+    thinking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A journal as of some entry.
+
+    `messages` is what would be sent: open calls are answered in it with what is known. `open_turn` is the turn that has
+    not ended, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order.
+    """
+
+    opened: SessionOpened | None
+    model: str
+    messages: tuple[Message, ...]
+    turns: int
+    steps: int
+    turn_steps: int
+    open_turn: int | None
+    streaming: Streaming | None
+    open_calls: tuple[OpenCall, ...]
+    last_end: TurnEnded | None
+    usage: Usage
+
+    @property
+    def system(self) -> str:
+        """Return the journalled system prompt."""
+        return self.opened.system if self.opened else ""
+
+    @property
+    def answer(self) -> str:
+        """Return the text of the last message if the assistant wrote it, else ""."""
+        last = self.messages[-1] if self.messages else None
+        if not isinstance(last, AssistantMessage):
+            return ""
+        return "".join(part.text for part in last.parts if isinstance(part, TextPart))
+
+
+class Fold:
+    """Fold entries one at a time; `conversation()` may be taken after any of them.
+
+    Laws (`tests/session/test_fold_laws.py`): any sequence of entries folds; the messages alternate and pair; folding a
+    longer journal keeps every earlier message but the last, which may only gain texts.
+    """
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._opened: SessionOpened | None = None
+        self._model = ""
+        self._messages: list[Message] = []  # closed ones
+        self._open: dict[str, OpenCall] = {}  # of the last assistant message
+        self._results: dict[str, Result] = {}  # of the last assistant message
+        self._texts: list[str] = []  # of the user message in progress
+        self._notes: list[str] = []  # for the next prompt
+        self._calls: dict[str, str] = {}  # every call id of the session, to its name
+        self._turns = 0
+        self._steps = 0
+        self._turn_steps = 0
+        self._open_turn: int | None = None
+        self._streaming: Streaming | None = None
+        self._last_end: TurnEnded | None = None
+        self._usage = Usage(cost="0")
+        for entry in entries:
+            self.add(entry)
+
+    def knows_call(self, call: str) -> bool:
+        """Return whether the id was ever given to a call of this session."""
+        return call in self._calls
+
+    def is_open(self, call: str) -> bool:
+        """Return whether the call still waits for its outcome."""
+        return call in self._open
+
+    def add(self, entry: Entry) -> None:  # noqa: C901, PLR0912 - one arm per kind of entry
+        """Fold one more entry."""
+        match entry:
+            case SessionOpened():
+                if self._opened is None:
+                    self._opened = entry
+                    self._model = entry.model
+            case ModelChanged():
+                self._model = entry.model
+            case PromptAccepted():
+                self._prompt(entry)
+            case RequestStarted():
+                self._steps = max(self._steps, entry.step)
+                self._turn_steps += 1 if entry.attempt == 1 else 0
+                self._streaming = Streaming(entry.step, entry.model)
+            case RequestFailed():
+                self._streaming = None
+            case ResponseCheckpoint():
+                if self._streaming is not None and self._streaming.step == entry.step:
+                    now = self._streaming
+                    self._streaming = replace(now, text=now.text + entry.text, thinking=now.thinking + entry.thinking)
+            case ResponseEnded():
+                self._streaming = None
+                self._usage += entry.usage
+                self._response(entry.model, entry.parts, cut=entry.cut is not None)
+            case ApprovalAsked():
+                if entry.call in self._open:
+                    self._open[entry.call] = replace(self._open[entry.call], asked=entry)
+            case ApprovalAnswered():
+                if entry.call in self._open:
+                    self._open[entry.call] = replace(self._open[entry.call], answered=entry)
+            case CallStarted():
+                if entry.call in self._open:
+                    self._open[entry.call] = replace(self._open[entry.call], started=entry)
+            case CallEnded():
+                self._call_ended(entry)
+            case CallLate():
+                self._late(entry.call, entry.text)
+            case TurnEnded():
+                self._leave_turn()
+                self._last_end = entry
+                if entry.note:
+                    self._notes.append(entry.note)
+            case Repaired():
+                if entry.note:
+                    self._notes.append(entry.note)
+
+    def conversation(self) -> Conversation:
+        """Return the conversation as of the last entry."""
+        messages = list(self._messages)
+        results = self._complete_results()
+        texts = list(self._texts)
+        if results or texts:
+            messages.append(UserMessage(results, tuple(texts)))
+        return Conversation(
+            opened=self._opened,
+            model=self._model,
+            messages=tuple(messages),
+            turns=self._turns,
+            steps=self._steps,
+            turn_steps=self._turn_steps,
+            open_turn=self._open_turn,
+            streaming=self._streaming,
+            open_calls=tuple(self._open.values()),
+            last_end=self._last_end,
+            usage=self._usage,
+        )
+
+    def _prompt(self, entry: PromptAccepted) -> None:
+        self._leave_turn()
+        self._texts.extend(self._notes)
+        self._notes.clear()
+        if entry.text.strip():
+            self._texts.append(entry.text)
+        self._turns = max(self._turns, entry.turn)
+        self._open_turn = entry.turn
+        self._turn_steps = 0
+
+    def _leave_turn(self) -> None:
+        """Close what a journal left open that has gone on without saying how it ended."""
+        if self._streaming is not None:
+            streaming, self._streaming = self._streaming, None
+            self._response(streaming.model, (TextPart(streaming.text),), cut=True)
+        for call in list(self._open.values()):
+            self._results[call.part.id] = _unsettled(call)
+        self._open.clear()
+        self._open_turn = None
+
+    def _response(self, model: str, parts: tuple[Part, ...], *, cut: bool) -> None:
+        kept: list[Part] = []
+        for part in parts:
+            match part:
+                case TextPart():
+                    if part.text.strip():
+                        kept.append(part)
+                case ThinkingPart():
+                    if not cut:
+                        kept.append(part)
+                case CallPart():
+                    # A cut response's calls never started: the turn's note names them. An id seen before is damage.
+                    if not cut and part.id not in self._calls:
+                        kept.append(part)
+                        self._calls[part.id] = part.name
+        if all(isinstance(part, ThinkingPart) for part in kept):
+            return
+        self._close_user_message()
+        last = self._messages[-1] if self._messages else None
+        if isinstance(last, AssistantMessage):  # only in a damaged journal: two answers with no word between them
+            self._messages[-1] = AssistantMessage(last.model, (*last.parts, *kept))
+        else:
+            self._messages.append(AssistantMessage(model, tuple(kept)))
+        self._open = {part.id: OpenCall(part) for part in kept if isinstance(part, CallPart)}
+
+    def _close_user_message(self) -> None:
+        results = self._complete_results()
+        if not results and not self._texts and not self._messages:
+            self._texts.append(words.MISSING_START)
+        if results or self._texts:
+            self._messages.append(UserMessage(results, tuple(self._texts)))
+        self._texts.clear()
+        self._results.clear()
+        self._open.clear()
+
+    def _complete_results(self) -> tuple[Result, ...]:
+        last = self._messages[-1] if self._messages else None
+        if not isinstance(last, AssistantMessage):
+            return ()
+        calls = [part for part in last.parts if isinstance(part, CallPart)]
+        return tuple(self._results.get(part.id) or _unsettled(self._open[part.id]) for part in calls)
+
+    def _call_ended(self, entry: CallEnded) -> None:
+        call = self._open.pop(entry.call, None)
+        if call is None:
+            self._late(entry.call, entry.text)
+            return
+        text = entry.text if entry.text.strip() else words.NO_OUTPUT
+        self._results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text)
+
+    def _late(self, call: str, text: str) -> None:
+        name = self._calls.get(call)
+        if name is not None:
+            self._notes.append(words.late(name, text))
+
+
+def fold(entries: Iterable[Entry]) -> Conversation:
+    """Return the conversation that `entries` amount to."""
+    return Fold(entries).conversation()
+
+
+def _unsettled(call: OpenCall) -> Result:
+    """Return the answer to a call whose outcome is not in the journal (yet)."""
+    if call.started is None:
+        return Result(call.part.id, call.part.name, "not_started", words.not_started("crash"))
+    return Result(call.part.id, call.part.name, "interrupted", words.interrupted("crash"))

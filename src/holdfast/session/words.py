@@ -1,0 +1,101 @@
+"""What the model is told about calls without an outcome and turns that stopped: neutral, factual, never assumed.
+
+Two rules. "Had no effect" is said only of a call whose start was never journalled. These words are stored in entries
+when they are first used, so changing one here never changes what an older session sends.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from holdfast.session.entries import Cause, StopReason
+
+Looked = Literal["after", "before", "other", "unreadable"]
+"""What is at the path of an interrupted edit: the intended content, the earlier one, another, nothing readable."""
+
+NO_OUTPUT = "(no output)"
+MISSING_START = "(The beginning of this conversation is missing from the record.)"
+
+
+REASONS: dict[Cause, StopReason] = {
+    "finished": "end_turn",
+    "max_tokens": "max_tokens",
+    "max_steps": "max_steps",
+    "refusal": "refusal",
+    "timeout": "timeout",
+    "user": "cancelled",
+    "signal": "cancelled",
+    "external": "cancelled",
+    "approval": "cancelled",
+    "provider": "error",
+    "storage": "error",
+    "crash": "error",
+    "bug": "error",
+}
+"""The stop reason that a turn ended by a cause reports."""
+
+CLAUSES: dict[Cause, str] = {
+    "finished": "the turn had ended",
+    "max_tokens": "the response reached the output limit",
+    "max_steps": "the turn reached its limit of model requests",
+    "refusal": "the response was refused",
+    "timeout": "the turn reached its time limit, the user did not stop it",
+    "user": "the user stopped the turn",
+    "signal": "holdfast was told to exit by a signal",
+    "external": "the program that runs holdfast cancelled the turn",
+    "approval": "a call needed the user's approval and they were not there to give it",
+    "provider": "the model's provider failed",
+    "storage": "the session could not be written to disk",
+    "crash": "holdfast's process ended without warning (a crash, a kill or a power loss)",
+    "bug": "an internal error of holdfast ended the turn",
+}
+"""What happened, as a clause that begins a sentence or follows a colon."""
+
+UNREMARKABLE: frozenset[Cause] = frozenset({"finished", "approval", "max_tokens", "refusal"})
+"""Endings that the conversation itself shows, so that no note is needed."""
+
+
+def what_happened(cause: Cause, detail: str = "") -> str:
+    """Return the cause as a clause, with its detail in parentheses."""
+    return f"{CLAUSES[cause]} ({detail})" if detail else CLAUSES[cause]
+
+
+def not_started(cause: Cause, detail: str = "") -> str:
+    """Return the result of a call whose start was never journalled."""
+    if cause == "approval":
+        return "Not started; not approved, the user wrote instead. It had no effect."
+    return f"Not started: {what_happened(cause, detail)} before this call began. It had no effect."
+
+
+_LOOKED: dict[Looked, str] = {
+    "after": "The change had landed all the same: {path} was read afterwards and holds exactly the intended content.",
+    "before": "The change did not land: {path} was read afterwards and still holds its earlier content.",
+    "other": "Effect unknown: {path} was read afterwards and holds neither its earlier nor the intended content.",
+    "unreadable": "Effect unknown: {path} could not be read afterwards.",
+}
+_UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Check before you run it again."
+
+
+def interrupted(cause: Cause, detail: str = "", *, looked: Looked | None = None, path: str = "", seen: str = "") -> str:
+    """Return the result of a call that started and has no outcome: what is known of its effect, what it had printed."""
+    known = _UNKNOWN if looked is None else _LOOKED[looked].format(path=path)
+    text = f"Interrupted: {what_happened(cause, detail)} while this call was running. {known}"
+    return f"{text}\nWhat it had printed until then:\n{seen}" if seen.strip() else text
+
+
+def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was_cut: bool = False) -> str:
+    """Return what opens the next user message after a turn that did not end by itself, "" if nothing need be said."""
+    if cause in UNREMARKABLE:
+        return ""
+    said = [f"Note from holdfast: {what_happened(cause, detail)}; the previous turn ended there."]
+    if was_cut:
+        said.append("Your response above was cut off at that point.")
+    if cut_calls:
+        names = ", ".join(cut_calls)
+        said.append(f"The tool calls you had begun to write in it ({names}) were not started.")
+    return "[" + " ".join(said) + "]"
+
+
+def late(name: str, text: str) -> str:
+    """Return how an outcome that arrived after its call was settled is told."""
+    return f"[Note from holdfast: the earlier call of {name}, reported as interrupted, has since ended:\n{text}]"
