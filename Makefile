@@ -1,0 +1,55 @@
+# Every target starts from git, make and a python3 (3.11, 3.12 or 3.13) with venv and pip, and does its own set-up.
+#   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, in a folder of its own
+#   make test ARGS="-k journal -x"                  more words for pytest
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.PHONY: help demo test lint check fix bench clean
+
+help:
+	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
+	@echo "make test    run the tests"
+	@echo "make check   run everything CI runs: the tests, the formatter, the linter, the type checker"
+	@echo "make fix     format, and mend what the linter can mend"
+	@echo "make bench   measure start-up, appending and folding"
+	@echo "make clean   remove what make and the tools wrote"
+
+demo: $(READY)
+	@$(RUN) -m holdfast demo
+
+test: $(READY)
+	@$(RUN) -m pytest $(ARGS)
+
+lint: $(READY)
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m ruff check .
+	@$(RUN) -m pyright --pythonpath $(RUN)
+
+check: test lint
+
+fix: $(READY)
+	@$(RUN) -m ruff check --fix .
+	@$(RUN) -m ruff format .
+
+bench: $(READY)
+	@$(RUN) bench/run.py
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist
+	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# -qq: a pip on its own prints notices and warnings that frighten and help nobody; its errors are still shown.
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "$(PYTHON) is not on the PATH, Python 3.11, 3.12 or 3.13 was expected. Install one, or name it: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
+		echo "$(PYTHON) is $$($(PYTHON) -V 2>&1), Python 3.11, 3.12 or 3.13 was expected. Install one, or name it: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments, its venv module was expected. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(RUN) -c '' 2>/dev/null || { echo "Setting up $(VENV) (once, about a minute) ..."; $(PYTHON) -m venv --clear $(VENV); }
+	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

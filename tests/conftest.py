@@ -1,0 +1,30 @@
+"""What every test starts from: a home of its own, and property tests that give the same examples everywhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# `check` is what CI and `make test` run: bounded, and the same examples every time, so that red means changed code.
+# HYPOTHESIS_PROFILE=search looks for new ones.
+settings.register_profile(
+    "check",
+    derandomize=True,
+    print_blob=True,
+    deadline=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("search", settings.get_profile("check"), derandomize=False, max_examples=20_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
+
+
+@pytest.fixture(autouse=True)
+def holdfast_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder that HOLDFAST_HOME names for this test: no test sees the sessions or settings of a person."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOLDFAST_HOME", str(home))
+    return home

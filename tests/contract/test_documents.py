@@ -1,0 +1,165 @@
+"""The documents are short, their links lead somewhere, and nothing in the tree belongs to one machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+from posixpath import normpath
+
+import pytest
+from source_tree import documents, expect_none, files, read
+
+LONGEST = {"README.md": 150, "AGENTS.md": 60, "docs/architecture.md": 120}
+LONGEST_DECISION = 60
+SECTIONS = ("Status", "Context", "Decision", "Consequences")
+
+# The words of the project; each is defined in docs/glossary.md, and no other word is used for the same thing.
+WORDS = """
+session, turn, step, message, part, call, result, dangling call, orphaned result, entry, event, journal, store, fold,
+shape, rule, violation, edit, profile, prune, compact, stop, interrupted, approval, stop reason, finding
+"""
+
+
+def too_long(path: str, text: str) -> Iterator[str]:
+    """Yield a sentence if a document is longer than it may be."""
+    limit = LONGEST.get(path, LONGEST_DECISION if path.startswith("docs/decisions/") else None)
+    lines = len(text.splitlines())
+    if limit is not None and lines > limit:
+        yield f"{path}: {lines} lines, at most {limit} were expected"
+
+
+def broken_links(path: str, text: str, present: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each relative link to a file that is not there."""
+    there = {*present, *(str(parent) for each in present for parent in PurePosixPath(each).parents)}
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        file = target.partition("#")[0]
+        if file and "://" not in file and not file.startswith("mailto:"):
+            resolved = normpath(str(PurePosixPath(path).parent / file))
+            if resolved not in there:
+                yield f"{path}: the link {target} leads nowhere"
+
+
+def unknown_targets(path: str, text: str, makefile: str) -> Iterator[str]:
+    """Yield a sentence for each `make` command in code of `text` that the Makefile does not have."""
+    code = re.findall(r"^```.*?^```|`[^`\n]+`", text, flags=re.MULTILINE | re.DOTALL)
+    known = set(re.findall(r"^([a-z]+):", makefile, flags=re.MULTILINE))
+    for target in re.findall(r"(?:^|[`$&;]\s*)make ([a-z]+)", "\n".join(code), flags=re.MULTILINE):
+        if target not in known:
+            yield f"{path}: `make {target}` is not in the Makefile"
+
+
+def incomplete_decision(path: str, text: str) -> Iterator[str]:
+    """Yield a sentence for each part a decision record lacks."""
+    if not re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", PurePosixPath(path).name):
+        yield f"{path}: a name like 0001-what-was-decided.md was expected"
+    for section in SECTIONS:
+        if not re.search(rf"^(#+ |\*\*){section}\b", text, flags=re.MULTILINE | re.IGNORECASE):
+            yield f"{path}: has no {section}"
+
+
+def undefined(words: Iterable[str], glossary: str) -> Iterator[str]:
+    """Yield a sentence for each word the glossary does not define, as `**word**` at the start of an item."""
+    for word in words:
+        if not re.search(rf"^- [^:]*\*\*{re.escape(word)}\*\*", glossary, flags=re.MULTILINE):
+            yield f"docs/glossary.md does not define {word!r}"
+
+
+def of_one_machine(path: str, text: str) -> Iterator[str]:
+    """Yield a sentence for each path of somebody's machine and each package index named in `text`."""
+    patterns = (
+        r"(?<![\w.])/(?:work|root)/\w",
+        r"(?<![\w.])/(?:home|Users)/[a-z]\w*",
+        r"--(?:extra-)?index-url|--find-links|\bfile:///",
+        r"\bpypi\.org/simple|://[^\s/]*\bpypi\b[^\s/]*/simple",
+    )
+    for pattern in patterns:
+        for hit in re.finditer(pattern, text):
+            yield f"{path}:{text.count(chr(10), 0, hit.start()) + 1}: {hit[0]!r} belongs to one machine"
+
+
+def decisions() -> list[str]:
+    """Return the path of every decision record."""
+    return [path for path in documents() if path.startswith("docs/decisions/")]
+
+
+def test_documents_are_short() -> None:
+    expect_none(each for path in documents() for each in too_long(path, read(path)))
+
+
+def test_links_lead_somewhere() -> None:
+    expect_none(each for path in documents() for each in broken_links(path, read(path), files()))
+
+
+def test_commands_exist() -> None:
+    makefile = read("Makefile")
+    expect_none(each for path in documents() for each in unknown_targets(path, read(path), makefile))
+
+
+def test_the_readme_has_its_two_commands() -> None:
+    readme = read("README.md")
+    assert "make demo" in readme
+    assert "make test" in readme
+    assert "make test" in read(".ci/run")
+
+
+def test_decisions_are_complete() -> None:
+    assert decisions()
+    expect_none(each for path in decisions() for each in incomplete_decision(path, read(path)))
+
+
+def test_decisions_are_numbered_once() -> None:
+    numbers = [PurePosixPath(path).name[:4] for path in decisions()]
+    assert sorted(set(numbers)) == sorted(numbers)
+
+
+def test_every_word_is_defined() -> None:
+    expect_none(undefined(re.split(r",\s", WORDS.strip()), read("docs/glossary.md")))
+
+
+def test_nothing_belongs_to_one_machine() -> None:
+    ours = "tests/contract/test_documents.py"  # it holds the known-bad texts
+    texts = [path for path in files() if path != ours and not path.endswith((".png", ".svg", ".db"))]
+    expect_none(each for path in texts for each in of_one_machine(path, read(path)))
+
+
+def test_constraints_name_packages_and_versions_only() -> None:
+    lines = read("constraints.txt").splitlines()
+    expect_none(line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        too_long("README.md", "x\n" * 151),
+        too_long("docs/decisions/0001-x.md", "x\n" * 61),
+        broken_links("docs/a.md", "see [b](b.md)", ["docs/a.md", "b.md"]),
+        broken_links("docs/a.md", "see [b](../src/b.py#L1)", ["docs/a.md"]),
+        unknown_targets("README.md", "run `make coffee`", "test: x"),
+        unknown_targets("README.md", "```sh\nmake coffee\n```", "test: x"),
+        incomplete_decision("docs/decisions/0001-x.md", "# X\n## Status\n## Context\n## Decision\n"),
+        incomplete_decision("docs/decisions/one.md", "## Status\n## Context\n## Decision\n## Consequences\n"),
+        undefined(["turn"], "- **step**: a turn has several"),
+        of_one_machine("a.py", "open('/work/x')"),
+        of_one_machine("a.md", "in /home/ann/project"),
+        of_one_machine("a.txt", "--extra-index-url https://example.org"),
+        of_one_machine("a.txt", "https://pypi.example.org/simple"),
+    ],
+)
+def test_what_is_wrong_in_a_document_is_found(found: Iterator[str]) -> None:
+    assert list(found)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        broken_links("docs/a.md", "[b](../b.md#part) [c](#here) [d](https://example.org/d)", ["docs/a.md", "b.md"]),
+        broken_links("README.md", "[all](docs/decisions)", ["README.md", "docs/decisions/0001-x.md"]),
+        unknown_targets("README.md", "`make test` makes sense", "test: x"),
+        undefined(["call"], "- **call** / **result**: what the model asks"),
+        of_one_machine("a.py", "'/proc/self/root/x' '/homework/x' 'docs/work/x'"),
+    ],
+)
+def test_what_is_right_in_a_document_passes(found: Iterator[str]) -> None:
+    assert list(found) == []

@@ -1,0 +1,127 @@
+"""One door per dependency, and modules that decide without touching the world."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from fnmatch import fnmatch
+
+import pytest
+from source_tree import Source, complaints, dotted, expect_none, files, imported, source, sources, within
+
+# What is behind each door: the only files that may name it. Patterns match paths within the package.
+DOORS: dict[str, tuple[str, ...]] = {
+    "sqlite3": ("session/sqlite.py",),
+    "pydantic_ai": ("agent/models.py", "agent/messages.py"),
+    "textual": ("ui/tui/*", "ui/tui.py"),
+    "processes": ("tools/shell.py", "tools/keeper.py"),
+}
+
+# A file that goes round a door, and why it must. Empty is the aim.
+EXCEPTIONS: dict[tuple[str, str], str] = {}
+
+PROCESS_MODULES = (
+    "subprocess",
+    "multiprocessing",
+    "pty",
+    "asyncio.subprocess",
+    "concurrent.futures.ProcessPoolExecutor",
+)
+PROCESS_CALLS = ("create_subprocess_exec", "create_subprocess_shell", "subprocess_exec", "subprocess_shell")
+PROCESS_OS = ("fork", "forkpty", "system", "popen", "posix_spawn", "posix_spawnp")
+PROCESS_OS_PREFIXES = ("exec", "spawn")
+
+
+def round_the_door(module: Source) -> Iterator[str]:
+    """Yield a sentence for each use of something whose door is elsewhere."""
+    for door, line in sorted(set(_uses(module.tree))):
+        allowed = any(fnmatch(module.inner, pattern) for pattern in DOORS[door])
+        if not allowed and (module.inner, door) not in EXCEPTIONS:
+            yield f"line {line} uses {door}, whose door is {' and '.join(DOORS[door])}"
+
+
+def _uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    for name, line in imported(tree):
+        for door in DOORS:
+            if within(name, door):
+                yield door, line
+        if any(within(name, module) for module in PROCESS_MODULES) or _starts_a_process(name):
+            yield "processes", line
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (node.attr in PROCESS_CALLS or _starts_a_process(dotted(node))):
+            yield "processes", node.lineno
+
+
+def _starts_a_process(name: str) -> bool:
+    module, _, function = name.rpartition(".")
+    if module == "asyncio":
+        return function in PROCESS_CALLS
+    return module == "os" and (function in PROCESS_OS or function.startswith(PROCESS_OS_PREFIXES))
+
+
+def test_every_dependency_is_used_through_its_door() -> None:
+    expect_none(complaints(round_the_door, sources("src")))
+
+
+def test_no_exception_outlives_its_file() -> None:
+    assert [path for path, _ in EXCEPTIONS if f"src/holdfast/{path}" not in files()] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sqlite3",
+        "from sqlite3 import connect",
+        "def f():\n    import subprocess",
+        "import os\nos.fork()",
+        "from os import execv",
+        "import os\nos.spawnvp(0, 'a', [])",
+        "import asyncio\nasyncio.create_subprocess_exec('a')",
+        "from asyncio import create_subprocess_shell",
+        "import pydantic_ai.models.openai",
+        "import importlib\nimportlib.import_module('pydantic_ai')",
+        "from textual.app import App",
+    ],
+)
+def test_going_round_a_door_is_found(text: str) -> None:
+    assert list(round_the_door(source("src/holdfast/agent/driver.py", text)))
+
+
+# --- pure modules ----------------------------------------------------------------------------------------------------
+
+PURE = (
+    "errors.py",
+    "calls.py",
+    "text.py",
+    "history/*",
+    "session/entries.py",
+    "session/fold.py",
+    "session/words.py",
+    "agent/turn.py",
+    "agent/settle.py",
+    "tools/approval.py",
+)
+WORLD = ("asyncio", "os", "pathlib", "socket", "sqlite3", "subprocess", "time", "random")
+
+
+def touches_the_world(module: Source) -> Iterator[str]:
+    """Yield a sentence for each import that a pure module must not have."""
+    if any(fnmatch(module.inner, pattern) for pattern in PURE):
+        for name, line in imported(module.tree):
+            if any(within(name, each) for each in WORLD):
+                yield f"line {line} imports {name}, but this module only decides; hand it the value it needs"
+
+
+def test_pure_modules_touch_nothing() -> None:
+    expect_none(complaints(touches_the_world, sources("src")))
+
+
+def test_every_pure_module_is_there() -> None:
+    inner = [path.removeprefix("src/holdfast/") for path in files()]
+    assert [pattern for pattern in PURE if not any(fnmatch(path, pattern) for path in inner)] == []
+
+
+@pytest.mark.parametrize("path", ["text.py", "history/rules.py", "history/formats/gemini.py", "agent/turn.py"])
+@pytest.mark.parametrize("text", ["import time", "from pathlib import Path", "def f():\n    import random"])
+def test_a_pure_module_that_touches_the_world_is_found(path: str, text: str) -> None:
+    assert list(touches_the_world(source(f"src/holdfast/{path}", text)))

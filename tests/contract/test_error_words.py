@@ -1,0 +1,108 @@
+"""Errors are sentences: `{Thing} {name!r} {what is}, {what was expected}. {What to do next.}`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+from source_tree import Source, complaints, dotted, expect_none, read, source, sources
+
+PLACEHOLDER = "\N{REPLACEMENT CHARACTER}"
+
+
+def error_classes(errors: str) -> dict[str, bool]:
+    """Return the classes of errors.py; True for those a person caused, who must be told what to do next."""
+    classes: dict[str, bool] = {}
+    for node in ast.parse(errors).body:
+        if isinstance(node, ast.ClassDef):
+            bases = [dotted(base) for base in node.bases]
+            if bases == ["Exception"] or any(base in classes for base in bases):
+                classes[node.name] = node.name == "UsageError" or any(classes.get(base, False) for base in bases)
+    return classes
+
+
+ERRORS = error_classes(read("src/holdfast/errors.py"))
+
+
+def misworded(module: Source) -> Iterator[str]:
+    """Yield a sentence for each error message in `module` that is not in the form, as far as its literal shows."""
+    functions = [node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    seen: set[ast.Call] = set()
+    for scope in [*reversed(functions), module.tree]:  # inner functions come later: their names are theirs
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Call) and node not in seen:
+                seen.add(node)
+                yield from _misworded_call(node, scope)
+
+
+def _misworded_call(call: ast.Call, scope: ast.AST) -> Iterator[str]:
+    name = dotted(call.func).rpartition(".")[2]
+    if name not in ERRORS or not call.args:
+        return
+    for text in _literals(call.args[0], scope):
+        shown = f"line {call.lineno}, {name}: {text.replace(PLACEHOLDER, '{}')!r}"
+        if not (text[:1].isupper() or text[:1] == PLACEHOLDER):
+            yield f"{shown} does not begin with a capital"
+        if not text.endswith("."):
+            yield f"{shown} does not end with a full stop"
+        if ERRORS[name] and len(re.findall(r"[.?](?=\s|$)", text)) < 2:
+            yield f"{shown} does not say what to do next"
+
+
+def _literals(node: ast.expr, scope: ast.AST) -> Iterator[str]:
+    """Yield each text `node` can be, with placeholders; nothing where only running would tell."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.JoinedStr(values=values):
+            yield "".join(str(value.value) if isinstance(value, ast.Constant) else PLACEHOLDER for value in values)
+        case ast.IfExp(body=body, orelse=other):
+            yield from _literals(body, scope)
+            yield from _literals(other, scope)
+        case ast.Name(id=wanted):
+            for each in ast.walk(scope):
+                if isinstance(each, ast.Assign) and [dotted(target) for target in each.targets] == [wanted]:
+                    yield from _literals(each.value, scope)
+        case _:
+            return
+
+
+def test_every_error_is_a_sentence_and_says_what_to_do() -> None:
+    expect_none(complaints(misworded, sources("src")))
+
+
+def test_the_classes_are_known() -> None:
+    assert ERRORS["ConfigInvalid"]
+    assert not ERRORS["ToolFailed"]
+    assert "ProviderFailed" in ERRORS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise StateError('the store is closed.')",
+        "raise StateError('The store is closed')",
+        "raise ToolFailed(f'{path} is a folder')",
+        "raise UsageError('Session is unknown, an id was expected.')",
+        "def f():\n    msg = 'no such file'\n    raise ToolFailed(msg)",
+        "def f():\n    return errors.ModelUnusable(f'Model {name!r} is unknown.')",
+        "raise StateError('Closed.' if closed else 'busy.')",
+    ],
+)
+def test_a_bad_message_is_found(text: str) -> None:
+    assert list(misworded(source("src/holdfast/x.py", text)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise ToolFailed(f'{path} is a folder, a file was expected. Name a file in it.')",
+        "raise UsageError(f'Session {id!r} is unknown, an id was expected. See: holdfast sessions list.')",
+        "raise StateError(message)",
+        "def f():\n    msg = 'no such file'\n\ndef g():\n    msg = 'A file is missing.'\n    raise ToolFailed(msg)",
+    ],
+)
+def test_a_good_message_passes(text: str) -> None:
+    assert list(misworded(source("src/holdfast/x.py", text))) == []

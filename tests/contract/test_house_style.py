@@ -1,0 +1,201 @@
+"""The house rules that no linter has: lengths, names, broad excepts, `Any`, mocks, and reasons for every exception."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import PurePosixPath
+
+import pytest
+from source_tree import (
+    Contract,
+    Source,
+    complaints,
+    dotted,
+    expect_none,
+    files,
+    imported,
+    read,
+    source,
+    sources,
+    within,
+)
+
+# Where everything may be caught, and what is done with it. Nowhere else.
+BROAD_EXCEPTS = {
+    "agent/driver.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
+    "agent/models.py": "the provider boundary: whatever a provider's library raises becomes ProviderFailed",
+    "ui/cli.py": "the top: a bug becomes one sentence and an exit code",
+}
+
+# Adapters speak to libraries that say Any.
+ANY_ALLOWED = ("agent/models.py", "agent/messages.py", "testing/*")
+
+BANNED_WORDS = {"Manager", "Handler", "Helper", "Helpers", "Util", "Utils", "Service"}
+BANNED_MODULES = {"utils", "util", "common", "types", "constants", "core", "helpers", "misc"}
+LONGEST = {"src": 400, "tests": 600, "bench": 400}
+
+
+def too_long(module: Source) -> Iterator[str]:
+    """Yield a sentence if the file is longer than its folder allows."""
+    limit = LONGEST[module.path.partition("/")[0]]
+    lines = len(module.text.splitlines())
+    if lines > limit:
+        yield f"{lines} lines, at most {limit} were expected: what can be deleted, what is a module of its own?"
+
+
+def badly_named(module: Source) -> Iterator[str]:
+    """Yield a sentence for each name that says a thing exists, not what it is."""
+    for name in PurePosixPath(module.path).with_suffix("").parts:
+        if name in BANNED_MODULES:
+            yield f"{name} says nothing about what is in it"
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef):
+            words = set(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", node.name))
+            if words & BANNED_WORDS or node.name.lstrip("_").startswith("Base"):
+                yield f"line {node.lineno}: class {node.name} is named for its role, not for what it is"
+
+
+def catches_everything(module: Source) -> Iterator[str]:
+    """Yield a sentence for each place that catches or suppresses more than it can know."""
+    if module.inner in BROAD_EXCEPTS:
+        return
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.ExceptHandler(type=None):
+                caught: list[ast.expr] = []
+                broad = True
+            case ast.ExceptHandler(type=ast.Tuple(elts=caught)):
+                broad = False
+            case ast.ExceptHandler(type=ast.expr() as one):
+                caught = [one]
+                broad = False
+            case ast.Call(func=function, args=caught) if dotted(function) in {"suppress", "contextlib.suppress"}:
+                broad = False
+            case _:
+                continue
+        if broad or any(dotted(each) in {"Exception", "BaseException"} for each in caught):
+            yield f"line {node.lineno} catches everything, which only {', '.join(BROAD_EXCEPTS)} may"
+
+
+def says_any(module: Source) -> Iterator[str]:
+    """Yield a sentence for each use of Any outside the adapters."""
+    if not any(fnmatch(module.inner, pattern) for pattern in ANY_ALLOWED):
+        for name, line in imported(module.tree):
+            if name in {"typing.Any", "typing_extensions.Any"}:
+                yield f"line {line} imports Any, which only {', '.join(ANY_ALLOWED)} may"
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Attribute) and dotted(node) == "typing.Any":
+                yield f"line {node.lineno} uses Any, which only {', '.join(ANY_ALLOWED)} may"
+
+
+def mocks(module: Source) -> Iterator[str]:
+    """Yield a sentence for each import of a mock library."""
+    for name, line in imported(module.tree):
+        if any(within(name, library) for library in ("unittest.mock", "mock", "pytest_mock")):
+            yield f"line {line} imports {name}: use a real thing, or a fake of holdfast.testing"
+
+
+def excuses(module: Source) -> Iterator[str]:
+    """Yield a sentence for each comment that silences a tool without naming the rule and the reason."""
+    for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        line = f"line {token.start[0]}: {token.string!r}"
+        if re.search(r"#\s*type:\s*ignore", token.string):
+            yield f"{line} is for another type checker; write `# pyright: ignore[rule] - reason`"
+        elif re.search(r"#\s*(noqa|pyright:\s*ignore)\b", token.string) and not re.search(
+            r"#\s*(noqa:\s*[A-Z]+\d+(\s*,\s*[A-Z]+\d+)*|pyright:\s*ignore\[\w+(\s*,\s*\w+)*\])\s*(-|#)+\s*\S",
+            token.string,
+        ):
+            yield f"{line} does not say which rule and why: `# noqa: CODE - reason`"
+        elif re.search(r"#\s*pragma:\s*no (cover|branch)\s*$", token.string):
+            yield f"{line} does not say why"
+
+
+CONTRACTS: dict[Contract, tuple[str, ...]] = {
+    too_long: ("src", "tests", "bench"),
+    badly_named: ("src", "tests", "bench"),
+    catches_everything: ("src",),
+    says_any: ("src",),
+    mocks: ("src", "tests", "bench"),
+    excuses: ("src", "tests", "bench"),
+}
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
+def test_the_tree_keeps(contract: Contract) -> None:
+    expect_none(complaints(contract, sources(*CONTRACTS[contract])))
+
+
+@pytest.mark.parametrize(
+    ("contract", "path", "text"),
+    [
+        (too_long, "src/holdfast/x.py", "x = 1\n" * 401),
+        (too_long, "tests/test_x.py", "x = 1\n" * 601),
+        (badly_named, "src/holdfast/utils.py", ""),
+        (badly_named, "src/holdfast/core/x.py", ""),
+        (badly_named, "src/holdfast/x.py", "class SessionManager: ..."),
+        (badly_named, "src/holdfast/x.py", "class BaseStore: ..."),
+        (badly_named, "src/holdfast/x.py", "class _HTTPHandler: ..."),
+        (catches_everything, "src/holdfast/x.py", "try: ...\nexcept Exception: ..."),
+        (catches_everything, "src/holdfast/x.py", "try: ...\nexcept (OSError, BaseException): ..."),
+        (catches_everything, "src/holdfast/x.py", "try: ...\nexcept: ..."),
+        (catches_everything, "src/holdfast/x.py", "with suppress(Exception): ..."),
+        (says_any, "src/holdfast/x.py", "from typing import Any"),
+        (says_any, "src/holdfast/x.py", "import typing\nx: typing.Any = 1"),
+        (mocks, "tests/test_x.py", "from unittest.mock import Mock"),
+        (mocks, "tests/test_x.py", "from unittest import mock"),
+        (excuses, "src/holdfast/x.py", "x = 1  # " + "noqa"),
+        (excuses, "src/holdfast/x.py", "x = 1  # " + "noqa: E501"),
+        (excuses, "src/holdfast/x.py", "x = 1  # " + "pyright: ignore[reportAny]"),
+        (excuses, "src/holdfast/x.py", "x = 1  # " + "type: ignore[x] - for mypy"),
+    ],
+)
+def test_what_breaks_a_rule_is_found(contract: Contract, path: str, text: str) -> None:
+    assert list(contract(source(path, text)))
+
+
+@pytest.mark.parametrize(
+    ("contract", "text"),
+    [
+        (badly_named, "class DatabaseStore: ...\nclass Utility: ..."),
+        (catches_everything, "try: ...\nexcept (OSError, ValueError): ..."),
+        (excuses, "x = 1  # " + "noqa: E501, S101 - the address is one word"),
+        (excuses, "x = '# " + "noqa'"),
+        (excuses, "x = 1  # " + "pyright: ignore[reportAny] - the library says Any"),
+    ],
+)
+def test_what_keeps_the_rules_passes(contract: Contract, text: str) -> None:
+    assert list(contract(source("src/holdfast/x.py", text))) == []
+
+
+def test_every_broad_except_is_still_needed() -> None:
+    written = {each.inner: each for each in sources("src")}
+    unused = [
+        path
+        for path in BROAD_EXCEPTS
+        if path in written and not re.search(r"except (Base)?Exception|suppress\((Base)?Exception", written[path].text)
+    ]
+    assert unused == []
+
+
+def test_test_modules_have_names_of_their_own() -> None:
+    names = [PurePosixPath(path).name for path in files() if path.startswith("tests/") and path.endswith(".py")]
+    assert sorted({name for name in names if names.count(name) > 1 and name != "conftest.py"}) == []
+
+
+def test_the_tools_are_as_strict_as_the_house() -> None:
+    text = read("pyproject.toml")
+    tool = tomllib.loads(text)["tool"]
+    assert tool["ruff"]["lint"]["select"] == ["ALL"]
+    assert tool["pyright"]["typeCheckingMode"] == "strict"
+    assert tool["pytest"]["ini_options"]["filterwarnings"] == ["error"]
+    ignored = re.findall(r'^    "[A-Z]+\d*",(.*)$', text, flags=re.MULTILINE)
+    assert ignored
+    assert [comment for comment in ignored if not re.search(r"#\s*\S+", comment)] == []
