@@ -41,6 +41,14 @@ def broken_links(path: str, text: str, present: Iterable[str]) -> Iterator[str]:
                 yield f"{path}: the link {target} leads nowhere"
 
 
+def missing_paths(path: str, text: str, present: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each path of the repository that `text` names in code and that is not there."""
+    there = {*present, *(str(parent) for each in present for parent in PurePosixPath(each).parents)}
+    for named in re.findall(r"`((?:src|tests|docs|bench)/[\w./-]*)`", text):
+        if named.rstrip("/") not in there and "NNNN" not in named:
+            yield f"{path}: {named} is not there"
+
+
 def unknown_targets(path: str, text: str, makefile: str) -> Iterator[str]:
     """Yield a sentence for each `make` command in code of `text` that the Makefile does not have."""
     code = re.findall(r"^```.*?^```|`[^`\n]+`", text, flags=re.MULTILINE | re.DOTALL)
@@ -92,6 +100,19 @@ def test_links_lead_somewhere() -> None:
     expect_none(each for path in documents() for each in broken_links(path, read(path), files()))
 
 
+def test_paths_exist() -> None:
+    expect_none(each for path in documents() for each in missing_paths(path, read(path), files()))
+
+
+def test_the_example_of_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    example = re.search(
+        r"^```python\n(.*?)^```.*?^```text\n(.*?)^```", read("README.md"), flags=re.MULTILINE | re.DOTALL
+    )
+    assert example
+    exec(example[1], {})
+    assert capsys.readouterr().out == example[2]
+
+
 def test_commands_exist() -> None:
     makefile = read("Makefile")
     expect_none(each for path in documents() for each in unknown_targets(path, read(path), makefile))
@@ -136,6 +157,7 @@ def test_constraints_name_packages_and_versions_only() -> None:
         too_long("docs/decisions/0001-x.md", "x\n" * 61),
         broken_links("docs/a.md", "see [b](b.md)", ["docs/a.md", "b.md"]),
         broken_links("docs/a.md", "see [b](../src/b.py#L1)", ["docs/a.md"]),
+        missing_paths("README.md", "| P1 | `tests/session/test_gone.py` |", ["README.md"]),
         unknown_targets("README.md", "run `make coffee`", "test: x"),
         unknown_targets("README.md", "```sh\nmake coffee\n```", "test: x"),
         incomplete_decision("docs/decisions/0001-x.md", "# X\n## Status\n## Context\n## Decision\n"),
@@ -156,6 +178,7 @@ def test_what_is_wrong_in_a_document_is_found(found: Iterator[str]) -> None:
     [
         broken_links("docs/a.md", "[b](../b.md#part) [c](#here) [d](https://example.org/d)", ["docs/a.md", "b.md"]),
         broken_links("README.md", "[all](docs/decisions)", ["README.md", "docs/decisions/0001-x.md"]),
+        missing_paths("README.md", "`tests/contract` `docs/NNNN-x.md`", ["tests/contract/test_x.py"]),
         unknown_targets("README.md", "`make test` makes sense", "test: x"),
         undefined(["call"], "- **call** / **result**: what the model asks"),
         of_one_machine("a.py", "'/proc/self/root/x' '/homework/x' 'docs/work/x'"),
