@@ -18,6 +18,9 @@ Outcome = Literal["ok", "failed", "denied", "not_started", "interrupted"]
 Mode = Literal["ask", "accept-edits", "plan", "yolo"]
 """The approval mode of a run."""
 
+Looked = Literal["after", "before", "other", "unreadable"]
+"""What is at the path of a file change now: the intended content, the earlier one, another, nothing readable."""
+
 
 class FileChange(msgspec.Struct, frozen=True):
     """A file edit as intended: `before` and `after` are SHA-256 hex of the whole content, `before` None if absent."""

@@ -169,7 +169,8 @@ class Fold:
                 self._turn_steps += 1 if entry.attempt == 1 else 0
                 self._streaming = Streaming(entry.step, entry.model)
             case RequestFailed():
-                self._streaming = None
+                if entry.retry_in is not None:  # only what was not shown is sent again; else it is the turn's last word
+                    self._streaming = None
             case ResponseCheckpoint():
                 if self._streaming is not None and self._streaming.step == entry.step:
                     now = self._streaming

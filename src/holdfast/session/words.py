@@ -6,12 +6,8 @@ when they are first used, so changing one here never changes what an older sessi
 
 from __future__ import annotations
 
-from typing import Literal
-
+from holdfast.calls import Looked
 from holdfast.session.entries import Cause, StopReason
-
-Looked = Literal["after", "before", "other", "unreadable"]
-"""What is at the path of an interrupted edit: the intended content, the earlier one, another, nothing readable."""
 
 NO_OUTPUT = "(no output)"
 MISSING_START = "(The beginning of this conversation is missing from the record.)"
@@ -85,7 +81,7 @@ def interrupted(cause: Cause, detail: str = "", *, looked: Looked | None = None,
 
 def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was_cut: bool = False) -> str:
     """Return what opens the next user message after a turn that did not end by itself, "" if nothing need be said."""
-    if cause in UNREMARKABLE:
+    if cause in UNREMARKABLE and not cut_calls:
         return ""
     said = [f"Note from holdfast: {what_happened(cause, detail)}; the previous turn ended there."]
     if was_cut:

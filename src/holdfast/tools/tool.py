@@ -7,12 +7,12 @@ happens. A tool never decides whether it may run: that is `holdfast.tools.approv
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from holdfast.calls import Effect, FileChange, ToolSchema
+from holdfast.calls import Effect, FileChange, Looked, ToolSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,4 +85,29 @@ class Tool(Protocol):
         `call` is our id of the call, `arguments` the raw string the model wrote. Raises `ToolFailed`, in words the
         model can use, if the arguments do not fit the schema or the thing asked for cannot be.
         """
+        ...
+
+
+class Toolbox(Protocol):
+    """The tools of a session, and what can be learnt about calls whose outcome was lost."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Return the tools by name."""
+        ...
+
+    async def quiet(self) -> bool:
+        """Return whether every process of an earlier holder is gone, having waited at most a second for it."""
+        ...
+
+    def look(self, change: FileChange) -> Looked:
+        """Return what is at the path of an interrupted edit; never raises."""
+        ...
+
+    def printed(self, spool: str) -> str:
+        """Return what an interrupted command had printed, capped; "" if nothing is left of it."""
+        ...
+
+    async def close(self) -> None:
+        """End every process of the tools, within a second."""
         ...

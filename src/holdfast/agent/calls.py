@@ -1,0 +1,234 @@
+"""Running the calls of a response: plan, decide, ask, start, record.
+
+Two rules. The task of a call is the one who writes its outcome, so nothing that finished can be lost with whoever
+waited for it. Nobody waits for a call without a bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from holdfast.agent.events import Event, LiveOutput, NotRecorded
+from holdfast.agent.limits import Limits
+from holdfast.agent.settle import Leave
+from holdfast.agent.stream import Race
+from holdfast.agent.turn import Signal
+from holdfast.calls import Mode
+from holdfast.errors import ToolFailed
+from holdfast.session import words
+from holdfast.session.entries import ApprovalAnswered, ApprovalAsked, CallEnded, CallLate, CallPart, CallStarted
+from holdfast.session.fold import OpenCall
+from holdfast.text import valid_unicode
+from holdfast.tools.approval import Allow, Ask, Deny, decide
+from holdfast.tools.tool import Context, Output, Plan, Tool
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person said about a call; `words` reach the model when they refused."""
+
+    allowed: bool
+    words: str = ""
+
+
+class Asker(Protocol):
+    """Somebody who can be asked about a call; may take as long as a person takes."""
+
+    async def __call__(self, call: CallPart, plan: Plan, why: str) -> Answer:
+        """Return the person's answer."""
+        ...
+
+
+class NobodyToAsk(Exception):
+    """A call needs a person and there is none; the text is what they would have been asked."""
+
+
+class Turn(Protocol):
+    """What running calls need of the turn they belong to."""
+
+    def append(self, *entries: ApprovalAnswered | ApprovalAsked | CallEnded | CallLate | CallStarted) -> None:
+        """Append durably, fold, then tell."""
+        ...
+
+    def to(self, signal: Signal) -> None:
+        """Move the turn along its table."""
+        ...
+
+    def is_open(self, call: str) -> bool:
+        """Return whether the call still waits for its outcome."""
+        ...
+
+    @property
+    def leaving(self) -> Leave | None:
+        """Return why the turn is being left, None while it is not."""
+        ...
+
+    @property
+    def race(self) -> Race:
+        """Return what awaits work unless the turn is stopped."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    task: asyncio.Task[None]
+    since: float
+
+
+class Calls:
+    """The calls of one turn."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        *,
+        tools: Mapping[str, Tool],
+        mode: Mode,
+        ask: Asker | None,
+        emit: Callable[[Event], None],
+        limits: Limits,
+    ) -> None:
+        self._turn = turn
+        self._tools = tools
+        self._mode: Mode = mode
+        self._ask = ask
+        self._emit = emit
+        self._limits = limits
+        self._stop = asyncio.Event()
+        self._running: dict[str, _Running] = {}
+
+    def stop(self) -> None:
+        """Ask every running call to end."""
+        self._stop.set()
+
+    def seconds(self) -> dict[str, float]:
+        """Return how long each call that was started and not waited for has run."""
+        now = asyncio.get_running_loop().time()
+        return {call: round(now - running.since, 3) for call, running in self._running.items()}
+
+    async def run(self, calls: tuple[OpenCall, ...]) -> None:
+        """Give every call its outcome, in order: neighbours that only read run together, others alone.
+
+        Raises `NobodyToAsk`, and whatever the turn's race raises on a stop; calls not reached then are not started.
+        """
+        together: list[asyncio.Task[None]] = []
+        for call in calls:
+            tool = self._tools.get(call.part.name)
+            alone = tool is None or tool.effect != "read"
+            if alone:
+                await self._finish(together)
+            plan = self._plan(call.part, tool)
+            if plan is None or not await self._allowed(call.part, plan, together):
+                continue
+            together.append(self._start(call.part, plan))
+            if alone:
+                await self._finish(together)
+        await self._finish(together)
+
+    async def end(self) -> set[asyncio.Task[None]]:
+        """Ask the running calls to end, wait `stop_grace`, cancel them, wait `drop_wait`; return those that go on."""
+        self._stop.set()
+        tasks = {running.task for running in self._running.values()}
+        late = await _wait(tasks, self._limits.stop_grace)
+        for task in late:
+            task.cancel()
+        late = await _wait(late, self._limits.drop_wait)
+        for task in tasks - late:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._emit(NotRecorded(str(error)))  # its outcome was not written: the exit says what is known instead
+        return late
+
+    def _plan(self, call: CallPart, tool: Tool | None) -> Plan | None:
+        """Return the call's plan, or None having given it its `failed` outcome."""
+        try:
+            if tool is not None:
+                return tool.plan(call.id, call.arguments)
+            names = ", ".join(sorted(self._tools))
+            text = f"Tool {call.name!r} does not exist, one of these was expected: {names}. Nothing was done."
+        except ToolFailed as failed:
+            text = str(failed)
+        except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn goes on
+            text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
+        self._turn.append(CallEnded(call=call.id, outcome="failed", text=valid_unicode(text)))
+        return None
+
+    async def _allowed(self, call: CallPart, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
+        """Return whether the call may start; if not, it has its outcome."""
+        match decide(plan, self._mode):
+            case Allow():
+                return True
+            case Deny(why=why):
+                self._turn.append(CallEnded(call=call.id, outcome="denied", text=valid_unicode(why)))
+                return False
+            case Ask(why=why):
+                await self._finish(together)
+                self._turn.append(ApprovalAsked(call=call.id, why=valid_unicode(why)))
+                if self._ask is None:
+                    raise NobodyToAsk(why)
+                self._turn.to(Signal.ASK)
+                answer = await self._turn.race(_awaited(self._ask(call, plan, why)))
+                said = valid_unicode(answer.words)
+                self._turn.append(ApprovalAnswered(call=call.id, allowed=answer.allowed, words=said))
+                self._turn.to(Signal.ANSWER)
+                if not answer.allowed:
+                    text = "Denied by the user; not started." + (f" They said: {said}" if said.strip() else "")
+                    self._turn.append(CallEnded(call=call.id, outcome="denied", text=text))
+                return answer.allowed
+
+    def _start(self, call: CallPart, plan: Plan) -> asyncio.Task[None]:
+        """Journal that the call starts, then start it."""
+        self._turn.append(CallStarted(call=call.id, effect=plan.effect, change=plan.change, spool=plan.spool))
+        self._turn.to(Signal.RUN)
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        task = loop.create_task(self._run(call, plan, since), name=f"call {call.id}")
+        self._running[call.id] = _Running(task, since)
+        return task
+
+    async def _run(self, call: CallPart, plan: Plan, since: float) -> None:
+        def emit(text: str) -> None:
+            self._emit(LiveOutput(call.id, text))
+
+        try:
+            output = await plan.run(Context(call=call.id, stop=self._stop, emit=emit))
+        except ToolFailed as failed:
+            output = Output(text=str(failed), ok=False)
+        except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn goes on
+            text = f"Tool {call.name!r} failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
+            output = Output(text=text, ok=False)
+        self._record(call, output, round(asyncio.get_running_loop().time() - since, 3))
+
+    def _record(self, call: CallPart, output: Output, seconds: float) -> None:
+        text = valid_unicode(output.text)
+        leaving = self._turn.leaving
+        if output.interrupted and leaving is not None:
+            text = words.interrupted(leaving.cause, leaving.detail, seen=text)
+        outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
+        if self._turn.is_open(call.id):
+            self._turn.append(CallEnded(call=call.id, outcome=outcome, text=text, seconds=seconds))
+        else:  # it was settled without us: what is known now is told with the next prompt
+            self._turn.append(CallLate(call=call.id, outcome=outcome, text=text))
+
+    async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Wait until every one of `tasks` has recorded its outcome, and empty the list."""
+        if not tasks:
+            return
+        for task in tasks:
+            await self._turn.race(_awaited(asyncio.shield(task)))
+        tasks.clear()
+        self._running = {call: running for call, running in self._running.items() if not running.task.done()}
+        self._turn.to(Signal.RAN)
+
+
+async def _wait(tasks: set[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:
+    """Return the tasks that have not ended within `seconds`."""
+    return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else tasks
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work

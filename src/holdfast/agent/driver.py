@@ -1,0 +1,384 @@
+"""The driver: runs the turn table over a store, a model and a toolbox. Journal, then act, then emit.
+
+Two rules. An entry is durable before its effect starts and before anyone is told. A stop is a request, and whatever
+ends a turn leaves through `_exit`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeVar
+
+from holdfast.agent.calls import Asker, Calls, NobodyToAsk
+from holdfast.agent.events import Event, Fact, NotRecorded
+from holdfast.agent.limits import Limits, retry_delay
+from holdfast.agent.model import Finish, Model
+from holdfast.agent.settle import Known, Leave, settle
+from holdfast.agent.stream import Stream
+from holdfast.agent.turn import Signal, State, cause_after, step
+from holdfast.calls import Mode
+from holdfast.errors import AppendConflict, ProviderFailed, StorageFailed, UsageError
+from holdfast.session.entries import (
+    CallPart,
+    Entry,
+    ModelChanged,
+    PromptAccepted,
+    Repaired,
+    RequestFailed,
+    RequestStarted,
+    TurnEnded,
+)
+from holdfast.session.fold import Conversation, Fold, OpenCall
+from holdfast.session.store import Store
+from holdfast.text import valid_unicode
+from holdfast.tools.tool import Toolbox
+
+T = TypeVar("T")
+
+_CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
+
+
+class _Left(Exception):
+    """Unwinds the turn to its exit; the cause is already recorded."""
+
+
+class Driver:
+    """One session's turns, one at a time, on one event loop.
+
+    `connect` gives the model of a PROVIDER:MODEL name and is called after the prompt is journalled; `emit` must not
+    block or raise; without `ask`, a call that needs a person ends the turn.
+
+    Laws (`tests/agent/test_driver_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
+    """
+
+    def __init__(  # noqa: PLR0913 - one collaborator per layer it joins
+        self,
+        *,
+        store: Store,
+        toolbox: Toolbox,
+        connect: Callable[[str], Awaitable[Model]],
+        mode: Mode,
+        emit: Callable[[Event], None],
+        ask: Asker | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._store = store
+        self._toolbox = toolbox
+        self._connect = connect
+        self._mode: Mode = mode
+        self._emit = emit
+        self._ask = ask
+        self._limits = limits or Limits()
+        self._model: Model | None = None
+        self._state = State.IDLE
+        self._leaving: Leave | None = None
+        self._stopped: asyncio.Future[None] | None = None
+        self._stream: Stream | None = None
+        self._calls: Calls | None = None
+        self._cut_calls: tuple[str, ...] = ()
+        self._abandoned: set[asyncio.Task[None]] = set()
+        reading = store.read()
+        self._fold = Fold(record.entry for record in reading.records)
+        self._length = store.length
+        told = {
+            told for record in reading.records if isinstance(record.entry, Repaired) for told in record.entry.findings
+        }
+        found = (f"entry {finding.seq}: {finding.what}" for finding in reading.findings)
+        self._untold = tuple(finding for finding in found if finding not in told)
+
+    @property
+    def conversation(self) -> Conversation:
+        """Return the conversation as of now."""
+        return self._fold.conversation()
+
+    @property
+    def state(self) -> State:
+        """Return where the turn is."""
+        return self._state
+
+    @property
+    def leaving(self) -> Leave | None:
+        """Return why the turn is being left, None while it is not."""
+        return self._leaving
+
+    async def run(self, prompt: str) -> TurnEnded:
+        """Run one turn and return how it ended; the prompt is durable before anything of it happens.
+
+        Raises `UsageError` for a blank prompt or while another turn runs, `StorageFailed` or `AppendConflict` if the
+        prompt could not be journalled: then nothing happened. An asyncio cancellation, a model that cannot be used and
+        an exception of our own settle the turn and then propagate.
+        """
+        if not prompt.strip():
+            raise UsageError("Prompt is blank, some words were expected. Say what you want done.")
+        if self._stopped is not None:
+            raise UsageError("A turn of this session is running, an idle session was expected. Stop it or wait for it.")
+        self._leaving = None
+        self._stopped = asyncio.get_running_loop().create_future()
+        try:
+            await self.recover()
+            self.append(PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
+            return await self._turn()
+        finally:
+            self._stopped = None
+
+    async def recover(self) -> None:
+        """Settle what an earlier process left open, having looked, and tell of damage found in the journal."""
+        entries: list[Entry] = []
+        if self._untold:
+            note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
+            entries.append(Repaired(findings=self._untold, note=note))
+        conversation = self.conversation
+        if conversation.open_turn is not None or conversation.streaming is not None or conversation.open_calls:
+            self.to(Signal.LEAVE)
+            await self._toolbox.quiet()
+            entries.extend(settle(conversation, Leave("crash"), known=self._known(conversation.open_calls)))
+            self.to(Signal.SETTLED)
+        self.append(*entries)
+        self._untold = ()
+
+    def stop(self, leave: Leave | None = None) -> None:
+        """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""
+        if self._stopped is None or self._stopped.done():
+            return
+        self._leaving = leave or Leave("user")
+        self._stopped.set_result(None)
+        if self._calls is not None:
+            self._calls.stop()
+
+    def use_model(self, name: str) -> None:
+        """Send later requests to `name` (PROVIDER:MODEL)."""
+        if name != self.conversation.model:
+            self.append(ModelChanged(model=name))
+
+    async def close(self) -> None:
+        """End every process of the tools, close the connections and give up the session."""
+        await self._drop_model()
+        await self._toolbox.close()
+        if self._abandoned:
+            await asyncio.wait(self._abandoned, timeout=self._limits.drop_wait)
+        self._store.close()
+
+    # --- the turn -----------------------------------------------------------------------------------------------
+
+    async def _turn(self) -> TurnEnded:
+        deadline = None
+        if (timeout := self._limits.timeout) is not None:
+            late = Leave("timeout", f"{timeout:g} s")
+            deadline = asyncio.get_running_loop().call_later(timeout, self.stop, late)
+        self._calls = Calls(
+            self,
+            tools=self._toolbox.tools,
+            mode=self._mode,
+            ask=self._ask,
+            emit=self._emit,
+            limits=self._limits,
+        )
+        leave = Leave("bug", "the turn ended without saying why")
+        try:
+            leave = await self._steps()
+        except _Left:
+            leave = self._leaving or leave
+        except NobodyToAsk as needed:
+            leave = Leave("approval", str(needed))
+        except ProviderFailed as failed:
+            leave = Leave("provider", str(failed))
+        except (StorageFailed, AppendConflict) as failed:
+            leave = Leave("storage", str(failed))
+        except UsageError as error:  # a model that cannot be used
+            leave = Leave("provider", str(error))
+            raise
+        except asyncio.CancelledError:
+            leave = self._leaving or Leave("external")
+            raise
+        except BaseException as error:
+            leave = Leave("bug", f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            if deadline is not None:
+                deadline.cancel()
+            ended = await _to_the_end(self._exit(leave, self._calls))
+        return ended
+
+    async def _steps(self) -> Leave:
+        """Return why the turn ends by itself; raises for every other ending."""
+        assert self._calls is not None
+        while True:
+            self._go_on()
+            conversation = self.conversation
+            limit = self._limits.max_steps
+            if limit is not None and conversation.turn_steps >= limit:
+                return Leave("max_steps", f"{limit} requests")
+            finish = await self._request(conversation)
+            calls = self.conversation.open_calls
+            cause = cause_after(finish, calls=len(calls))
+            if cause is not None:
+                return Leave(cause)
+            self._go_on()
+            await self._calls.run(calls)
+
+    async def _request(self, conversation: Conversation) -> Finish:
+        """Send the conversation until a response is journalled; raises `ProviderFailed` when no attempt is left."""
+        number = conversation.steps + 1
+        attempt = 0
+        while True:
+            attempt += 1
+            model = await self._connected(conversation.model)
+            self.append(RequestStarted(step=number, attempt=attempt, model=model.name))
+            self.to(Signal.SEND)
+            stream = Stream(number, model, limits=self._limits, append=self.append, emit=self._emit)
+            self._stream = stream
+            try:
+                finished = await stream.run(conversation, self.race, on_event=lambda: self.to(Signal.EVENT))
+            except ProviderFailed as failed:
+                delay = retry_delay(failed, attempt, limits=self._limits, shown=stream.shown)
+                stream.checkpoint()
+                self.append(
+                    RequestFailed(
+                        step=number,
+                        attempt=attempt,
+                        fault=failed.fault,
+                        message=valid_unicode(str(failed)),
+                        status=failed.status,
+                        retry_in=delay,
+                    )
+                )
+                if delay is None:
+                    raise
+                self.to(Signal.FAIL)
+                await self._drop_model()
+                await self.race(asyncio.sleep(delay))
+                continue
+            opened = conversation.opened
+            session = opened.session if opened else ""
+            ended = stream.ended(finished, session=session, known=self._fold.knows_call)
+            self.append(ended)
+            self._stream = None
+            if ended.cut is not None:
+                self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
+            self.to(Signal.RESPONSE)
+            return finished.finish
+
+    # --- the one exit -------------------------------------------------------------------------------------------
+
+    async def _exit(self, leave: Leave, calls: Calls) -> TurnEnded:
+        """Settle every open call and the turn, and return how it ended; journalled, unless the disk refuses."""
+        self._leaving = self._leaving or leave
+        self.to(Signal.LEAVE)
+        for task in await calls.end():
+            self._abandon(task)
+        if leave.cause not in _CONNECTION_STAYS:
+            await self._drop_model()
+        try:
+            if self._stream is not None:
+                self._cut_calls = self._stream.begun_calls
+                self._stream.checkpoint()
+            conversation = self.conversation
+            known = self._known(conversation.open_calls, calls.seconds())
+            entries = settle(conversation, leave, known=known, cut_calls=self._cut_calls)
+            self.append(*entries)
+            ended = entries[-1]
+            assert isinstance(ended, TurnEnded)
+        except (StorageFailed, AppendConflict) as failed:
+            # Nothing more can be written: whoever runs this session next finds the turn open and settles it then.
+            self._emit(NotRecorded(str(failed)))
+            turn = self.conversation.open_turn or self.conversation.turns
+            ended = TurnEnded(turn=turn, reason="error", cause="storage", detail=str(failed))
+        self._stream = None
+        self._calls = None
+        self._cut_calls = ()
+        self.to(Signal.SETTLED)
+        return ended
+
+    def _abandon(self, task: asyncio.Task[None]) -> None:
+        """Go on without a call that ignores its cancellation; its outcome, should it come, is journalled as late."""
+
+        def done(task: asyncio.Task[None]) -> None:
+            self._abandoned.discard(task)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._emit(NotRecorded(str(error)))
+
+        self._abandoned.add(task)
+        task.add_done_callback(done)
+
+    def _known(self, calls: tuple[OpenCall, ...], seconds: dict[str, float] | None = None) -> Known:
+        """Return what a look at the world tells of the calls that started."""
+        started = [call.started for call in calls if call.started is not None]
+        return Known(
+            looked={entry.call: self._toolbox.look(entry.change) for entry in started if entry.change},
+            printed={entry.call: valid_unicode(self._toolbox.printed(entry.spool)) for entry in started if entry.spool},
+            seconds=seconds or {},
+        )
+
+    # --- what the turn is made of -------------------------------------------------------------------------------
+
+    def append(self, *entries: Entry) -> None:
+        """Append durably, fold, then tell: in this order, always here."""
+        if not entries:
+            return
+        self._length = self._store.append(entries, expected=self._length)
+        for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
+            self._fold.add(entry)
+            self._emit(Fact(seq, entry))
+
+    def is_open(self, call: str) -> bool:
+        """Return whether the call still waits for its outcome."""
+        return self._fold.is_open(call)
+
+    def to(self, signal: Signal) -> None:
+        """Move along the turn table."""
+        self._state = step(self._state, signal)
+
+    async def race(self, work: Coroutine[None, None, T], within: float | None = None) -> T:
+        """Return what `work` gives, unless a stop comes first; raises `TimeoutError` after `within` seconds."""
+        assert self._stopped is not None
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task, self._stopped}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+            self._go_on()
+            if not task.done():
+                raise TimeoutError
+            return task.result()
+        finally:
+            if not task.cancel() and not task.cancelled():
+                task.exception()  # it ended together with the stop: the stop is what counts
+
+    def _go_on(self) -> None:
+        if self._stopped is not None and self._stopped.done():
+            raise _Left
+
+    async def _connected(self, name: str) -> Model:
+        if self._model is None or self._model.name != name:
+            await self._drop_model()
+            self._model = await self.race(_awaited(self._connect(name)))
+        return self._model
+
+    async def _drop_model(self) -> None:
+        """Close the connections within a bound: nothing of an interrupted request stays, the next makes its own."""
+        model, self._model = self._model, None
+        if model is not None:
+            closing = asyncio.ensure_future(model.aclose())
+            done, late = await asyncio.wait({closing}, timeout=self._limits.drop_wait)
+            for task in late:
+                task.cancel()
+            for task in done:
+                task.exception()  # a connection that fails to close is closed
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work
+
+
+async def _to_the_end(work: Coroutine[None, None, T]) -> T:
+    """Return what `work` gives; a cancellation that comes meanwhile waits for it and is raised then."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    result = task.result()
+    if cancelled is not None:
+        raise cancelled
+    return result

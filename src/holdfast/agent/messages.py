@@ -1,0 +1,152 @@
+"""The projection: a folded conversation as pydantic-ai messages, and pydantic-ai parts as ours.
+
+Two rules. The same conversation always gives the same messages. Thinking goes back to the model that made it, byte for
+byte, and to no other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, assert_never, cast
+
+from pydantic_ai import messages as pai
+from pydantic_ai.tools import ToolDefinition
+
+from holdfast.calls import Outcome, ToolSchema
+from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
+from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
+
+
+def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
+    """Return the conversation as pydantic-ai messages, the journalled system prompt leading."""
+    messages: list[pai.ModelMessage] = []
+    for message in conversation.messages:
+        match message:
+            case UserMessage():
+                parts: list[pai.ModelRequestPart] = []
+                if not messages and conversation.system:
+                    parts.append(pai.SystemPromptPart(conversation.system))
+                parts.extend(
+                    pai.ToolReturnPart(
+                        tool_name=result.name,
+                        content=result.text,
+                        tool_call_id=result.call,
+                        outcome=_outcome(result.outcome),
+                    )
+                    for result in message.results
+                )
+                if message.texts:
+                    texts = message.texts
+                    parts.append(pai.UserPromptPart(texts[0] if len(texts) == 1 else list(texts)))
+                messages.append(pai.ModelRequest(parts=parts))
+            case AssistantMessage():
+                own = message.model == conversation.model
+                kept = [_to_part(part) for part in message.parts if own or not isinstance(part, ThinkingPart)]
+                provider = _provider(message)
+                messages.append(pai.ModelResponse(parts=kept, model_name=message.model, provider_name=provider))
+    return messages
+
+
+def to_tools(tools: tuple[ToolSchema, ...]) -> list[ToolDefinition]:
+    """Return the journalled tool declarations as pydantic-ai's."""
+    return [
+        ToolDefinition(
+            name=tool.name,
+            description=tool.description,
+            parameters_json_schema=cast("dict[str, Any]", tool.parameters),
+        )
+        for tool in tools
+    ]
+
+
+def from_part(part: pai.ModelResponsePart) -> Part | None:
+    """Return a response's part in our words, None for a kind that we neither ask for nor can replay (files, audio).
+
+    A call's `id` is left empty: the driver gives it one of ours.
+    """
+    match part:
+        case pai.TextPart():
+            return TextPart(part.content)
+        case pai.ThinkingPart():
+            return ThinkingPart(
+                part.content,
+                signature=part.signature,
+                id=part.id,
+                provider=part.provider_name,
+                details=cast("dict[str, object] | None", part.provider_details),
+            )
+        case pai.ToolCallPart():
+            return CallPart(
+                id="",
+                name=part.tool_name,
+                arguments=raw_arguments(part.args),
+                wire_id=part.tool_call_id,
+                item_id=part.id,
+                provider=part.provider_name,
+                details=cast("dict[str, object] | None", part.provider_details),
+            )
+        case _:
+            return None
+
+
+def raw_arguments(args: str | Mapping[str, object] | None) -> str:
+    """Return the arguments as the raw string a journal keeps; a wire that gives an object gives its JSON."""
+    match args:
+        case None:
+            return ""
+        case str():
+            return args
+        case _:
+            return json.dumps(args, ensure_ascii=False)
+
+
+def sendable_arguments(raw: str) -> str:
+    """Return `raw` if it is the text of a JSON object, else an object that quotes it: every wire needs an object."""
+    if not raw.strip():
+        return "{}"
+    try:
+        value: object = json.loads(raw)
+    except ValueError:
+        value = None
+    return raw if isinstance(value, dict) else json.dumps({"INVALID_JSON": raw}, ensure_ascii=False)
+
+
+def _to_part(part: Part) -> pai.ModelResponsePart:
+    match part:
+        case TextPart():
+            return pai.TextPart(part.text)
+        case ThinkingPart():
+            return pai.ThinkingPart(
+                part.text,
+                id=part.id,
+                signature=part.signature,
+                provider_name=part.provider,
+                provider_details=cast("dict[str, Any] | None", part.details),
+            )
+        case CallPart():
+            return pai.ToolCallPart(
+                tool_name=part.name,
+                args=sendable_arguments(part.arguments),
+                tool_call_id=part.id,
+                provider_details=cast("dict[str, Any] | None", part.details),
+                provider_name=part.provider,
+            )
+
+
+def _provider(message: AssistantMessage) -> str | None:
+    return next((part.provider for part in message.parts if not isinstance(part, TextPart) and part.provider), None)
+
+
+def _outcome(outcome: Outcome) -> Literal["success", "failed", "denied", "interrupted"]:
+    match outcome:
+        case "ok":
+            return "success"
+        case "failed":
+            return "failed"
+        case "denied":
+            return "denied"
+        case "interrupted" | "not_started":
+            return "interrupted"
+        case _:
+            assert_never(outcome)

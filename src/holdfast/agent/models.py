@@ -1,0 +1,228 @@
+"""pydantic-ai's Model classes behind our `Model` protocol: stream, map, translate errors, and nothing else.
+
+Two rules. The SDKs' own retries are off: the one retry policy is `holdfast.agent.limits`. A response without the
+provider's own terminal event is never called finished (pydantic-ai makes one up).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, assert_never
+
+os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # read at import; it would be printed over our own output
+
+import httpx2
+from pydantic_ai import exceptions as pai_errors
+from pydantic_ai import messages as pai
+from pydantic_ai.models import Model as PydanticModel
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse
+from pydantic_ai.settings import ModelSettings
+
+from holdfast.agent.messages import from_part, raw_arguments, to_messages, to_tools
+from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.agent.providers import Target
+from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
+from holdfast.session.entries import Usage
+from holdfast.session.fold import Conversation
+
+CONNECT = 10.0
+"""Seconds to reach the provider; every later silence is the driver's to bound, by events."""
+
+
+class ConnectedModel:
+    """A `Model` over one pydantic-ai model and the HTTP client it owns."""
+
+    def __init__(self, name: str, model: PydanticModel[Any], http: httpx2.AsyncClient) -> None:
+        self._name = name
+        self._model = model
+        self._http = http
+
+    @property
+    def name(self) -> str:
+        """Return PROVIDER:MODEL."""
+        return self._name
+
+    def stream(self, conversation: Conversation) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Send the conversation and yield its events; raises `ProviderFailed`."""
+        return self._stream(conversation)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        opened = conversation.opened
+        parameters = ModelRequestParameters(function_tools=to_tools(opened.tools if opened else ()))
+        settings = ModelSettings(max_retries=0)
+        try:
+            async with self._model.request_stream(to_messages(conversation), settings, parameters) as response:
+                yield _events(response)
+        except ProviderFailed:
+            raise
+        except Exception as error:  # the provider boundary: whatever a library raises becomes ours
+            raise failure(error, self._name) from error
+
+
+def open_model(target: Target, *, http: Callable[[], httpx2.AsyncClient] | None = None) -> ConnectedModel:
+    """Return a connection to the target's model; nothing is sent yet.
+
+    Imports the provider's SDK, which takes a second. `http` makes the HTTP client (default: a plain one with pooled
+    connections). Raises `ModelUnusable`.
+    """
+    build = _builder(target.provider.name)
+    client = (http or _client)()
+    try:
+        return ConnectedModel(target.name, build(target, client), client)
+    except pai_errors.UserError as error:
+        raise ModelUnusable(f"Model {target.name!r} cannot be used: {error}. Check its name and settings.") from error
+
+
+def _client() -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(timeout=httpx2.Timeout(None, connect=CONNECT), follow_redirects=True)
+
+
+def failure(error: Exception, name: str) -> ProviderFailed:
+    """Return what a provider library's exception means, with the provider's own explanation in the message."""
+    match error:
+        case pai_errors.ModelHTTPError():
+            said = _said(error.body) or f"HTTP status {error.status_code}"
+            fault = _fault_of_status(error.status_code)
+            next_step = _NEXT[fault]
+            message = f"Model {name!r} answered with status {error.status_code}: {said} {next_step}"
+            return ProviderFailed(message, fault=fault, status=error.status_code, retry_after=error.retry_after)
+        case pai_errors.ModelConnectionError():
+            fault = "unreachable"
+            message = f"Model {name!r} could not be reached or broke off: {_root(error)}. {_NEXT[fault]}"
+            return ProviderFailed(message, fault=fault)
+        case _:
+            fault = "malformed"
+            message = f"Model {name!r} sent what its protocol does not allow: {_root(error)}. {_NEXT[fault]}"
+            return ProviderFailed(message, fault=fault)
+
+
+_NEXT: dict[ProviderFault, str] = {
+    "rejected": "The same request will be refused again; change it, or choose another model with -m.",
+    "credentials": "Check the key in the environment, and that it may use this model.",
+    "rate_limited": "Wait and say 'go on'; nothing is lost.",
+    "overloaded": "Wait and say 'go on'; nothing is lost.",
+    "unreachable": "Check the network and the base address, then say 'go on'; nothing is lost.",
+    "silent": "Say 'go on' to try again; nothing is lost.",
+    "cut": "Say 'go on' to try again; nothing is lost.",
+    "malformed": "Say 'go on' to try again, or choose another model with -m; nothing is lost.",
+}
+
+
+_TEMPORARY = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY})
+"""4xx that sending again may cure; the SDKs' own retry lists name the first two."""
+
+
+def _fault_of_status(status: int) -> ProviderFault:
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return "credentials"
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return "rate_limited"
+    if status in _TEMPORARY or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "overloaded"
+    return "rejected"
+
+
+def _said(body: object) -> str:
+    """Return the provider's explanation from an error body, as a sentence."""
+    said: object = body
+    while isinstance(said, dict):
+        inner: dict[str, object] = said  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+        said = inner.get("error") or inner.get("message") or str(inner)
+    text = str(said).strip() if said else ""
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _root(error: BaseException) -> str:
+    """Return the innermost reason: libraries wrap the one that helps."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}".rstrip(": .")
+
+
+async def _events(response: StreamedResponse) -> AsyncIterator[StreamEvent]:
+    async for event in response:
+        match event:
+            case pai.PartStartEvent(part=pai.TextPart(content=text)) if text:
+                yield TextDelta(text)
+            case pai.PartStartEvent(part=pai.ThinkingPart(content=text)) if text:
+                yield ThinkingDelta(text)
+            case pai.PartStartEvent(index=index, part=pai.ToolCallPart(tool_name=name, args=args)):
+                yield CallDelta(index, name, raw_arguments(args))
+            case pai.PartDeltaEvent(delta=pai.TextPartDelta(content_delta=text)) if text:
+                yield TextDelta(text)
+            case pai.PartDeltaEvent(delta=pai.ThinkingPartDelta(content_delta=str() as text)) if text:
+                yield ThinkingDelta(text)
+            case pai.PartDeltaEvent(index=index, delta=pai.ToolCallPartDelta() as delta):
+                yield CallDelta(index, delta.tool_name_delta or "", raw_arguments(delta.args_delta))
+            case _:
+                pass  # part ends, and parts of kinds that we do not ask for
+    final = response.get()
+    details = final.provider_details or {}
+    if "finish_reason" in details or "refusal" in details:
+        parts = tuple(ours for part in final.parts if (ours := from_part(part)) is not None)
+        yield Finished(parts, _finish(final), _usage(final))
+
+
+def _finish(response: pai.ModelResponse) -> Finish:
+    match response.finish_reason:
+        case "length":
+            return "max_tokens"
+        case "content_filter":
+            return "refusal"
+        case "tool_call":
+            return "calls"
+        case "stop" | "error" | None:
+            return "stop"
+        case _:
+            assert_never(response.finish_reason)
+
+
+def _usage(response: pai.ModelResponse) -> Usage:
+    usage = response.usage
+    try:
+        price: Decimal | None = response.cost().total_price
+    except (LookupError, ValueError, AssertionError):  # a model or an address without a known price
+        price = None
+    return Usage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        cost=None if price is None else str(price),
+    )
+
+
+Builder = Callable[[Target, httpx2.AsyncClient], PydanticModel[Any]]
+
+
+def _builder(provider: str) -> Builder:
+    """Return what makes a model of the provider; imports its SDK and no other, each costs about a second."""
+    match provider:
+        case "openai-chat":
+            from openai import AsyncOpenAI  # noqa: PLC0415 - only the SDK in use
+            from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - only the SDK in use
+            from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - only the SDK in use
+
+            def build(target: Target, http: httpx2.AsyncClient) -> PydanticModel[Any]:
+                client = AsyncOpenAI(api_key=target.key, base_url=target.address, http_client=http, max_retries=0)
+                return OpenAIChatModel(target.model, provider=OpenAIProvider(openai_client=client))
+        case "anthropic":
+            from anthropic import AsyncAnthropic  # noqa: PLC0415 - only the SDK in use
+            from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - only the SDK in use
+            from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - only the SDK in use
+
+            def build(target: Target, http: httpx2.AsyncClient) -> PydanticModel[Any]:
+                client = AsyncAnthropic(api_key=target.key, base_url=target.address, http_client=http, max_retries=0)
+                return AnthropicModel(target.model, provider=AnthropicProvider(anthropic_client=client))
+        case _:
+            raise ModelUnusable(f"Provider {provider!r} has no connection, a known one was expected. Check the name.")
+    return build

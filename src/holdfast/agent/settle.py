@@ -1,0 +1,82 @@
+"""The one exit, as a pure function: what must be journalled so that a turn which stops here is complete.
+
+A live stop, a deadline, a failed provider and the recovery of a dead process all come through `settle`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.calls import Looked
+from holdfast.session import words
+from holdfast.session.entries import CallEnded, Cause, Entry, ResponseEnded, TextPart, TurnEnded, Usage
+from holdfast.session.fold import Conversation, OpenCall
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Why a turn ends; `detail` is for the person and, where it helps, the model."""
+
+    cause: Cause
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What was learnt about calls that started and have no outcome, by call id."""
+
+    looked: Mapping[str, Looked] = field(default_factory=dict[str, Looked])
+    printed: Mapping[str, str] = field(default_factory=dict[str, str])
+    seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+def settle(
+    conversation: Conversation, leave: Leave, *, known: Known | None = None, cut_calls: tuple[str, ...] = ()
+) -> tuple[Entry, ...]:
+    """Return the entries that give the unfinished response, every open call and the turn their one end.
+
+    `cut_calls` names the calls of an unfinished response. Folding the result leaves nothing open; with nothing open to
+    begin with it is empty.
+    """
+    known = known or Known()
+    entries: list[Entry] = []
+    streaming = conversation.streaming
+    was_cut = streaming is not None and bool(streaming.text.strip())
+    if streaming is not None and was_cut:
+        entries.append(
+            ResponseEnded(
+                step=streaming.step,
+                model=streaming.model,
+                parts=(TextPart(streaming.text),),
+                usage=Usage(),  # a provider bills what it streamed, and says how much only at the end
+                cut=leave.cause,
+            )
+        )
+    entries.extend(_ended(call, leave, known) for call in conversation.open_calls)
+    if conversation.open_turn is not None:
+        entries.append(
+            TurnEnded(
+                turn=conversation.open_turn,
+                reason=words.REASONS[leave.cause],
+                cause=leave.cause,
+                detail=leave.detail,
+                note=words.turn_note(leave.cause, leave.detail, cut_calls=cut_calls, was_cut=was_cut),
+            )
+        )
+    return tuple(entries)
+
+
+def _ended(call: OpenCall, leave: Leave, known: Known) -> CallEnded:
+    if call.started is None:
+        return CallEnded(call=call.part.id, outcome="not_started", text=words.not_started(leave.cause, leave.detail))
+    change = call.started.change
+    text = words.interrupted(
+        leave.cause,
+        leave.detail,
+        looked=known.looked.get(call.part.id),
+        path=change.path if change else "",
+        seen=known.printed.get(call.part.id, ""),
+    )
+    seconds = known.seconds.get(call.part.id, 0.0)
+    return CallEnded(call=call.part.id, outcome="interrupted", text=text, seconds=seconds)

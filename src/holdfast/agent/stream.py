@@ -1,0 +1,214 @@
+"""One request in flight: a pump fills a bounded queue, the driver takes from it under deadlines on events.
+
+Two rules. What arrived is kept, whatever ends the stream; nothing here waits longer than its deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from hashlib import blake2b
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from holdfast.agent.events import Event, LiveCall, LiveText, LiveThinking
+from holdfast.agent.limits import Limits
+from holdfast.agent.model import CallDelta, Finished, Model, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.errors import ProviderFailed
+from holdfast.session.entries import CallPart, Part, ResponseCheckpoint, ResponseEnded, TextPart
+from holdfast.session.fold import Conversation
+from holdfast.text import valid_unicode
+
+T = TypeVar("T")
+
+CHECKPOINT_EVERY = 1.0
+"""Seconds of streamed text that a crash may lose."""
+
+QUEUE = 256
+"""Events the pump may be ahead; past that the provider's own flow control holds it."""
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+class Race(Protocol):
+    """Awaits work unless the turn is stopped first; `TimeoutError` after `within` seconds."""
+
+    async def __call__(self, work: Coroutine[None, None, T], within: float | None = None) -> T:
+        """Return what `work` gives."""
+        ...
+
+
+class Stream:
+    """The events of one attempt at one request, as far as they have come."""
+
+    def __init__(
+        self,
+        step: int,
+        model: Model,
+        *,
+        limits: Limits,
+        append: Callable[[ResponseCheckpoint], None],
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._step = step
+        self._model = model
+        self._limits = limits
+        self._append = append
+        self._emit = emit
+        self._queue: asyncio.Queue[StreamEvent | ProviderFailed] = asyncio.Queue(maxsize=QUEUE)
+        self._pump: asyncio.Task[None] | None = None
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._fresh_text = 0  # how many pieces of each the last checkpoint had
+        self._fresh_thinking = 0
+        self._checkpoint_at = 0.0
+        self._calls: dict[int, str] = {}
+
+    @property
+    def shown(self) -> bool:
+        """Return whether anything of this attempt was shown, so that repeating it would show it twice."""
+        return bool(self._text or self._thinking or self._calls)
+
+    @property
+    def begun_calls(self) -> tuple[str, ...]:
+        """Return the names of the calls the model had begun to write."""
+        return tuple(self._calls.values())
+
+    async def run(self, conversation: Conversation, race: Race, *, on_event: Callable[[], None]) -> Finished:
+        """Return the complete response; raises `ProviderFailed`, or whatever `race` raises on a stop.
+
+        The pump has ended, or was abandoned after `limits.drop_wait`, when this returns or raises.
+        """
+        loop = asyncio.get_running_loop()
+        self._checkpoint_at = loop.time() + CHECKPOINT_EVERY
+        self._pump = loop.create_task(self._fill(conversation), name=f"request {self._step}")
+        first = True
+        try:
+            while True:
+                wait = self._limits.first_event if first else self._limits.idle_event
+                event = await self._next(race, wait)
+                if first:
+                    first = False
+                    on_event()
+                if isinstance(event, Finished):
+                    await asyncio.wait({self._pump}, timeout=self._limits.drop_wait)  # it gives its connection back
+                    return event
+                self._take(event)
+                if loop.time() >= self._checkpoint_at:
+                    self.checkpoint()
+        finally:
+            await self.drop()
+            while not self._queue.empty():  # what had arrived when the stop came
+                late = self._queue.get_nowait()
+                if not isinstance(late, ProviderFailed | Finished):
+                    self._take(late)
+
+    async def drop(self) -> None:
+        """End the pump within `limits.drop_wait`; one that does not end is left behind, its connection closed later."""
+        pump = self._pump
+        if pump is not None and not pump.done():
+            pump.cancel()
+            await asyncio.wait({pump}, timeout=self._limits.drop_wait)
+
+    def checkpoint(self) -> None:
+        """Journal the text that came since the last checkpoint."""
+        text = valid_unicode("".join(self._text[self._fresh_text :]))
+        thinking = valid_unicode("".join(self._thinking[self._fresh_thinking :]))
+        self._checkpoint_at = asyncio.get_running_loop().time() + CHECKPOINT_EVERY
+        if text or thinking:
+            self._append(ResponseCheckpoint(step=self._step, text=text, thinking=thinking))
+            self._fresh_text, self._fresh_thinking = len(self._text), len(self._thinking)
+
+    def ended(self, finished: Finished, *, session: str, known: Callable[[str], bool]) -> ResponseEnded:
+        """Return the entry of a complete response, its calls under ids of our own."""
+        taken: set[str] = set()
+        parts: list[Part] = []
+        for index, part in enumerate(finished.parts):
+            match part:
+                case TextPart():
+                    parts.append(TextPart(valid_unicode(part.text)))
+                case CallPart():
+                    own = call_id(session, self._step, index, taken=lambda call: call in taken or known(call))
+                    taken.add(own)
+                    parts.append(
+                        msgspec.structs.replace(
+                            part, id=own, name=valid_unicode(part.name), arguments=valid_unicode(part.arguments)
+                        )
+                    )
+                case _:
+                    parts.append(part)  # thinking is signed: byte for byte or not at all
+        calls = any(isinstance(part, CallPart) for part in parts)
+        return ResponseEnded(
+            step=self._step,
+            model=self._model.name,
+            parts=tuple(parts),
+            usage=finished.usage,
+            finish=finished.finish,
+            # The output limit may have cut a call short, so none of them is one.
+            cut="max_tokens" if finished.finish == "max_tokens" and calls else None,
+        )
+
+    def _take(self, event: TextDelta | ThinkingDelta | CallDelta) -> None:
+        match event:
+            case TextDelta():
+                self._text.append(event.text)
+                self._emit(LiveText(self._step, event.text))
+            case ThinkingDelta():
+                self._thinking.append(event.text)
+                self._emit(LiveThinking(self._step, event.text))
+            case CallDelta():
+                self._calls[event.index] = self._calls.get(event.index, "") + event.name
+                self._emit(LiveCall(self._step, event.index, event.name, event.arguments))
+
+    async def _next(self, race: Race, wait: float) -> StreamEvent:
+        try:
+            event = self._queue.get_nowait()
+        except asyncio.QueueEmpty:
+            try:
+                event = await race(self._queue.get(), wait)
+            except TimeoutError:
+                raise ProviderFailed(
+                    f"Model {self._model.name!r} sent nothing for {wait:g} s, an event was expected. "
+                    "The request was dropped; try again, or choose another model.",
+                    fault="silent",
+                ) from None
+        if isinstance(event, ProviderFailed):
+            raise event
+        return event
+
+    async def _fill(self, conversation: Conversation) -> None:
+        finished = False
+        try:
+            async with self._model.stream(conversation) as events:
+                async for event in events:
+                    await self._queue.put(event)
+                    finished = isinstance(event, Finished)
+        except ProviderFailed as failed:
+            if not finished:
+                await self._queue.put(failed)
+            return
+        if not finished:
+            await self._queue.put(
+                ProviderFailed(
+                    f"Model {self._model.name!r} ended its response without the end its protocol asks for, a complete "
+                    "one was expected. Nothing in it was run; try again.",
+                    fault="cut",
+                )
+            )
+
+
+def call_id(session: str, step: int, index: int, *, taken: Callable[[str], bool]) -> str:
+    """Return nine letters and digits, the same for the same place, that no call of the session has.
+
+    Nine alphanumerics are what every provider's rule on ids accepts (Mistral's is the strictest), so one id serves all.
+    """
+    for salt in range(1_000_000):
+        digest = int.from_bytes(blake2b(f"{session}/{step}/{index}/{salt}".encode(), digest_size=8).digest())
+        letters: list[str] = []
+        for _ in range(9):
+            digest, letter = divmod(digest, len(_ALPHABET))
+            letters.append(_ALPHABET[letter])
+        if not taken(own := "".join(letters)):
+            return own
+    raise AssertionError("a million ids in a row are taken")
