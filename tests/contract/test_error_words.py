@@ -45,9 +45,12 @@ def _misworded_call(call: ast.Call, scope: ast.AST) -> Iterator[str]:
         shown = f"line {call.lineno}, {name}: {text.replace(PLACEHOLDER, '{}')!r}"
         if not (text[:1].isupper() or text[:1] == PLACEHOLDER):
             yield f"{shown} does not begin with a capital"
-        if not text.endswith("."):
+        ends = re.findall(
+            rf"[.?](?=\s|$)|(?<=[.:{PLACEHOLDER}] ){PLACEHOLDER}$", text
+        )  # a last placeholder is a sentence
+        if not text.endswith((".", PLACEHOLDER)) or not ends:
             yield f"{shown} does not end with a full stop"
-        if ERRORS[name] and len(re.findall(r"[.?](?=\s|$)", text)) < 2:
+        if ERRORS[name] and len(ends) < 2:
             yield f"{shown} does not say what to do next"
 
 
@@ -85,6 +88,8 @@ def test_the_classes_are_known() -> None:
         "raise StateError('the store is closed.')",
         "raise StateError('The store is closed')",
         "raise ToolFailed(f'{path} is a folder')",
+        "raise ToolFailed(f'No such file {path}')",
+        "raise UsageError(f'Model {name!r} is unknown {hint}')",
         "raise UsageError('Session is unknown, an id was expected.')",
         "def f():\n    msg = 'no such file'\n    raise ToolFailed(msg)",
         "def f():\n    return errors.ModelUnusable(f'Model {name!r} is unknown.')",
@@ -101,6 +106,7 @@ def test_a_bad_message_is_found(text: str) -> None:
         "raise ToolFailed(f'{path} is a folder, a file was expected. Name a file in it.')",
         "raise UsageError(f'Session {id!r} is unknown, an id was expected. See: holdfast sessions list.')",
         "raise StateError(message)",
+        "raise UsageError(f'Model {name!r} is unknown, one of {all} was expected. {nearest}')",
         "def f():\n    msg = 'no such file'\n\ndef g():\n    msg = 'A file is missing.'\n    raise ToolFailed(msg)",
     ],
 )

@@ -28,7 +28,9 @@ from source_tree import (
 
 # Where everything may be caught, and what is done with it. Nowhere else.
 BROAD_EXCEPTS = {
-    "agent/driver.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
+    "agent/calls.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
+    "agent/driver.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
+    "agent/providers.py": "an import in a thread: whatever it raises is handed to whoever awaits the model",
     "agent/models.py": "the provider boundary: whatever a provider's library raises becomes ProviderFailed",
     "ui/cli.py": "the top: a bug becomes one sentence and an exit code",
 }
@@ -62,11 +64,13 @@ def badly_named(module: Source) -> Iterator[str]:
 
 
 def catches_everything(module: Source) -> Iterator[str]:
-    """Yield a sentence for each place that catches or suppresses more than it can know."""
+    """Yield a sentence for each place that catches or suppresses more than it can know, and does not raise it again."""
     if module.inner in BROAD_EXCEPTS:
         return
     for node in ast.walk(module.tree):
         match node:
+            case ast.ExceptHandler(body=[*_, ast.Raise(exc=None)]):
+                continue
             case ast.ExceptHandler(type=None):
                 caught: list[ast.expr] = []
                 broad = True
@@ -166,6 +170,7 @@ def test_what_breaks_a_rule_is_found(contract: Contract, path: str, text: str) -
     [
         (badly_named, "class DatabaseStore: ...\nclass Utility: ..."),
         (catches_everything, "try: ...\nexcept (OSError, ValueError): ..."),
+        (catches_everything, "try: ...\nexcept BaseException:\n    close()\n    raise"),
         (excuses, "x = 1  # " + "noqa: E501, S101 - the address is one word"),
         (excuses, "x = '# " + "noqa'"),
         (excuses, "x = 1  # " + "pyright: ignore[reportAny] - the library says Any"),
