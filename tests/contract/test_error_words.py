@@ -45,9 +45,8 @@ def _misworded_call(call: ast.Call, scope: ast.AST) -> Iterator[str]:
         shown = f"line {call.lineno}, {name}: {text.replace(PLACEHOLDER, '{}')!r}"
         if not (text[:1].isupper() or text[:1] == PLACEHOLDER):
             yield f"{shown} does not begin with a capital"
-        ends = re.findall(
-            rf"[.?](?=\s|$)|(?<=[.:{PLACEHOLDER}] ){PLACEHOLDER}$", text
-        )  # a last placeholder is a sentence
+        # A last placeholder after a full stop, a colon or another one stands for a sentence.
+        ends = re.findall(rf"[.?](?=\s|$)|(?<=[.:{PLACEHOLDER}] ){PLACEHOLDER}$", text)
         if not text.endswith((".", PLACEHOLDER)) or not ends:
             yield f"{shown} does not end with a full stop"
         if ERRORS[name] and len(ends) < 2:
