@@ -1,0 +1,60 @@
+"""Files that survive power loss: synced, written whole, named in one place.
+
+Two rules. Nothing here knows what a file means. A name is durable only once its folder is synced, so both are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+DATABASE = "session.db"
+BLOBS = "blobs"
+LOCK = "lock"
+ABOUT = "about.json"
+
+
+def sync(descriptor: int) -> None:
+    """Return once what was written to `descriptor` survives power loss."""
+    if sys.platform == "darwin":
+        import fcntl  # noqa: PLC0415 - only macOS needs it here
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # its fsync leaves the data in the drive's cache
+    else:
+        os.fsync(descriptor)
+
+
+def sync_path(path: Path) -> None:
+    """Return once the file or folder at `path` survives power loss; for a folder that is its list of names."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Create `folder` with mode 0700 if it is not there, durably; its parent must exist."""
+    with contextlib.suppress(FileExistsError):  # being there already is what was asked for
+        folder.mkdir(mode=0o700)
+    sync_path(folder.parent)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace `path` by `data` with mode 0600, whole or not at all, durably."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            with os.fdopen(descriptor, "wb", closefd=False) as file:
+                file.write(data)
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_path(path.parent)

@@ -1,0 +1,73 @@
+"""The lease on a session: an flock on its `lock` file, which is the real single-writer lock.
+
+Two rules. The file is never unlinked, else two processes could each lock a file of that name. SQLite's own lock is not
+enough: it is a POSIX lock, dropped when any code of this process opens and closes `session.db`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+from holdfast.errors import SessionBusy
+from holdfast.session.disk import LOCK
+from holdfast.text import printable
+
+_HOLDER_BYTES = 300
+
+
+class Lease:
+    """The right to write one session, held until `release` or the end of the process.
+
+    Python opens files close-on-exec: a program started by this process does not inherit the lease. A bare fork would.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+
+    @classmethod
+    def take(cls, folder: Path) -> Lease:
+        """Return the lease on the session in `folder`, at once; raises `SessionBusy` if another one is held."""
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = printable(os.pread(descriptor, _HOLDER_BYTES, 0).decode("utf-8", "replace")).strip()
+            os.close(descriptor)
+            raise _busy(folder.name, holder) from None
+        except OSError:
+            os.close(descriptor)
+            raise
+        with contextlib.suppress(OSError):  # a courtesy to the next process; a full disk must not refuse the lease
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{_myself()}\n".encode(), 0)
+        return cls(descriptor)
+
+    def release(self) -> None:
+        """Give the lease up; a second time does nothing."""
+        if self._descriptor is None:
+            return
+        descriptor, self._descriptor = self._descriptor, None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing is not enough if a fork holds a copy
+        finally:
+            os.close(descriptor)
+
+
+def _myself() -> str:
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    program = Path(sys.argv[0] or sys.executable).name if sys.argv else "python"
+    return f"pid {os.getpid()} on {socket.gethostname()}, since {since}, {program}"
+
+
+def _busy(session: str, holder: str) -> SessionBusy:
+    msg = (
+        f"Session {session!r} is open in another process ({holder or 'which did not say who it is'}), a free one was "
+        "expected. Close it there, continue in a copy with --fork, or view it read-only."
+    )
+    return SessionBusy(msg, session=session, holder=holder)

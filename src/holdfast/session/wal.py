@@ -1,0 +1,173 @@
+"""SQLite's write-ahead log read without SQLite: is it damaged, what does it still hold, is a copy of it whole.
+
+Two rules. Nothing here writes to a session's own files, only to copies. The file format is SQLite's, documented at
+https://www.sqlite.org/fileformat2.html (section 4), and stable.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.errors import StorageFailed
+from holdfast.session.disk import DATABASE
+
+PAGE = 4096
+_HEADER = 32
+_FRAME = 24 + PAGE
+_MAGIC = 0x377F0682  # the lowest bit says that checksums read big-endian words
+_MASK = 0xFFFFFFFF
+_TRIES = 50
+
+
+def beside(database: Path, suffix: str) -> Path:
+    """Return the path of the database's companion file ("-wal", "-journal")."""
+    return database.with_name(database.name + suffix)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    index: int
+    page: int
+    commits: bool
+    salts: bytes
+    content: bytes
+
+
+def _frames(wal: bytes) -> Iterator[_Frame]:
+    for index, start in enumerate(range(_HEADER, len(wal) - _FRAME + 1, _FRAME)):
+        page, size = struct.unpack_from(">II", wal, start)
+        yield _Frame(index, page, size != 0, wal[start + 8 : start + 16], wal[start + 24 : start + _FRAME])
+
+
+def _current(wal: bytes) -> list[_Frame]:
+    """Return the frames written since the log was last restarted; the ones after them are leftovers."""
+    frames = list(_frames(wal))
+    if not frames:
+        return []
+    salts = wal[16:24] if _header_holds(wal) else frames[0].salts
+    return [frame for frame in frames if frame.salts == salts]
+
+
+def _add(sums: tuple[int, int], data: bytes, order: str) -> tuple[int, int]:
+    one, two = sums
+    for first, second in struct.iter_unpack(f"{order}II", data):
+        one = (one + first + two) & _MASK
+        two = (two + second + one) & _MASK
+    return one, two
+
+
+def _order(wal: bytes) -> str:
+    return ">" if wal[3] & 1 else "<"
+
+
+def _header_holds(wal: bytes) -> bool:
+    return struct.unpack_from(">II", wal, 24) == _add((0, 0), wal[:24], _order(wal))
+
+
+def _holding(wal: bytes) -> int:
+    """Return how many frames from the first SQLite will believe."""
+    magic, _, page = struct.unpack_from(">III", wal)
+    if magic & ~1 != _MAGIC or page != PAGE or not _header_holds(wal):
+        return 0
+    order = _order(wal)
+    sums: tuple[int, int] = struct.unpack_from(">II", wal, 24)
+    for frame in _frames(wal):
+        start = _HEADER + frame.index * _FRAME
+        sums = _add(_add(sums, wal[start : start + 8], order), frame.content, order)
+        if frame.salts != wal[16:24] or sums != struct.unpack_from(">II", wal, start + 16):
+            return frame.index
+    return len(wal[_HEADER:]) // _FRAME
+
+
+def wal_damage(database: Path) -> str:
+    """Return what is wrong with the log beside `database`, "" if nothing is.
+
+    SQLite stops at the first frame that does not hold and says nothing. That is right for the last transaction, which
+    power loss may tear before it was acknowledged; but a commit further on was acknowledged, and would be lost.
+    """
+    path = beside(database, "-wal")
+    wal = path.read_bytes() if path.is_file() else b""
+    if len(wal) < _HEADER + _FRAME:
+        return ""
+    current = _current(wal)
+    bad = _holding(wal)
+    if any(frame.commits and frame.index >= bad for frame in current[:-1]):
+        return f"frame {bad + 1} of its write-ahead log does not hold, and later ones were committed"
+    return ""
+
+
+def replay(database: Path) -> None:
+    """Put every committed page of the log into `database` (a copy), believing no checksum, and remove the log."""
+    path = beside(database, "-wal")
+    wal = path.read_bytes() if path.is_file() else b""
+    path.unlink(missing_ok=True)
+    current = _current(wal) if len(wal) >= _HEADER else []
+    most = database.stat().st_size // PAGE + len(current)  # a page number beyond this is itself damage
+    waiting: list[_Frame] = []
+    with database.open("r+b") as file:
+        for frame in current:
+            waiting.append(frame)
+            if not frame.commits:
+                continue
+            for page in waiting:
+                if 0 < page.page <= most:
+                    file.seek((page.page - 1) * PAGE)
+                    file.write(page.content)
+            waiting.clear()
+
+
+def copy_files(database: Path, into: Path) -> Path:
+    """Return the path of a copy of the database and its companions in the new folder `into`."""
+    into.mkdir()
+    copy = into / DATABASE
+    shutil.copyfile(database, copy)
+    for suffix in ("-wal", "-journal"):
+        if beside(database, suffix).is_file():
+            shutil.copyfile(beside(database, suffix), beside(copy, suffix))
+    return copy
+
+
+def snapshot(database: Path, into: Path) -> Path:
+    """Return the path of a whole copy in the folder `into`, taken while another process may be writing.
+
+    The database is copied first, the log second. A checkpoint meanwhile is harmless: it only moves pages that the log
+    still holds, and replaying the log over the copy puts every half-copied one right; frames appended meanwhile are
+    committed or ignored. The one harm is a log that was *restarted* (or removed) in between: pages then lie neither in
+    the copy of the database, taken before, nor in the log. A restart changes the salts in the log's header, so the
+    copy is taken again until the header read before the first byte is the header read after the last.
+    Without a log the database itself must not have changed. Raises `StorageFailed` when the writer is always faster.
+    """
+    for attempt in range(_TRIES):
+        try:
+            before = _signature(database)
+            copy = copy_files(database, into / str(attempt))
+            if _signature(database) == before:
+                return copy
+        except FileNotFoundError:
+            if not database.is_file():
+                raise
+            # A log may vanish between being seen and being copied: its writer closed. The next try sees the end.
+        shutil.rmtree(into / str(attempt), ignore_errors=True)
+    raise StorageFailed(
+        f"Journal {str(database)!r} was rewritten during each of {_TRIES} attempts to copy it, a pause was expected. "
+        "Try again."
+    )
+
+
+def _signature(database: Path) -> tuple[object, ...]:
+    log = beside(database, "-wal")
+    try:
+        with log.open("rb") as file:
+            header = file.read(_HEADER)
+    except FileNotFoundError:
+        header = b""
+    if header:
+        return (header,)
+    with database.open("rb") as file:
+        start = file.read(100)
+    stat = database.stat()
+    return (start, stat.st_ino, stat.st_size, stat.st_mtime_ns, beside(database, "-journal").is_file())
