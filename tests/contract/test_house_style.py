@@ -111,8 +111,8 @@ def excuses(module: Source) -> Iterator[str]:
         if token.type != tokenize.COMMENT:
             continue
         line = f"line {token.start[0]}: {token.string!r}"
-        if re.search(r"#\s*type:\s*ignore", token.string):
-            yield f"{line} is for another type checker; write `# pyright: ignore[rule] - reason`"
+        if re.search(r"#\s*(type:\s*ignore|ruff:\s*noqa|pyright:\s*basic)", token.string):
+            yield f"{line} excuses too much; write `# noqa: CODE - reason` or `# pyright: ignore[rule] - reason`"
         elif re.search(r"#\s*(noqa|pyright:\s*ignore)\b", token.string) and not re.search(
             r"#\s*(noqa:\s*[A-Z]+\d+(\s*,\s*[A-Z]+\d+)*|pyright:\s*ignore\[\w+(\s*,\s*\w+)*\])\s*(-|#)+\s*\S",
             token.string,
@@ -159,6 +159,7 @@ def test_the_tree_keeps(contract: Contract) -> None:
         (excuses, "src/holdfast/x.py", "x = 1  # " + "noqa: E501"),
         (excuses, "src/holdfast/x.py", "x = 1  # " + "pyright: ignore[reportAny]"),
         (excuses, "src/holdfast/x.py", "x = 1  # " + "type: ignore[x] - for mypy"),
+        (excuses, "src/holdfast/x.py", "# " + "ruff: noqa: E501 - all of it"),
     ],
 )
 def test_what_breaks_a_rule_is_found(contract: Contract, path: str, text: str) -> None:
