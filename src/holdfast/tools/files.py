@@ -1,0 +1,207 @@
+"""Reading a text file a window at a time, writing one whole, and looking at what a change left behind."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from functools import partial
+from io import BufferedReader
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from holdfast.calls import Effect, FileChange, Looked
+from holdfast.errors import ToolFailed
+from holdfast.text import valid_unicode
+from holdfast.tools.arguments import parse, schema_of
+from holdfast.tools.change import SNIFF, Diff, guarded, look, replacement
+from holdfast.tools.output import beginning
+from holdfast.tools.paths import Place, opened, placed, resolve, told
+from holdfast.tools.thread import in_thread
+from holdfast.tools.tool import Context, Output, Plan, Workspace
+
+_TEXT_MOST = 64_000
+_LINE_MOST = 2000
+_BOM = b"\xef\xbb\xbf"
+_FOREIGN_MOST = 0.3  # of the characters at the beginning: Latin-1 prose has far fewer, packed data far more
+
+_MAGIC = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive or an office document"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"\x7fELF", "an ELF program or library"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+)
+
+
+class ReadArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the model says to read."""
+
+    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
+    offset: Annotated[int, msgspec.Meta(ge=1, description="The first line to read, from 1.")] = 1
+    limit: Annotated[int, msgspec.Meta(ge=1, description="How many lines to read at most.")] = 2000
+
+
+class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the model says to write."""
+
+    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
+    content: Annotated[str, msgspec.Meta(description="The whole new content of the file.")]
+
+
+class ReadTool:
+    """Reads a window of a text file; never holds more of the file in memory than the window."""
+
+    schema = schema_of(
+        "read",
+        "Read a text file. Each line comes as its number, a tab and its text. Long files come in windows: "
+        "the last line says how to read on. Binary files are refused.",
+        ReadArguments,
+    )
+    effect: Effect = "read"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._root = workspace.root
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
+        """Return the plan of a read; that the file exists is seen when it runs."""
+        wanted = parse(arguments, ReadArguments, tool="read")
+        place = resolve(self._root, wanted.path)
+
+        async def run(context: Context) -> Output:
+            return await in_thread(partial(_window, place, wanted.offset, wanted.limit), context.stop)
+
+        return Plan(effect="read", title=f"read {place.name}", outside=place.outside, run=run)
+
+
+class WriteTool:
+    """Writes a whole file, atomically."""
+
+    schema = schema_of(
+        "write",
+        "Create a file, or replace all of its content. Missing folders are created. "
+        "To change part of a file that exists, use edit.",
+        WriteArguments,
+    )
+    effect: Effect = "write"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._root = workspace.root
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
+        """Return the plan of a write, with its diff against the file as it is now."""
+        wanted = parse(arguments, WriteArguments, tool="write")
+        place = resolve(self._root, wanted.path)
+        title = f"write {place.name}"
+        return guarded(place, title, partial(_written, place, wanted.content, title))
+
+
+def _written(place: Place, content: str, title: str) -> Plan:
+    present = look(place)
+    text = valid_unicode(content)
+    after = text.encode()
+    if present is not None and present.content == after:
+        msg = f"File {place.name!r} already has exactly this content, nothing was written. Go on."
+        raise ToolFailed(msg)
+
+    def done(diff: Diff) -> str:
+        said = f"Created {place.name}" if present is None else f"Replaced {place.name}"
+        replaced = "" if text == content else " Characters that text cannot hold were written as U+FFFD."
+        return f"{said}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{replaced}"
+
+    return replacement(place, present, after, title=title, done=done)
+
+
+def landed(root: Path, change: FileChange) -> Looked:
+    """Return which content the file of `change` has now; never raises, whatever is in its place."""
+    try:
+        place = placed(root, change.path)
+        if not place.anchor.is_dir():
+            return "unreadable"
+        with opened(place) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        digest = None
+    except (ToolFailed, IsADirectoryError):
+        return "other"
+    except (OSError, ValueError):
+        return "unreadable"
+    if digest == change.after:
+        return "after"
+    return "before" if digest == change.before else "other"
+
+
+def binary(head: bytes) -> str | None:
+    """Return what a file that begins with `head` seems to be if it is not text, else None."""
+    guess = next((name for magic, name in _MAGIC if head.startswith(magic)), "binary data")
+    if b"\0" in head:
+        return guess
+    text = beginning(head)
+    return guess if text.count("\ufffd") > _FOREIGN_MOST * len(text) else None
+
+
+def lines(file: BufferedReader, keep: int, stop: threading.Event) -> Iterator[tuple[bytes, int]]:
+    """Yield of each line its first `keep` bytes (its newline included, if among them) and its size in bytes.
+
+    Ends early once `stop` is set; never holds more than `keep` bytes, however long a line is.
+    """
+    while not stop.is_set() and (line := file.readline(keep)):
+        size, piece = len(line), line
+        while not piece.endswith(b"\n") and not stop.is_set() and (piece := file.readline(SNIFF)):
+            size += len(piece)
+        yield line, size
+
+
+def text_of(raw: bytes, number: int) -> str:
+    """Return line `number` without its ending, and the first without the file's byte order mark."""
+    return beginning(raw.removeprefix(_BOM) if number == 1 else raw).removesuffix("\n").removesuffix("\r")
+
+
+def shown_line(raw: bytes, size: int, number: int, *, most: int) -> str:
+    """Return the line as it is shown: at most `most` characters of it, and its size in bytes if that is not all."""
+    text = text_of(raw, number)
+    if size == len(raw) and len(text) <= most:
+        return text
+    return f"{text[:most]} [... line cut, it has {size} bytes]"
+
+
+def _window(place: Place, offset: int, limit: int, stop: threading.Event) -> Output:
+    with told(place), opened(place) as file:
+        size = os.fstat(file.fileno()).st_size
+        kind = binary(os.pread(file.fileno(), SNIFF, 0))
+        if kind is not None:
+            msg = f"File {place.name!r} is {kind} of {size} bytes, a text file was expected. Use bash to look at it."
+            raise ToolFailed(msg)
+        shown: list[str] = []
+        number, room, more = 0, _TEXT_MOST, False
+        for number, (raw, length) in enumerate(lines(file, 4 * _LINE_MOST, stop), 1):
+            if number < offset:
+                continue
+            line = f"{number}\t{shown_line(raw, length, number, most=_LINE_MOST)}"
+            room -= len(line.encode()) + 1
+            if room < 0 or len(shown) == limit:
+                more = True
+                break
+            shown.append(line)
+    text = valid_unicode("\n".join(shown))
+    if stop.is_set():
+        return Output(text=f"{text}\n[Stopped before the end of the window.]", interrupted=True)
+    if not shown:
+        said = f"has {number} lines" if number else "is empty"
+        return Output(
+            text=f"File {place.name!r} {said}; there is nothing to read from line {offset} on.", ok=not number
+        )
+    if "\ufffd" in text:
+        text += "\n[Bytes that are not valid UTF-8 are shown as U+FFFD.]"
+    if more:
+        last = offset + len(shown) - 1
+        text += f"\n[Lines {offset} to {last} are shown; the file goes on. Read on with offset={last + 1}.]"
+    return Output(text=text)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from itertools import product
+from typing import get_args
+
+import pytest
+
+from holdfast.calls import Effect, Mode
+from holdfast.tools.approval import Allow, Ask, Deny, decide
+from holdfast.tools.tool import Context, Output, Plan
+
+# (mode, effect): what happens inside the workspace, and outside.
+LAW: dict[tuple[Mode, Effect], tuple[type, type]] = {
+    ("ask", "read"): (Allow, Ask),
+    ("ask", "write"): (Ask, Ask),
+    ("ask", "execute"): (Ask, Ask),
+    ("accept-edits", "read"): (Allow, Ask),
+    ("accept-edits", "write"): (Allow, Ask),
+    ("accept-edits", "execute"): (Ask, Ask),
+    ("plan", "read"): (Allow, Ask),
+    ("plan", "write"): (Deny, Deny),
+    ("plan", "execute"): (Deny, Deny),
+    ("yolo", "read"): (Allow, Allow),
+    ("yolo", "write"): (Allow, Allow),
+    ("yolo", "execute"): (Allow, Allow),
+}
+
+
+def plan(effect: Effect, *, outside: str | None = None) -> Plan:
+    async def run(_: Context) -> Output:
+        raise AssertionError("deciding must not run")
+
+    return Plan(effect=effect, title="do src/app.py", run=run, outside=outside)
+
+
+def test_the_law_covers_every_combination() -> None:
+    assert set(LAW) == set(product(get_args(Mode), get_args(Effect)))
+
+
+@pytest.mark.parametrize(("mode", "effect"), LAW)
+def test_the_law(mode: Mode, effect: Effect) -> None:
+    inside, outside = LAW[mode, effect]
+    assert type(decide(plan(effect), mode)) is inside
+    assert type(decide(plan(effect, outside="/etc/hosts"), mode)) is outside
+
+
+def test_a_question_names_the_call_and_the_place() -> None:
+    assert decide(plan("execute"), "ask") == Ask("The call 'do src/app.py' runs a command.")
+    asked = decide(plan("read", outside="/etc/hosts"), "plan")
+    assert asked == Ask("The call 'do src/app.py' reads outside the workspace, at '/etc/hosts'.")
+
+
+def test_a_denial_tells_the_model_why_and_what_to_do() -> None:
+    denied = decide(plan("write"), "plan")
+    assert isinstance(denied, Deny)
+    assert denied.why.startswith("plan mode: 'do src/app.py' changes files")
+    assert "It was not run." in denied.why
