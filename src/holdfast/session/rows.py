@@ -1,7 +1,7 @@
 """The rows of a journal, judged: what each must be, and what is found when it is not.
 
-Two rules. A row is verified against the stored sum of its predecessor, so damage stays where it is. Bodies over
-`BLOB_LIMIT` live in files named by their content, and the checksum covers them as if they did not.
+Two rules. A row is verified by itself and against the stored sum of its predecessor, so damage stays where it is.
+Bodies over `BLOB_LIMIT` live in files named by their content, and the checksum covers them as if they did not.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from holdfast.session.store import Finding, Reading, Record
 BLOB_LIMIT = 32 * 1024
 """Bodies longer than this many bytes are kept outside the database, where they do not swell its log."""
 
+_HALF = 8
 _REFERENCE = b'{"blob":'  # an entry's JSON starts with its kind
 
 
@@ -86,50 +87,45 @@ class Blobs:
 
 
 def checksum(link: bytes, seq: int, at: float, kind: str, body: bytes) -> bytes:
-    """Return the 16 bytes that belong to a row whose predecessor's are `link` (empty for the first)."""
-    digest = hashlib.blake2b(link, digest_size=16)
-    digest.update(struct.pack(">qd", seq, at) + kind.encode() + b"\0")
-    digest.update(body)
-    return digest.digest()
+    """Return the 16 bytes that belong to a row whose predecessor's are `link` (empty for the first).
+
+    The first half is the row's own, so that it can be verified even when its predecessor is lost; the second half
+    chains it to all that came before.
+    """
+    own = hashlib.blake2b(struct.pack(">qd", seq, at) + kind.encode() + b"\0" + body, digest_size=_HALF).digest()
+    return own + hashlib.blake2b(link + own, digest_size=_HALF).digest()
 
 
 def judge(rows: Iterable[Sequence[object]], blobs: Blobs) -> Reading:
     """Return the entries of `rows`, which come in order of seq, and a finding for each that is damaged or missing."""
     records: list[Record] = []
     findings: list[Finding] = []
-    last = 0
-    links = [b""]  # the sums the next row may be chained to; none if they are lost
+    last, link = 0, b""  # the predecessor's seq and stored sum; None if that is lost
     for values in rows:
-        seq = values[0]
+        seq, stored = values[0], values[-1]
         assert isinstance(seq, int)  # SQLite's rowid can be nothing else
         if seq != last + 1:
-            findings.append(_hole(last + 1, seq - 1))
-            links = []
-        last = seq
-        row = Row.of(values)
-        if row is None:
-            findings.append(_damaged(seq, "its columns are not of the types they were written with"))
-            links = [value for value in values[4:] if isinstance(value, bytes)]
-            continue
+            which = f"Entry {last + 1} is" if seq == last + 2 else f"Entries {last + 1} to {seq - 1} are"
+            findings.append(Finding(seq=last + 1, what=f"{which} missing."))
+            link = None
         try:
-            body = blobs.body(row.body)
-            sums = [checksum(link, seq, row.at, row.kind, body) for link in links]
-            if sums and row.sum not in sums:
-                # The sum itself may be what was hit: the next row then fits the one computed here.
-                links = [row.sum, sums[0]]
-                findings.append(_damaged(seq, "its checksum does not fit"))
-                continue
-            records.append(Record(seq=seq, at=row.at, entry=decode(body)))
+            record, expected = _record(values, blobs, link or b"")
+            records.append(record)
+            if link is not None and stored != expected:
+                findings.append(Finding(seq=seq, what=f"Entry {seq} is whole, but not chained to the one before."))
         except (DamageError, msgspec.DecodeError) as error:
-            findings.append(_damaged(seq, str(error)))
-        links = [row.sum]
+            findings.append(Finding(seq=seq, what=f"Entry {seq} is damaged: {error}."))
+        last, link = seq, stored if isinstance(stored, bytes) else None
     return Reading(records=tuple(records), findings=tuple(findings))
 
 
-def _damaged(seq: int, why: str) -> Finding:
-    return Finding(seq=seq, what=f"Entry {seq} is damaged: {why}.")
-
-
-def _hole(first: int, last: int) -> Finding:
-    which = f"Entry {first} is" if first == last else f"Entries {first} to {last} are"
-    return Finding(seq=first, what=f"{which} missing; the entry after cannot be checked against what is lost.")
+def _record(values: Sequence[object], blobs: Blobs, link: bytes) -> tuple[Record, bytes]:
+    """Return the record and the sum it should have; raises `DamageError` or `msgspec.DecodeError`."""
+    row = Row.of(values)
+    if row is None:
+        raise DamageError("its columns are not of the types they were written with")
+    body = blobs.body(row.body)
+    expected = checksum(link, row.seq, row.at, row.kind, body)
+    if row.sum[:_HALF] != expected[:_HALF]:
+        raise DamageError("its checksum does not fit")
+    return Record(seq=row.seq, at=row.at, entry=decode(body)), expected

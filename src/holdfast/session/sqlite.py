@@ -253,8 +253,7 @@ def _usable(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA synchronous={'FULL' if mode == 'wal' else 'EXTRA'}")
         connection.execute("PRAGMA wal_autocheckpoint=200")
         _check_structure(connection)
-        connection.execute("BEGIN IMMEDIATE")  # a damaged header can make the file read-only
-        connection.execute("ROLLBACK")
+        connection.execute("DELETE FROM entry WHERE 0")  # writes nothing; a damaged header can make the file read-only
         return connection
     except sqlite3.Error as error:
         connection.close()
