@@ -1,0 +1,115 @@
+"""The protocol core: a request and a reply in, the response as timed events out; no clock, no socket, no state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.testing.script import (
+    Call,
+    Cut,
+    Fail,
+    Finish,
+    Hold,
+    Ping,
+    Reply,
+    Request,
+    Reset,
+    Say,
+    Spoken,
+    Think,
+    Wait,
+    checked,
+)
+from holdfast.testing.wires.chat import Chat
+from holdfast.testing.wires.messages import Messages
+from holdfast.testing.wires.wire import Answer, Event, Head, Incoming, Refusal, Wire
+
+_CHAT, _MESSAGES = Chat(), Messages()
+_WIRES: tuple[Wire, ...] = (_CHAT, _MESSAGES)
+
+
+def wire_of(incoming: Incoming) -> Wire:
+    """Return the wire whose path was asked for; for a path of none, the one whose client it seems to be."""
+    strayed = _MESSAGES if "anthropic-version" in incoming.headers or "x-api-key" in incoming.headers else _CHAT
+    return next((wire for wire in _WIRES if wire.path == incoming.path), strayed)
+
+
+def admitted(wire: Wire, incoming: Incoming, *, key: str) -> Request:
+    """Return the request; raises `Refusal`, as the provider puts it, if it is not to be answered."""
+    if incoming.path != wire.path or incoming.method != "POST":
+        raise wire.lost(incoming)
+    return wire.admit(incoming, key=key)
+
+
+def refused(wire: Wire, refusal: Refusal, *, number: int) -> Iterator[Event]:
+    """Yield the error response; `number` counts the requests."""
+    yield from wire.refused(refusal, number=number)
+
+
+def answered(wire: Wire, request: Request, reply: Reply, *, turn: int, number: int) -> Iterator[Event]:
+    """Yield the response; pauses that begin a reply come before its status line. `turn` counts the replies."""
+    actions = checked(reply)
+    while actions and isinstance(actions[0], Wait | Hold):
+        yield actions[0]
+        actions = actions[1:]
+    first = actions[0] if actions else None
+    if isinstance(first, Fail):
+        head, body = wire.refused(wire.failure(first), number=number)
+        later = () if first.retry_after is None else (("retry-after", f"{first.retry_after:g}"),)
+        yield Head(head.status, (*head.headers, *later))
+        yield body
+        return
+    if isinstance(first, Reset):
+        yield first
+        return
+    spoken = tuple(action for action in actions if not isinstance(action, Fail))
+    answer = Answer(request, _finished(spoken), turn)
+    yield from _streamed(wire, answer) if request.stream else _whole(wire, answer)
+
+
+def _streamed(wire: Wire, answer: Answer) -> Iterator[Event]:
+    yield Head(200, (("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache")))
+    voice = wire.voice(answer)
+    for action in answer.reply:
+        match action:
+            case Say() | Think() | Call():
+                yield from voice.say(action)
+            case Ping(count, every):
+                for _ in range(count):
+                    yield from voice.ping()
+                    yield Wait(every)
+            case Finish(reason):
+                yield from voice.finish(reason)
+            case Wait() | Hold():
+                yield action
+            case Reset():
+                yield action
+                return
+            case Cut():
+                return
+    yield voice.end()
+
+
+def _whole(wire: Wire, answer: Answer) -> Iterator[Event]:
+    """Yield all pauses, then the document; a cut or a reset leaves half of it."""
+    for action in answer.reply:
+        match action:
+            case Wait() | Hold():
+                yield action
+            case Ping(count, every):
+                yield Wait(count * every)
+            case _:
+                pass
+    body = wire.whole(answer)
+    last = answer.reply[-1]
+    yield Head(200, (("content-type", "application/json"),))
+    yield body[: len(body) // 2] if isinstance(last, Cut | Reset) else body
+    if isinstance(last, Reset):
+        yield last
+
+
+def _finished(spoken: tuple[Spoken, ...]) -> tuple[Spoken, ...]:
+    """Return the reply with the Finish it did not spell out."""
+    if any(isinstance(action, Finish | Cut | Reset) for action in spoken):
+        return spoken
+    return (*spoken, Finish("tool_calls" if any(isinstance(action, Call) for action in spoken) else "stop"))

@@ -1,0 +1,52 @@
+"""Gates: where a reply waits until a test, in whatever thread, lets it go on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+
+class Gates:
+    """Gates by name; one that was opened stays open. A reply waits on its event loop, a test blocks its thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._reached: set[str] = set()
+        self._open: set[str] = set()
+        self._waiting: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def passed(self, name: str) -> None:
+        """Return when the gate is open."""
+        mine = (name, asyncio.get_running_loop(), asyncio.Event())
+        with self._changed:
+            self._reached.add(name)
+            self._changed.notify_all()
+            if name in self._open:
+                return
+            self._waiting.append(mine)
+        try:
+            await mine[2].wait()
+        finally:
+            with self._changed:
+                self._waiting.remove(mine)
+
+    def release(self, name: str) -> None:
+        """Open the gate, for the replies that wait at it and for all to come."""
+        with self._changed:
+            self._open.add(name)
+            for waiting, loop, event in self._waiting:
+                if waiting == name:
+                    loop.call_soon_threadsafe(event.set)
+
+    def reached(self, name: str) -> bool:
+        """Return whether a reply has come to the gate."""
+        with self._changed:
+            return name in self._reached
+
+    def wait_for(self, name: str, *, timeout: float) -> None:
+        """Block until a reply has come to the gate; raises `TimeoutError`."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: name in self._reached, timeout):
+                raise TimeoutError(
+                    f"Gate {name!r} was not reached in {timeout:g} s, a reply holding at it was expected."
+                )

@@ -1,0 +1,33 @@
+"""Asking a scripted provider one thing, in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import httpx2
+
+from holdfast.testing.memory import ScriptedTransport
+from holdfast.testing.provider import ScriptedProvider
+
+CHAT = "/v1/chat/completions"
+MESSAGES = "/v1/messages"
+_HEADERS = {
+    CHAT: {"authorization": "Bearer test-key"},
+    MESSAGES: {"x-api-key": "test-key", "anthropic-version": "2023-06-01"},
+}
+
+
+async def asked(
+    provider: ScriptedProvider, path: str, body: object, *, headers: dict[str, str] | None = None
+) -> httpx2.Response:
+    """Return the whole response; a body of bytes is sent as it is."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    async with httpx2.AsyncClient(transport=ScriptedTransport(provider), base_url="http://provider") as client:
+        return await client.post(path, content=raw, headers=_HEADERS[path] if headers is None else headers)
+
+
+def ask(
+    provider: ScriptedProvider, path: str, body: object, *, headers: dict[str, str] | None = None
+) -> httpx2.Response:
+    return asyncio.run(asked(provider, path, body, headers=headers))
