@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from hashlib import blake2b
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -18,6 +17,7 @@ from holdfast.agent.model import CallDelta, Finished, Model, StreamEvent, TextDe
 from holdfast.errors import ProviderFailed
 from holdfast.session.entries import CallPart, Part, ResponseCheckpoint, ResponseEnded, TextPart
 from holdfast.session.fold import Conversation
+from holdfast.session.ids import call_id
 from holdfast.text import valid_unicode
 
 T = TypeVar("T")
@@ -27,8 +27,6 @@ CHECKPOINT_EVERY = 1.0
 
 QUEUE = 256
 """Events the pump may be ahead; past that the provider's own flow control holds it."""
-
-_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class Race(Protocol):
@@ -196,19 +194,3 @@ class Stream:
                     fault="cut",
                 )
             )
-
-
-def call_id(session: str, step: int, index: int, *, taken: Callable[[str], bool]) -> str:
-    """Return nine letters and digits, the same for the same place, that no call of the session has.
-
-    Nine alphanumerics are what every provider's rule on ids accepts (Mistral's is the strictest), so one id serves all.
-    """
-    for salt in range(1_000_000):
-        digest = int.from_bytes(blake2b(f"{session}/{step}/{index}/{salt}".encode(), digest_size=8).digest())
-        letters: list[str] = []
-        for _ in range(9):
-            digest, letter = divmod(digest, len(_ALPHABET))
-            letters.append(_ALPHABET[letter])
-        if not taken(own := "".join(letters)):
-            return own
-    raise AssertionError("a million ids in a row are taken")
