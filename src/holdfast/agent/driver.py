@@ -78,6 +78,7 @@ class Driver:
         self._calls: Calls | None = None
         self._cut_calls: tuple[str, ...] = ()
         self._abandoned: set[asyncio.Task[None]] = set()
+        self._unsettled = Leave("crash")  # why a turn that is found open was left, as far as this process knows
         reading = store.read()
         self._fold = Fold(record.entry for record in reading.records)
         self._length = store.length
@@ -132,7 +133,7 @@ class Driver:
         if conversation.open_turn is not None or conversation.streaming is not None or conversation.open_calls:
             self.to(Signal.LEAVE)
             await self._toolbox.quiet()
-            entries.extend(settle(conversation, Leave("crash"), known=self._known(conversation.open_calls)))
+            entries.extend(settle(conversation, self._unsettled, known=self._known(conversation.open_calls)))
             self.to(Signal.SETTLED)
         self.append(*entries)
         self._untold = ()
@@ -281,6 +282,7 @@ class Driver:
             assert isinstance(ended, TurnEnded)
         except (StorageFailed, AppendConflict) as failed:
             # Nothing more can be written: whoever runs this session next finds the turn open and settles it then.
+            self._unsettled = Leave("storage", str(failed))
             self._emit(NotRecorded(str(failed)))
             turn = self.conversation.open_turn or self.conversation.turns
             ended = TurnEnded(turn=turn, reason="error", cause="storage", detail=str(failed))

@@ -1,33 +1,11 @@
-"""How long and how often: every bound of a turn in one place, and the one retry policy."""
+"""The one retry policy: what is sent again, and after how long."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import msgspec
-
+from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
 
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
-
-
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The bounds of a turn; times in seconds. None means no bound.
-
-    The deadlines on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
-    as events. `max_steps` counts model requests of one turn.
-    """
-
-    max_steps: Count | None = 200
-    timeout: Seconds | None = None
-    first_event: Seconds = 180.0
-    idle_event: Seconds = 120.0
-    attempts: Count = 4
-    backoff: Seconds = 1.0
-    longest_backoff: Seconds = 60.0
-    stop_grace: Seconds = 0.7
-    drop_wait: Seconds = 0.3
+__all__ = ["Limits", "retry_delay"]
 
 
 def retry_delay(failed: ProviderFailed, attempt: int, *, limits: Limits, shown: bool) -> float | None:

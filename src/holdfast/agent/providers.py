@@ -1,15 +1,11 @@
-"""The providers by name, and connecting to one. No provider's library is imported before a connection is asked for."""
+"""The providers by name: which key and address each takes from the environment. Imports no provider's library."""
 
 from __future__ import annotations
 
-import asyncio
 import difflib
-import functools
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from holdfast.agent.model import Model
 from holdfast.errors import ModelUnusable
 
 
@@ -69,32 +65,3 @@ def target(name: str, environ: Mapping[str, str]) -> Target:
             f"Set it (export {provider.key_variable}=…), or see the product without a key: holdfast demo."
         )
     return Target(provider, model, key, environ.get(provider.address_variable) or None)
-
-
-async def connect(target: Target) -> Model:
-    """Return a connection to the target's model; raises `ModelUnusable`.
-
-    The libraries it needs take a second to import, off the event loop and in a thread that the process does not wait
-    for: a stop during that second is a stop at once.
-    """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Model] = loop.create_future()
-
-    def deliver(give: Callable[[], None]) -> None:
-        if not future.done():
-            give()
-
-    def run() -> None:
-        try:
-            from holdfast.agent.models import open_model  # noqa: PLC0415 - the point of this function
-
-            model = open_model(target)
-        except Exception as error:  # noqa: BLE001 - handed to whoever awaits
-            give = functools.partial(future.set_exception, error)
-        else:
-            give = functools.partial(future.set_result, model)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(deliver, give)
-
-    threading.Thread(target=run, name="import of the provider's library", daemon=True).start()
-    return await future

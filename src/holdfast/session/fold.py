@@ -153,7 +153,7 @@ class Fold:
         """Return whether the call still waits for its outcome."""
         return call in self._open
 
-    def add(self, entry: Entry) -> None:  # noqa: C901, PLR0912 - one arm per kind of entry
+    def add(self, entry: Entry) -> None:
         """Fold one more entry."""
         match entry:
             case SessionOpened():
@@ -164,30 +164,10 @@ class Fold:
                 self._model = entry.model
             case PromptAccepted():
                 self._prompt(entry)
-            case RequestStarted():
-                self._steps = max(self._steps, entry.step)
-                self._turn_steps += 1 if entry.attempt == 1 else 0
-                self._streaming = Streaming(entry.step, entry.model)
-            case RequestFailed():
-                if entry.retry_in is not None:  # only what was not shown is sent again; else it is the turn's last word
-                    self._streaming = None
-            case ResponseCheckpoint():
-                if self._streaming is not None and self._streaming.step == entry.step:
-                    now = self._streaming
-                    self._streaming = replace(now, text=now.text + entry.text, thinking=now.thinking + entry.thinking)
-            case ResponseEnded():
-                self._streaming = None
-                self._usage += entry.usage
-                self._response(entry.model, entry.parts, cut=entry.cut is not None)
-            case ApprovalAsked():
-                if entry.call in self._open:
-                    self._open[entry.call] = replace(self._open[entry.call], asked=entry)
-            case ApprovalAnswered():
-                if entry.call in self._open:
-                    self._open[entry.call] = replace(self._open[entry.call], answered=entry)
-            case CallStarted():
-                if entry.call in self._open:
-                    self._open[entry.call] = replace(self._open[entry.call], started=entry)
+            case RequestStarted() | RequestFailed() | ResponseCheckpoint() | ResponseEnded():
+                self._request(entry)
+            case ApprovalAsked() | ApprovalAnswered() | CallStarted():
+                self._progress(entry)
             case CallEnded():
                 self._call_ended(entry)
             case CallLate():
@@ -195,11 +175,9 @@ class Fold:
             case TurnEnded():
                 self._leave_turn()
                 self._last_end = entry
-                if entry.note:
-                    self._notes.append(entry.note)
+                self._note(entry.note)
             case Repaired():
-                if entry.note:
-                    self._notes.append(entry.note)
+                self._note(entry.note)
 
     def conversation(self) -> Conversation:
         """Return the conversation as of the last entry."""
@@ -221,6 +199,36 @@ class Fold:
             last_end=self._last_end,
             usage=self._usage,
         )
+
+    def _request(self, entry: RequestStarted | RequestFailed | ResponseCheckpoint | ResponseEnded) -> None:
+        now = self._streaming
+        match entry:
+            case RequestStarted():
+                self._steps = max(self._steps, entry.step)
+                self._turn_steps += 1 if entry.attempt == 1 else 0
+                self._streaming = Streaming(entry.step, entry.model)
+            case RequestFailed():
+                if entry.retry_in is not None:  # only what was not shown is sent again; else it is the turn's last word
+                    self._streaming = None
+            case ResponseCheckpoint():
+                if now is not None and now.step == entry.step:
+                    self._streaming = replace(now, text=now.text + entry.text, thinking=now.thinking + entry.thinking)
+            case ResponseEnded():
+                self._streaming = None
+                self._usage += entry.usage
+                self._response(entry.model, entry.parts, cut=entry.cut is not None)
+
+    def _progress(self, entry: ApprovalAsked | ApprovalAnswered | CallStarted) -> None:
+        call = self._open.get(entry.call)
+        if call is None:
+            return
+        match entry:
+            case ApprovalAsked():
+                self._open[entry.call] = replace(call, asked=entry)
+            case ApprovalAnswered():
+                self._open[entry.call] = replace(call, answered=entry)
+            case CallStarted():
+                self._open[entry.call] = replace(call, started=entry)
 
     def _prompt(self, entry: PromptAccepted) -> None:
         self._leave_turn()
@@ -295,7 +303,11 @@ class Fold:
     def _late(self, call: str, text: str) -> None:
         name = self._calls.get(call)
         if name is not None:
-            self._notes.append(words.late(name, text))
+            self._note(words.late(name, text))
+
+    def _note(self, note: str) -> None:
+        if note.strip():
+            self._notes.append(note)
 
 
 def fold(entries: Iterable[Entry]) -> Conversation:

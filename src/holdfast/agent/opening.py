@@ -1,0 +1,86 @@
+"""Opening a session: a new one, the same again, or a copy of it; always with its lease held."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast import __version__
+from holdfast.agent.prompts import system_prompt
+from holdfast.errors import DamageError, UsageError
+from holdfast.session.catalog import Catalog, Summary, note
+from holdfast.session.entries import SessionOpened
+from holdfast.session.fold import fold
+from holdfast.session.sqlite import SqliteStore, read_copy
+from holdfast.session.transfer import fork_entries
+from holdfast.tools.toolbox import LocalToolbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSession:
+    """A session whose lease this process holds, and the tools that work in its folder."""
+
+    id: str
+    cwd: Path
+    store: SqliteStore
+    toolbox: LocalToolbox
+
+
+def create(catalog: Catalog, *, cwd: Path, model: str, title: str) -> OpenSession:
+    """Return a new session that works in `cwd` with `model`; its first entry is durable."""
+    session = catalog.new_id()
+    folder = catalog.folder(session)
+    store = SqliteStore.create(folder)
+    toolbox = LocalToolbox(cwd, folder)
+    now = dt.datetime.now().astimezone()
+    opened = SessionOpened(
+        session=session,
+        cwd=str(cwd),
+        model=model,
+        system=system_prompt(cwd, today=now.date().isoformat()),
+        tools=toolbox.schemas,
+        version=__version__,
+    )
+    store.append([opened], expected=0)
+    note(folder, cwd=str(cwd), title=title, model=model, created=now.timestamp())
+    return OpenSession(id=session, cwd=cwd, store=store, toolbox=toolbox)
+
+
+def resume(catalog: Catalog, summary: Summary) -> OpenSession:
+    """Return an existing session; raises `SessionBusy` if another process holds it."""
+    folder = catalog.folder(summary.id)
+    store = SqliteStore.open(folder)
+    try:
+        cwd = _folder_of(summary.id, store)
+    except BaseException:
+        store.close()
+        raise
+    return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=LocalToolbox(cwd, folder))
+
+
+def _folder_of(session: str, store: SqliteStore) -> Path:
+    """Return the folder the session works in; raises `DamageError` or `UsageError` if there is none to work in."""
+    opened = fold(record.entry for record in store.read().records).opened
+    if opened is None:
+        raise DamageError(
+            f"Session {session!r} has lost its first entry, which says where it works and with what. It cannot go on; "
+            f"read it with: holdfast sessions show {session}"
+        )
+    cwd = Path(opened.cwd)
+    if not cwd.is_dir():
+        raise UsageError(
+            f"Folder {opened.cwd!r} of session {session!r} does not exist, the folder it works in was expected. "
+            "Bring it back, or begin a new session."
+        )
+    return cwd
+
+
+def fork(catalog: Catalog, summary: Summary) -> OpenSession:
+    """Return a copy of a session as of now, under an id of its own; works while another process holds the original."""
+    session = catalog.new_id()
+    entries = fork_entries(read_copy(catalog.folder(summary.id)), session)
+    store = SqliteStore.create(catalog.folder(session))
+    store.append(entries, expected=0)
+    store.close()
+    return resume(catalog, catalog.find(session))

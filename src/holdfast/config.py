@@ -1,0 +1,82 @@
+"""Settings and where things are kept: flags win over the config file, the file over the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from holdfast.calls import Mode
+from holdfast.errors import ConfigInvalid
+
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The bounds of a turn; times in seconds. None means no bound.
+
+    The deadlines on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
+    as events. `max_steps` counts model requests of one turn, `attempts` those of one response.
+    """
+
+    max_steps: Count | None = 200
+    timeout: Seconds | None = None
+    first_event: Seconds = 180.0
+    idle_event: Seconds = 120.0
+    attempts: Count = 4
+    backoff: Seconds = 1.0
+    longest_backoff: Seconds = 60.0
+    stop_grace: Seconds = 0.7
+    drop_wait: Seconds = 0.3
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What `config.toml` may say."""
+
+    model: str | None = None
+    permission_mode: Mode = "ask"
+    limits: Limits = msgspec.field(default_factory=Limits)
+
+
+class Homes(msgspec.Struct, frozen=True):
+    """Where things are: `config` is the file, `sessions` the folder of session folders. They need not exist."""
+
+    config: Path
+    sessions: Path
+
+
+def homes(environ: Mapping[str, str]) -> Homes:
+    """Return the places for `environ`: all below HOLDFAST_HOME if it is set, else the XDG directories."""
+    if home := environ.get("HOLDFAST_HOME"):
+        root = Path(home).expanduser().absolute()
+        return Homes(config=root / "config.toml", sessions=root / "sessions")
+    from platformdirs import PlatformDirs  # noqa: PLC0415 - 4 ms that HOLDFAST_HOME saves
+
+    dirs = PlatformDirs("holdfast", appauthor=False)
+    return Homes(config=dirs.user_config_path / "config.toml", sessions=dirs.user_state_path / "sessions")
+
+
+def read_config(path: Path) -> Config:
+    """Return what the file says, the defaults if there is none; raises `ConfigInvalid` naming file, key and reason."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return Config()
+    except OSError as error:
+        raise ConfigInvalid(
+            f"Config {str(path)!r} cannot be read: {error.strerror}, a readable file was expected. "
+            "Correct its permissions, or move it away to use the defaults."
+        ) from error
+    try:
+        return msgspec.toml.decode(raw, type=Config)
+    except msgspec.ValidationError as error:
+        raise ConfigInvalid(
+            f"Config {str(path)!r} has a setting that is not allowed: {error}. Correct or remove that setting."
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(
+            f"Config {str(path)!r} is not valid TOML: {error}. Correct that line, or move the file away."
+        ) from error

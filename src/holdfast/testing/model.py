@@ -1,0 +1,150 @@
+"""A `Model` that plays a script in this process: for driving turns without a wire.
+
+It passes the same suite as the real ones (`tests/agent/test_models_laws.py`); what a provider would refuse it does not
+know, that is the scripted provider's work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import assert_never
+
+from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.errors import ProviderFailed, ProviderFault
+from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart, Usage
+from holdfast.session.fold import Conversation
+from holdfast.testing.script import (
+    Call,
+    Cut,
+    Fail,
+    Hold,
+    Ping,
+    Reply,
+    Reset,
+    Say,
+    Think,
+    Wait,
+)
+from holdfast.testing.script import (
+    Finish as ScriptedFinish,
+)
+
+Step = Reply | Callable[[Conversation], Reply]
+
+
+class ScriptedModel:
+    """Play one reply for each request, in order; `requests` are the conversations it was sent.
+
+    A `Hold` waits until `release` is called with its name. After the last reply every request fails with status 500.
+    """
+
+    def __init__(self, script: Sequence[Step] = (), *, name: str = "openai-chat:scripted") -> None:
+        self._name = name
+        self._steps = list(script)
+        self._released: dict[str, asyncio.Event] = {}
+        self.requests: list[Conversation] = []
+        self.open_streams = 0
+        self.closed = False
+
+    @property
+    def name(self) -> str:
+        """Return PROVIDER:MODEL."""
+        return self._name
+
+    def extend(self, *replies: Step) -> None:
+        """Add replies to the script."""
+        self._steps.extend(replies)
+
+    def release(self, name: str) -> None:
+        """Let the `Hold` of that name go on, now or when it is reached."""
+        self._gate(name).set()
+
+    def stream(self, conversation: Conversation) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Play the next reply."""
+        return self._stream(conversation)
+
+    async def aclose(self) -> None:
+        """Remember that it was closed; a scripted model can be used again, as a new connection would be."""
+        self.closed = True
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        self.requests.append(conversation)
+        step = self._steps.pop(0) if self._steps else (Fail(500, "The script is over: give it more replies."),)
+        reply = step(conversation) if callable(step) else step
+        self.open_streams += 1
+        try:
+            yield self._play(reply)
+        finally:
+            self.open_streams -= 1
+
+    async def _play(self, reply: Reply) -> AsyncIterator[StreamEvent]:
+        parts: list[Part] = []
+        finish: Finish = "stop"
+        for action in reply:
+            match action:
+                case Say():
+                    parts.append(TextPart(action.text))
+                    for chunk in _chunks(action.text, action.chunk):
+                        yield TextDelta(chunk)
+                        await asyncio.sleep(action.delay)
+                case Think():
+                    signature = action.signature or "scripted"
+                    parts.append(ThinkingPart(action.text, signature=signature, provider="scripted"))
+                    for chunk in _chunks(action.text, action.chunk):
+                        yield ThinkingDelta(chunk)
+                        await asyncio.sleep(action.delay)
+                case Call():
+                    raw = action.arguments if isinstance(action.arguments, str) else json.dumps(action.arguments)
+                    index = len(parts)
+                    parts.append(CallPart(id="", name=action.name, arguments=raw, wire_id=action.id or f"wire-{index}"))
+                    finish = "calls"
+                    yield CallDelta(index, action.name, "")
+                    for chunk in _chunks(raw, action.chunk):
+                        yield CallDelta(index, "", chunk)
+                        await asyncio.sleep(action.delay)
+                case Wait():
+                    await asyncio.sleep(action.seconds)
+                case Hold():
+                    await self._gate(action.name).wait()
+                case Ping():
+                    await asyncio.sleep(action.count * action.every)
+                case ScriptedFinish():
+                    finish = _FINISH[action.reason]
+                case Cut():
+                    return
+                case Reset():
+                    raise ProviderFailed("Model broke off: connection reset. Try again.", fault="unreachable")
+                case Fail():
+                    raise ProviderFailed(
+                        f"Model answered with status {action.status}: {action.message or 'no reason'}. Try again.",
+                        fault=_fault(action.status),
+                        status=action.status,
+                        retry_after=action.retry_after,
+                    )
+                case _:
+                    assert_never(action)
+        yield Finished(tuple(parts), finish, Usage(input_tokens=10, output_tokens=5, cost="0.01"))
+
+    def _gate(self, name: str) -> asyncio.Event:
+        return self._released.setdefault(name, asyncio.Event())
+
+
+_FINISH: dict[str, Finish] = {"stop": "stop", "tool_calls": "calls", "length": "max_tokens", "refusal": "refusal"}
+
+
+def _chunks(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _fault(status: int) -> ProviderFault:
+    match status:
+        case 401 | 403:
+            return "credentials"
+        case 429:
+            return "rate_limited"
+        case _:
+            return "overloaded" if status >= 500 else "rejected"  # noqa: PLR2004 - HTTP's own border

@@ -1,0 +1,76 @@
+"""Tools made of plain functions, and a toolbox of them: for turns whose calls do exactly what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from holdfast.calls import Effect, FileChange, Looked, ToolSchema
+from holdfast.errors import ToolFailed
+from holdfast.tools.tool import Context, Output, Plan, Tool
+
+Run = Callable[[dict[str, object], Context], Awaitable[Output]]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """A tool whose run is `run`; its arguments are any JSON object."""
+
+    name: str
+    effect: Effect
+    run: Run = field(repr=False)
+    change: FileChange | None = None
+    spool: str | None = None
+
+    @property
+    def schema(self) -> ToolSchema:
+        """Return a schema that accepts any object."""
+        return ToolSchema(name=self.name, description=f"Test tool {self.name}.", parameters={"type": "object"})
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
+        """Return a plan that runs the function; raises `ToolFailed` if the arguments are no JSON object."""
+        try:
+            given = msgspec.json.decode(arguments or "{}", type=dict[str, object])
+        except msgspec.DecodeError as error:
+            raise ToolFailed(
+                f"Arguments of {self.name!r} are not a JSON object: {error}. Nothing was done; call it again."
+            ) from error
+        run = self.run
+
+        async def act(context: Context) -> Output:
+            return await run(given, context)
+
+        return Plan(effect=self.effect, title=self.name, run=act, change=self.change, spool=self.spool)
+
+
+@dataclass(slots=True)
+class FunctionToolbox:
+    """A toolbox of given tools; what a look finds and what a command printed is given too, by path and by spool."""
+
+    given: Sequence[Tool]
+    looked: Mapping[str, Looked] = field(default_factory=dict[str, Looked])
+    spooled: Mapping[str, str] = field(default_factory=dict[str, str])
+    closed: bool = False
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Return the tools by name."""
+        return {tool.schema.name: tool for tool in self.given}
+
+    async def quiet(self) -> bool:
+        """Return True: no process of an earlier holder is ever left."""
+        return True
+
+    def look(self, change: FileChange) -> Looked:
+        """Return what was given for the path, "unreadable" if nothing was."""
+        return self.looked.get(change.path, "unreadable")
+
+    def printed(self, spool: str) -> str:
+        """Return what was given for the spool, "" if nothing was."""
+        return self.spooled.get(spool, "")
+
+    async def close(self) -> None:
+        """Remember that it was closed."""
+        self.closed = True

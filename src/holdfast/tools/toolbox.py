@@ -1,0 +1,61 @@
+"""The tools of one session in one workspace, and the look at what interrupted calls left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from holdfast.calls import FileChange, Looked, ToolSchema
+from holdfast.tools.edit import EditTool
+from holdfast.tools.files import ReadTool, WriteTool, landed
+from holdfast.tools.search import GlobTool, GrepTool
+from holdfast.tools.shell import BashTool, Keeper, capture, partial, wait_gone
+from holdfast.tools.tool import Tool, Workspace
+
+
+class LocalToolbox:
+    """read, write, edit, bash, grep and glob over the files and processes of this machine."""
+
+    def __init__(self, cwd: Path, session_folder: Path) -> None:
+        """Serve a session that works in `cwd` and keeps its own files in `session_folder`; starts nothing yet."""
+        self._folder = session_folder
+        self._workspace = Workspace(root=Path(os.path.realpath(cwd)), spool=session_folder / "spool")
+        self._keeper = Keeper(session_folder)
+        run = capture if shutil.which("rg") else None
+        tools: tuple[Tool, ...] = (
+            ReadTool(self._workspace),
+            WriteTool(self._workspace),
+            EditTool(self._workspace),
+            BashTool(self._workspace, self._keeper),
+            GrepTool(self._workspace, run=run),
+            GlobTool(self._workspace),
+        )
+        self._tools = {tool.schema.name: tool for tool in tools}
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Return the tools by name."""
+        return self._tools
+
+    @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """Return what a model is told of them."""
+        return tuple(tool.schema for tool in self._tools.values())
+
+    async def quiet(self) -> bool:
+        """Return whether every process of an earlier holder is gone, having waited at most a second for it."""
+        return await wait_gone(self._folder)
+
+    def look(self, change: FileChange) -> Looked:
+        """Return what is at the path of an interrupted edit; never raises."""
+        return landed(self._workspace.root, change)
+
+    def printed(self, spool: str) -> str:
+        """Return what an interrupted command had printed, capped; "" if nothing is left of it."""
+        return partial(self._workspace.spool / spool)
+
+    async def close(self) -> None:
+        """End every process of the tools, within a second."""
+        await self._keeper.close()

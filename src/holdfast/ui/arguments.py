@@ -1,0 +1,60 @@
+"""The options of a run, as argparse reads them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import get_args
+
+from holdfast import __version__
+from holdfast.calls import Mode
+
+EPILOG = """\
+commands:
+  holdfast sessions list|show|export|import    your sessions
+  holdfast demo                                see it work, without a key or a network
+
+exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed but nobody to ask · 4 damaged document
+            75 provider failure worth retrying · 130 interrupted
+"""
+
+
+class Arguments(argparse.Namespace):
+    """The options of a run."""
+
+    prompt: str | None
+    model: str | None
+    output_format: str
+    permission_mode: Mode | None
+    yolo: bool
+    max_steps: int | None
+    timeout: float | None
+    cwd: str | None
+    continue_: bool
+    resume: str | None
+    fork: bool
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of a run's options."""
+    parser = argparse.ArgumentParser(
+        prog="holdfast",
+        description="A coding agent whose conversations cannot be broken.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("-p", "--print", "--prompt", dest="prompt", nargs="?", const="", metavar="PROMPT",
+        help="run one turn and print the answer; standard input is appended")  # fmt: skip
+    add("-m", "--model", metavar="PROVIDER:MODEL", help="openai-chat:… or anthropic:…")
+    add("-c", "--continue", dest="continue_", action="store_true", help="go on with the latest session of this folder")
+    add("-r", "--resume", metavar="ID", help="go on with this session (a unique prefix will do)")
+    add("--fork", "--fork-session", dest="fork", action="store_true", help="with -c or -r: go on in a copy")
+    add("--output-format", choices=("text", "json", "stream-json"), default="text")
+    add("--permission-mode", choices=get_args(Mode), default=None, help="default: ask")
+    add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
+    add("--max-steps", type=int, metavar="N", help="model requests this turn may make")
+    add("--timeout", type=float, metavar="SECONDS", help="end the turn after this long")
+    add("-C", "--cwd", metavar="DIR", help="work in this folder")
+    add("--version", action="version", version=f"holdfast {__version__}")
+    return parser

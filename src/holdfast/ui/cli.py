@@ -1,0 +1,64 @@
+"""The `holdfast` command: arguments in, exit code out. Imports what a command needs, when it needs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+from holdfast.errors import EXIT_USAGE, HoldfastError, UsageError
+
+
+def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
+    """Run the command and return its exit code; every error on purpose becomes one sentence on standard error."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    environ = os.environ if environ is None else environ
+    try:
+        return _dispatch(argv, environ)
+    except HoldfastError as error:
+        _say(sys.stderr, f"holdfast: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Nobody reads what we print. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
+    match list(argv[:1]):
+        case ["sessions"]:
+            from holdfast.ui import sessions  # noqa: PLC0415 - only what the command needs
+
+            return sessions.main(list(argv[1:]), environ=environ, stdout=sys.stdout, stderr=sys.stderr)
+        case ["demo"]:
+            from holdfast.ui import demo  # noqa: PLC0415 - only what the command needs
+
+            return demo.main(list(argv[1:]), environ=environ)
+        case _:
+            from holdfast.ui.arguments import Arguments, parser  # noqa: PLC0415 - only what the command needs
+
+            arguments = parser().parse_args(argv, namespace=Arguments())
+            if arguments.prompt is None:
+                _say(
+                    sys.stderr,
+                    "holdfast: Prompt is missing, -p PROMPT was expected: the full-screen interface is not built yet. "
+                    'Try holdfast -p "what does this project do?", or holdfast demo, or holdfast --help.',
+                )
+                return EXIT_USAGE
+            if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
+                raise UsageError(
+                    f"Option --yolo contradicts --permission-mode {arguments.permission_mode!r}, one of them was "
+                    "expected. Leave one out."
+                )
+            from holdfast.ui import headless  # noqa: PLC0415 - only what the command needs
+
+            return headless.main(arguments, environ=environ)
+
+
+def _say(stream: TextIO, text: str) -> None:
+    from holdfast.text import printable  # noqa: PLC0415 - only when there is something to say
+
+    print(printable(text), file=stream)

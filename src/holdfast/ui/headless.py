@@ -1,0 +1,238 @@
+"""`holdfast -p`: one turn without a screen. The prompt is journalled before any provider's library is imported."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from holdfast.agent.connecting import connect
+from holdfast.agent.driver import Driver
+from holdfast.agent.events import Event, Fact
+from holdfast.agent.model import Model
+from holdfast.agent.opening import OpenSession, create, fork, resume
+from holdfast.agent.providers import target
+from holdfast.agent.settle import Leave
+from holdfast.calls import Mode
+from holdfast.config import Limits, homes, read_config
+from holdfast.errors import (
+    EXIT_APPROVAL,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_RETRYABLE,
+    RETRYABLE,
+    ConfigInvalid,
+    SessionUnknown,
+    UsageError,
+)
+from holdfast.session.catalog import Catalog
+from holdfast.session.entries import RequestFailed, TurnEnded
+from holdfast.ui.arguments import Arguments
+from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutput, TextOutput
+
+LONGEST_STDIN = 10 * 1024 * 1024
+"""Bytes of standard input that may be part of a prompt; more is no prompt but a file, which `read` can page."""
+
+
+def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
+    """Run one turn as `arguments` say and return the exit code; raises `HoldfastError` for what cannot be begun."""
+    places = homes(environ)
+    config = read_config(places.config)
+    limits = _limits(config.limits, arguments)
+    mode: Mode = "yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode
+    cwd = _folder(arguments.cwd)
+    prompt = _prompt(arguments.prompt or "", sys.stdin)
+    catalog = Catalog(places.sessions)
+    title = prompt.strip().splitlines()[0][:120]
+    session, name = _session(catalog, arguments, cwd=cwd, title=title, configured=config.model, environ=environ)
+    try:
+        return asyncio.run(_run(session, name, prompt, mode=mode, limits=limits, arguments=arguments, environ=environ))
+    finally:
+        session.store.close()
+
+
+def _session(  # noqa: PLR0913 - what a session is found or made by
+    catalog: Catalog,
+    arguments: Arguments,
+    *,
+    cwd: Path,
+    title: str,
+    configured: str | None,
+    environ: Mapping[str, str],
+) -> tuple[OpenSession, str]:
+    """Return the session to run in and the model's name, both known to be usable."""
+    if arguments.fork and not (arguments.continue_ or arguments.resume):
+        raise UsageError("Option --fork needs a session to copy, -c or -r ID was expected. Add one of them.")
+    if arguments.resume is not None:
+        summary = catalog.find(arguments.resume)
+    elif arguments.continue_:
+        latest = catalog.latest(str(cwd))
+        if latest is None:
+            raise SessionUnknown(
+                f"Folder {str(cwd)!r} has no session to continue, at least one was expected. "
+                "Begin one without -c, or name one with -r ID: holdfast sessions list."
+            )
+        summary = latest
+    else:
+        name = arguments.model or configured
+        if name is None:
+            raise UsageError(
+                "Model is missing, -m PROVIDER:MODEL was expected (or `model` in the config file). "
+                "For example: -m openai-chat:gpt-5.5 or -m anthropic:claude-sonnet-5-5."
+            )
+        target(name, environ)
+        return create(catalog, cwd=cwd, model=name, title=title), name
+    # What cannot be used is said before anything is opened or copied.
+    target(arguments.model or summary.model, environ)
+    session = fork(catalog, summary) if arguments.fork else resume(catalog, summary)
+    return session, arguments.model or ""
+
+
+async def _run(  # noqa: PLR0913 - what a run is made of
+    session: OpenSession,
+    name: str,
+    prompt: str,
+    *,
+    mode: Mode,
+    limits: Limits,
+    arguments: Arguments,
+    environ: Mapping[str, str],
+) -> int:
+    loop = asyncio.get_running_loop()
+    faults: list[str] = []
+
+    async def connected(model: str) -> Model:
+        return await connect(target(model, environ))
+
+    def reader_gone() -> None:
+        driver.stop(Leave("signal", "nobody reads the output any more"))
+
+    output = _output(arguments.output_format, reader_gone)
+
+    def emit(event: Event) -> None:
+        if isinstance(event, Fact) and isinstance(event.entry, RequestFailed):
+            faults[:] = [event.entry.fault]
+        output.event(event)
+
+    driver = Driver(
+        store=session.store, toolbox=session.toolbox, connect=connected, mode=mode, emit=emit, limits=limits
+    )
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        why = Leave("user") if number == signal.SIGINT else Leave("signal", number.name)
+        loop.add_signal_handler(number, driver.stop, why)
+    try:
+        if name:
+            driver.use_model(name)
+        before = driver.conversation
+        output.begin(
+            Opened(
+                session=session.id,
+                model=before.model,
+                mode=mode,
+                cwd=str(session.cwd),
+                tools=tuple(session.toolbox.tools),
+                resumed=before.turns > 0,
+            )
+        )
+        turn = await driver.run(prompt)
+        code = exit_code(turn, faults[-1] if faults else "")
+        output.end(Ended(turn=turn, conversation=driver.conversation, exit_code=code))
+        return code
+    finally:
+        await driver.close()
+
+
+def exit_code(turn: TurnEnded, fault: str) -> int:
+    """Return the exit code for how a turn ended; `fault` is that of its last failed request."""
+    match turn.cause:
+        case "finished":
+            return EXIT_OK
+        case "approval":
+            return EXIT_APPROVAL
+        case "user" | "signal" | "external":
+            return EXIT_INTERRUPTED
+        case "provider" if fault in RETRYABLE:
+            return EXIT_RETRYABLE
+        case _:
+            return EXIT_FAILED
+
+
+def _output(kind: str, gone: Callable[[], None]) -> Output:
+    match kind:
+        case "json":
+            return JsonOutput(sys.stdout, gone=gone)
+        case "stream-json":
+            return StreamJsonOutput(sys.stdout, gone=gone)
+        case _:
+            return TextOutput(sys.stdout, sys.stderr, gone=gone)
+
+
+def _limits(limits: Limits, arguments: Arguments) -> Limits:
+    given = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
+    for name, value in given.items():
+        if value is not None and not value > 0:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"Option {option} {value!r} is not positive, a number above 0 was expected. Correct it.")
+    try:
+        return msgspec.structs.replace(limits, **{key: value for key, value in given.items() if value is not None})
+    except msgspec.ValidationError as error:
+        raise ConfigInvalid(f"Limits are not usable: {error}. Correct the option.") from error
+
+
+def _folder(cwd: str | None) -> Path:
+    path = Path(cwd or ".")
+    try:
+        resolved = path.resolve(strict=True)
+    except OSError as error:
+        raise UsageError(
+            f"Folder {str(path)!r} cannot be used: {error.strerror}, an existing folder was expected. Correct -C."
+        ) from error
+    if not resolved.is_dir():
+        raise UsageError(f"Folder {str(path)!r} is not a folder, one was expected. Correct -C.")
+    return resolved
+
+
+def _prompt(words: str, stdin: TextIO) -> str:
+    """Return the prompt: the words of -p, then what standard input holds if it is not a terminal."""
+    piped = "" if stdin.isatty() else _piped(stdin)
+    prompt = "\n\n".join(part for part in (words, piped) if part.strip())
+    if not prompt:
+        raise UsageError('Prompt is empty, words after -p or on standard input were expected. Try: -p "…".')
+    return prompt
+
+
+def _piped(stdin: TextIO) -> str:
+    descriptor = stdin.fileno()
+    if not select.select([descriptor], [], [], 3.0)[0]:
+        print("holdfast: waiting for standard input to end (close it, or use </dev/null)", file=sys.stderr)
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := os.read(descriptor, 1 << 16):
+        size += len(chunk)
+        if size > LONGEST_STDIN:
+            raise UsageError(
+                f"Standard input is longer than {LONGEST_STDIN // 1024**2} MB, a prompt was expected. "
+                "Write it to a file and name the file in the prompt."
+            )
+        chunks.append(chunk)
+    try:
+        text = b"".join(chunks).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"Standard input is not UTF-8 text (byte {error.start}), text was expected. "
+            "Write it to a file and name the file in the prompt."
+        ) from error
+    if "\x00" in text:
+        raise UsageError(
+            f"Standard input is binary (a NUL at character {text.index(chr(0))}), text was expected. "
+            "Write it to a file and name the file in the prompt."
+        )
+    return text

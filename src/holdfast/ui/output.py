@@ -1,0 +1,311 @@
+"""The event stream as text, as one JSON object, or as JSON lines: three serialisers, no decisions.
+
+Two rules. What reaches a terminal is cleaned. A reader that goes away is noticed once and never written to again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TextIO
+
+from holdfast.agent.events import Event, Fact, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
+from holdfast.session.entries import (
+    ApprovalAsked,
+    CallEnded,
+    CallLate,
+    CallPart,
+    CallStarted,
+    PromptAccepted,
+    Repaired,
+    RequestFailed,
+    ResponseEnded,
+    TextPart,
+    TurnEnded,
+)
+from holdfast.session.fold import Conversation
+from holdfast.session.words import what_happened
+from holdfast.text import printable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What a run begins with."""
+
+    session: str
+    model: str
+    mode: str
+    cwd: str
+    tools: tuple[str, ...]
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What a run ends with; `conversation` is None if there is no session to speak of."""
+
+    turn: TurnEnded
+    conversation: Conversation
+    exit_code: int
+
+
+class Output(Protocol):
+    """One way to show a run."""
+
+    def begin(self, opened: Opened) -> None:
+        """Show what the run begins with."""
+        ...
+
+    def event(self, event: Event) -> None:
+        """Show an event; never raises and never blocks on anything but the stream itself."""
+        ...
+
+    def end(self, ended: Ended) -> None:
+        """Show how it ended."""
+        ...
+
+
+class _Stream:
+    """A text stream whose reader may go away."""
+
+    def __init__(self, stream: TextIO, gone: Callable[[], None]) -> None:
+        self._stream = stream
+        self._gone = gone
+        self._open = True
+        self.terminal = stream.isatty()
+
+    def write(self, text: str) -> None:
+        """Write and flush `text`, unless the reader has gone."""
+        if not self._open:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (BrokenPipeError, ValueError):  # ValueError: closed from elsewhere
+            self._open = False
+            self._gone()
+
+
+class TextOutput:
+    """The answer on standard output, what happens on standard error.
+
+    A terminal sees the text as it streams; a pipe or a file gets the final answer alone.
+    """
+
+    def __init__(self, stdout: TextIO, stderr: TextIO, *, gone: Callable[[], None]) -> None:
+        self._out = _Stream(stdout, gone)
+        self._err = _Stream(stderr, lambda: None)
+        self._names: dict[str, str] = {}
+        self._mid_line = False
+
+    def begin(self, opened: Opened) -> None:
+        """Say which session it is."""
+        how = "resumed" if opened.resumed else "new"
+        self._note(f"session {opened.session} ({how}) · {opened.model} · {opened.mode}")
+
+    def event(self, event: Event) -> None:
+        """Show streamed text, calls with their outcomes, retries, and what was found on resuming."""
+        match event:
+            case LiveText(text=text):
+                if self._out.terminal:
+                    self._write(text)
+            case NotRecorded(message=message):
+                self._note(message)
+            case Fact(entry=ResponseEnded(parts=parts)):
+                self._names.update({part.id: call_line(part) for part in parts if isinstance(part, CallPart)})
+                self._end_line()
+            case Fact(entry=CallStarted(call=call)):
+                self._note(f"→ {self._names.get(call, call)}")
+            case Fact(entry=CallEnded() as ended):
+                self._note(f"{MARKS[ended.outcome]} {self._names.get(ended.call, ended.call)}{outcome_tail(ended)}")
+            case Fact(entry=CallLate(call=call, outcome=outcome)):
+                self._note(f"late: {self._names.get(call, call)} ended {outcome} after it had been settled")
+            case Fact(entry=RequestFailed() as failed) if failed.retry_in is not None:
+                self._note(f"retrying (attempt {failed.attempt + 1}) in {failed.retry_in:g} s: {failed.message}")
+            case Fact(entry=Repaired(findings=findings)):
+                for finding in findings:
+                    self._note(f"damage found: {finding}")
+            case Fact(entry=TurnEnded(cause="crash", turn=turn)):
+                self._note(f"turn {turn} had been left unfinished: {what_happened('crash')}; it is settled now")
+            case _:
+                pass
+
+    def end(self, ended: Ended) -> None:
+        """Print the answer if it was not streamed, and why the turn ended if not by itself."""
+        if not self._out.terminal and (answer := ended.conversation.answer):
+            self._write(answer)
+        self._end_line()
+        if ended.turn.cause != "finished":
+            self._note(f"turn ended: {what_happened(ended.turn.cause, ended.turn.detail)}")
+
+    def _write(self, text: str) -> None:
+        shown = printable(text) if self._out.terminal else text
+        if shown:
+            self._mid_line = not shown.endswith("\n")
+            self._out.write(shown)
+
+    def _end_line(self) -> None:
+        if self._mid_line:
+            self._mid_line = False
+            self._out.write("\n")
+
+    def _note(self, text: str) -> None:
+        if self._out.terminal:
+            self._end_line()
+        self._err.write(printable(text) + "\n" if self._err.terminal else text + "\n")
+
+
+class JsonOutput:
+    """One JSON object when the turn has ended, nothing before."""
+
+    def __init__(self, stdout: TextIO, *, gone: Callable[[], None]) -> None:
+        self._out = _Stream(stdout, gone)
+        self._session = ""
+
+    def begin(self, opened: Opened) -> None:
+        """Remember the session."""
+        self._session = opened.session
+
+    def event(self, event: Event) -> None:
+        """Show nothing: the journal has it all."""
+
+    def end(self, ended: Ended) -> None:
+        """Print the result."""
+        self._out.write(json.dumps(result(self._session, ended)) + "\n")
+
+
+class StreamJsonOutput:
+    """One JSON object a line, ASCII only, as things happen: init, message, thinking, tool_use, … result."""
+
+    def __init__(self, stdout: TextIO, *, gone: Callable[[], None]) -> None:
+        self._out = _Stream(stdout, gone)
+        self._session = ""
+
+    def begin(self, opened: Opened) -> None:
+        """Print the init line."""
+        self._session = opened.session
+        self._line(
+            type="init",
+            session_id=opened.session,
+            model=opened.model,
+            permission_mode=opened.mode,
+            cwd=opened.cwd,
+            tools=list(opened.tools),
+            resumed=opened.resumed,
+        )
+
+    def event(self, event: Event) -> None:
+        """Print the event's line; docs/events.md lists them."""
+        match event:
+            case LiveText(text=text):
+                self._line(type="message", role="assistant", content=text, delta=True)
+            case LiveThinking(text=text):
+                self._line(type="thinking", content=text, delta=True)
+            case LiveCall(index=index, name=name, arguments=arguments):
+                self._line(type="tool_use", index=index, name=name, arguments=arguments, delta=True)
+            case LiveOutput(call=call, text=text):
+                self._line(type="tool_output", id=call, content=text, delta=True)
+            case NotRecorded(message=message):
+                self._line(type="error", message=message)
+            case Fact(entry=entry):
+                self._fact(entry)
+
+    def end(self, ended: Ended) -> None:
+        """Print the result line."""
+        self._line(**result(self._session, ended))
+
+    def _fact(self, entry: object) -> None:
+        match entry:
+            case PromptAccepted():
+                self._line(type="message", role="user", content=entry.text, turn=entry.turn)
+            case ResponseEnded():
+                text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
+                if text:
+                    self._line(type="message", role="assistant", content=text, delta=False, cut=entry.cut)
+                if entry.cut is None:
+                    for part in entry.parts:
+                        if isinstance(part, CallPart):
+                            self._line(
+                                type="tool_use", id=part.id, name=part.name, arguments=part.arguments, delta=False
+                            )
+            case ApprovalAsked():
+                self._line(type="approval", id=entry.call, question=entry.why)
+            case CallStarted():
+                self._line(type="tool_start", id=entry.call, effect=entry.effect)
+            case CallEnded():
+                self._line(
+                    type="tool_result", id=entry.call, outcome=entry.outcome, content=entry.text, seconds=entry.seconds
+                )
+            case CallLate():
+                self._line(type="tool_result", id=entry.call, outcome=entry.outcome, content=entry.text, late=True)
+            case RequestFailed():
+                self._line(
+                    type="error",
+                    message=entry.message,
+                    fault=entry.fault,
+                    status=entry.status,
+                    attempt=entry.attempt,
+                    retry_in=entry.retry_in,
+                )
+            case Repaired():
+                self._line(type="damage", findings=list(entry.findings))
+            case TurnEnded(cause="crash"):
+                self._line(type="recovered", turn=entry.turn, message=what_happened("crash"))
+            case _:
+                pass
+
+    def _line(self, **fields: object) -> None:
+        self._out.write(json.dumps(fields) + "\n")
+
+
+MARKS = {"ok": "✓", "failed": "✗", "denied": "⊘", "not_started": "○", "interrupted": "◐"}
+"""One mark per outcome, each followed by the word itself unless it is `ok`."""
+
+
+def call_line(call: CallPart) -> str:
+    """Return a call as one line for a person: its name and the argument that says most."""
+    try:
+        arguments: object = json.loads(call.arguments or "{}")
+    except ValueError:
+        arguments = None
+    said = call.arguments
+    if isinstance(arguments, dict):
+        known: dict[str, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON the model wrote
+        said = next((str(known[key]) for key in ("command", "path", "pattern") if key in known), "")
+    line = " ".join(said.split())
+    return f"{call.name} {line[:100]}{'…' if len(line) > 100 else ''}".rstrip()  # noqa: PLR2004 - a line's worth
+
+
+def outcome_tail(ended: CallEnded) -> str:
+    """Return what is said after a call that ended: its outcome unless `ok`, the reason's first line, the time."""
+    took = f" ({ended.seconds:.1f} s)" if ended.seconds >= 1 else ""
+    if ended.outcome == "ok":
+        return took
+    reason = ended.text.strip().splitlines()[0] if ended.text.strip() else ""
+    return f"{took} {ended.outcome.replace('_', ' ')}: {reason[:200]}"
+
+
+def result(session: str, ended: Ended) -> dict[str, object]:
+    """Return the machine-readable end of a run (docs/events.md)."""
+    conversation = ended.conversation
+    usage = conversation.usage
+    return {
+        "type": "result",
+        "session_id": session,
+        "turn": ended.turn.turn,
+        "stop_reason": ended.turn.reason,
+        "cause": ended.turn.cause,
+        "detail": ended.turn.detail,
+        "is_error": ended.exit_code != 0,
+        "exit_code": ended.exit_code,
+        "result": conversation.answer,
+        "steps": conversation.turn_steps,
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cache_read_tokens": usage.cache_read_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+            "cost_usd": usage.cost,
+        },
+    }

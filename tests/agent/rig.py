@@ -1,0 +1,111 @@
+"""A driver over a memory store, a scripted model and function tools, with everything it told kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from holdfast.agent.calls import Asker
+from holdfast.agent.driver import Driver
+from holdfast.agent.events import Event, Fact
+from holdfast.agent.model import Model
+from holdfast.calls import Mode
+from holdfast.config import Limits
+from holdfast.session.entries import CallEnded, Entry, SessionOpened
+from holdfast.session.fold import Result, UserMessage
+from holdfast.session.store import MemoryStore, Store
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output
+
+FAST = Limits(backoff=0.001, stop_grace=0.1, drop_wait=0.05)
+
+
+def opened(session: str = "rig") -> SessionOpened:
+    return SessionOpened(session=session, cwd="/", model="openai-chat:scripted", system="SYSTEM", tools=(), version="0")
+
+
+@dataclass
+class Rig:
+    model: ScriptedModel
+    tools: Sequence[FunctionTool] = ()
+    mode: Mode = "yolo"
+    ask: Asker | None = None
+    limits: Limits = FAST
+    store: Store = field(default_factory=MemoryStore)
+    toolbox: FunctionToolbox | None = None
+    events: list[Event] = field(default_factory=list[Event])
+
+    def __post_init__(self) -> None:
+        if self.store.length == 0:
+            self.store.append([opened()], expected=0)
+        self.driver = self.new_driver()
+
+    def new_driver(self) -> Driver:
+        """Return a driver as another process would make it from the same journal."""
+
+        async def connect(name: str) -> Model:
+            del name
+            return self.model
+
+        return Driver(
+            store=self.store,
+            toolbox=self.toolbox or FunctionToolbox(self.tools),
+            connect=connect,
+            mode=self.mode,
+            emit=self.events.append,
+            ask=self.ask,
+            limits=self.limits,
+        )
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [record.entry for record in self.store.read().records]
+
+    @property
+    def facts(self) -> list[Entry]:
+        return [event.entry for event in self.events if isinstance(event, Fact)]
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """Return each call's outcome by the name of its tool, in the order they ended."""
+        names = {
+            part.id: part.name
+            for message in self.driver.conversation.messages
+            for part in getattr(message, "parts", ())
+            if hasattr(part, "name")
+        }
+        return {names[entry.call]: entry.outcome for entry in self.entries if isinstance(entry, CallEnded)}
+
+    def results(self) -> dict[str, Result]:
+        """Return every result of the conversation by the name of its tool."""
+        return {
+            result.name: result
+            for message in self.driver.conversation.messages
+            if isinstance(message, UserMessage)
+            for result in message.results
+        }
+
+
+def says(name: str, text: str = "done", *, effect: str = "read", ok: bool = True) -> FunctionTool:
+    """Return a tool that answers at once."""
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        return Output(text=text, ok=ok)
+
+    return FunctionTool(name, effect, run)  # pyright: ignore[reportArgumentType] - one of the three effects
+
+
+def waits(name: str, *, effect: str = "execute", started: asyncio.Event | None = None) -> FunctionTool:
+    """Return a tool that runs until it is asked to stop, and then says what it had."""
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments
+        if started is not None:
+            started.set()
+        await context.stop.wait()
+        return Output(text="half of it", interrupted=True)
+
+    return FunctionTool(name, effect, run)  # pyright: ignore[reportArgumentType] - one of the three effects

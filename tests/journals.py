@@ -1,0 +1,84 @@
+"""Strategies for journals: any sequence of entries, however unlikely, with ids from few letters, to collide."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from hypothesis import strategies as st
+
+from holdfast.calls import FileChange, Outcome
+from holdfast.session.entries import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallEnded,
+    CallLate,
+    CallPart,
+    CallStarted,
+    Cause,
+    Entry,
+    ModelChanged,
+    Part,
+    PromptAccepted,
+    Repaired,
+    RequestFailed,
+    RequestStarted,
+    ResponseCheckpoint,
+    ResponseEnded,
+    SessionOpened,
+    TextPart,
+    ThinkingPart,
+    TurnEnded,
+    Usage,
+)
+from holdfast.session.words import REASONS
+
+ids = st.sampled_from(["a", "b", "c", "d"])
+texts = st.sampled_from(["", "  ", "one", "two words", "drei — ünïcode 🌊"])
+models = st.sampled_from(["openai-chat:m", "anthropic:m"])
+steps = st.integers(1, 3)
+turns = st.integers(1, 3)
+causes = st.sampled_from(get_args(Cause))
+outcomes = st.sampled_from(get_args(Outcome))
+
+parts: st.SearchStrategy[Part] = st.one_of(
+    st.builds(TextPart, texts),
+    st.builds(ThinkingPart, texts, signature=st.sampled_from([None, "sig"]), provider=st.just("anthropic")),
+    st.builds(CallPart, id=ids, name=st.sampled_from(["read", "bash"]), arguments=st.sampled_from(["{}", '{"x":', ""])),
+)
+opened = SessionOpened(session="s", cwd="/", model="openai-chat:m", system="SYSTEM", tools=(), version="0")
+changes = st.just(FileChange(path="f", before=None, after="0" * 64))
+
+entries: st.SearchStrategy[Entry] = st.one_of(
+    st.just(opened),
+    st.builds(ModelChanged, models),
+    st.builds(PromptAccepted, turn=turns, text=texts),
+    st.builds(RequestStarted, step=steps, attempt=st.integers(1, 2), model=models),
+    st.builds(
+        RequestFailed,
+        step=steps,
+        attempt=st.integers(1, 2),
+        fault=st.just("overloaded"),
+        message=texts,
+        retry_in=st.sampled_from([None, 1.0]),
+    ),
+    st.builds(ResponseCheckpoint, step=steps, text=texts),
+    st.builds(
+        ResponseEnded,
+        step=steps,
+        model=models,
+        parts=st.lists(parts, max_size=4).map(tuple),
+        usage=st.just(Usage(input_tokens=1)),
+        cut=st.one_of(st.none(), causes),
+    ),
+    st.builds(ApprovalAsked, call=ids, why=texts),
+    st.builds(ApprovalAnswered, call=ids, allowed=st.booleans(), words=texts),
+    st.builds(CallStarted, call=ids, effect=st.just("write"), change=st.one_of(st.none(), changes)),
+    st.builds(CallEnded, call=ids, outcome=outcomes, text=texts),
+    st.builds(CallLate, call=ids, outcome=outcomes, text=texts),
+    causes.flatmap(
+        lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
+    ),
+    st.builds(Repaired, findings=st.just(("entry 1: damaged",)), note=texts),
+)
+
+journals = st.lists(entries, max_size=25)

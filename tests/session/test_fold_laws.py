@@ -1,0 +1,207 @@
+"""The laws of `Fold`: total, alternating, paired, prefix-stable."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from holdfast.session import words
+from holdfast.session.entries import (
+    CallEnded,
+    CallPart,
+    CallStarted,
+    Entry,
+    PromptAccepted,
+    RequestStarted,
+    ResponseCheckpoint,
+    ResponseEnded,
+    TextPart,
+    ThinkingPart,
+    TurnEnded,
+    Usage,
+)
+from holdfast.session.fold import AssistantMessage, Conversation, Fold, Message, UserMessage, fold
+from journals import journals, opened
+
+
+def faults(messages: tuple[Message, ...]) -> list[str]:
+    """Return what is wrong with a message list, by rules written apart from the fold."""
+    wrong: list[str] = []
+    seen: set[str] = set()
+    for index, message in enumerate(messages):
+        before = messages[index - 1] if index else None
+        if type(message) is type(before):
+            wrong.append(f"{index}: two messages of one role in a row")
+        match message:
+            case AssistantMessage():
+                if index == 0:
+                    wrong.append("0: the assistant speaks first")
+                calls = [part.id for part in message.parts if isinstance(part, CallPart)]
+                spoken = [part for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
+                if not calls and not spoken:
+                    wrong.append(f"{index}: an assistant message without text or call")
+                if any(isinstance(part, TextPart) and not part.text.strip() for part in message.parts):
+                    wrong.append(f"{index}: blank text")
+                if len(set(calls)) < len(calls) or seen & set(calls):
+                    wrong.append(f"{index}: a call id used twice")
+                seen.update(calls)
+                after = messages[index + 1] if index + 1 < len(messages) else None
+                answered = [result.call for result in after.results] if isinstance(after, UserMessage) else []
+                if answered != calls:
+                    wrong.append(f"{index}: calls {calls} are answered by {answered}")
+            case UserMessage():
+                if message.results and not isinstance(before, AssistantMessage):
+                    wrong.append(f"{index}: results without calls before them")
+                if not message.results and not message.texts:
+                    wrong.append(f"{index}: an empty user message")
+                if any(not result.text.strip() for result in message.results):
+                    wrong.append(f"{index}: a blank result")
+                if any(not text.strip() for text in message.texts):
+                    wrong.append(f"{index}: a blank text")
+    return wrong
+
+
+@settings(max_examples=300)
+@given(journals)
+def test_every_prefix_of_every_journal_folds_to_a_valid_conversation(journal: list[Entry]) -> None:
+    fold_ = Fold()
+    for entry in journal:
+        fold_.add(entry)
+        assert faults(fold_.conversation().messages) == []
+
+
+@settings(max_examples=300)
+@given(journals)
+def test_one_at_a_time_is_the_same_as_all_at_once(journal: list[Entry]) -> None:
+    fold_ = Fold()
+    for entry in journal:
+        fold_.add(entry)
+        fold_.conversation()  # taking it changes nothing
+    assert fold_.conversation() == fold(journal)
+
+
+@settings(max_examples=300)
+@given(journals)
+def test_a_longer_journal_keeps_every_earlier_message_but_the_last(journal: list[Entry]) -> None:
+    before: Conversation | None = None
+    fold_ = Fold()
+    for entry in journal:
+        fold_.add(entry)
+        now = fold_.conversation()
+        if before is not None and before.messages:
+            kept = len(before.messages) - 1
+            assert now.messages[:kept] == before.messages[:kept]
+        before = now
+
+
+@settings(max_examples=300)
+@given(journals)
+def test_a_message_once_sent_only_gains_texts(journal: list[Entry]) -> None:
+    """A request is sent when no call is open: from then on the last user message may only grow at its end."""
+    fold_ = Fold()
+    sent: tuple[Message, ...] = ()
+    for entry in journal:
+        if isinstance(entry, RequestStarted):
+            now = fold_.conversation()
+            if not now.open_calls and now.messages and isinstance(now.messages[-1], UserMessage):
+                sent = now.messages
+        fold_.add(entry)
+        if sent:
+            now = fold_.conversation()
+            assert now.messages[: len(sent) - 1] == sent[:-1]
+            last, grown = sent[-1], now.messages[len(sent) - 1]
+            assert isinstance(last, UserMessage)
+            assert isinstance(grown, UserMessage)
+            assert grown.results == last.results
+            assert grown.texts[: len(last.texts)] == last.texts
+
+
+@settings(max_examples=300)
+@given(journals)
+def test_every_prompt_and_every_answer_survives(journal: list[Entry]) -> None:
+    conversation = fold(journal)
+    said = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
+    for entry in journal:
+        if isinstance(entry, PromptAccepted) and entry.text.strip():
+            assert entry.text in said
+    written = [
+        part.text
+        for message in conversation.messages
+        if isinstance(message, AssistantMessage)
+        for part in message.parts
+        if isinstance(part, TextPart)
+    ]
+    for entry in journal:
+        if isinstance(entry, ResponseEnded):
+            for part in entry.parts:
+                if isinstance(part, TextPart) and part.text.strip():
+                    assert part.text in written
+
+
+def call(name: str, id_: str) -> CallPart:
+    return CallPart(id=id_, name=name, arguments="{}")
+
+
+def ended(step: int, *parts: TextPart | ThinkingPart | CallPart) -> ResponseEnded:
+    return ResponseEnded(step=step, model="openai-chat:m", parts=parts, usage=Usage())
+
+
+START: list[Entry] = [opened, PromptAccepted(turn=1, text="go")]
+
+
+def test_open_calls_are_answered_with_what_is_known() -> None:
+    journal = [*START, ended(1, call("read", "A"), call("bash", "B"), call("bash", "C"))]
+    journal += [CallEnded(call="A", outcome="ok", text="found"), CallStarted(call="B", effect="execute")]
+    conversation = fold(journal)
+    last = conversation.messages[-1]
+    assert isinstance(last, UserMessage)
+    assert [(result.call, result.outcome) for result in last.results] == [
+        ("A", "ok"),
+        ("B", "interrupted"),
+        ("C", "not_started"),
+    ]
+    assert "unknown" in last.results[1].text
+    assert "no effect" in last.results[2].text
+    assert [open_.part.id for open_ in conversation.open_calls] == ["B", "C"]
+
+
+def test_streamed_text_of_a_dead_process_is_kept() -> None:
+    journal = [*START, RequestStarted(step=1, attempt=1, model="openai-chat:m")]
+    journal += [ResponseCheckpoint(step=1, text="half "), ResponseCheckpoint(step=1, text="an answer")]
+    assert fold(journal).streaming is not None
+    journal.append(PromptAccepted(turn=2, text="and now?"))
+    assert fold(journal).messages == (
+        UserMessage((), ("go",)),
+        AssistantMessage("openai-chat:m", (TextPart("half an answer"),)),
+        UserMessage((), ("and now?",)),
+    )
+
+
+def test_a_late_outcome_is_told_with_the_next_prompt_and_the_settled_result_stands() -> None:
+    journal = [*START, ended(1, call("bash", "A")), CallStarted(call="A", effect="execute")]
+    journal += [
+        CallEnded(call="A", outcome="interrupted", text="settled"),
+        CallEnded(call="A", outcome="ok", text="42"),
+    ]
+    journal += [TurnEnded(turn=1, reason="cancelled", cause="user"), PromptAccepted(turn=2, text="so?")]
+    last = fold(journal).messages[-1]
+    assert isinstance(last, UserMessage)
+    assert last.results[0].text == "settled"
+    assert last.texts == (words.late("bash", "42"), "so?")
+
+
+def test_thinking_of_a_cut_response_is_not_replayed() -> None:
+    cut = ResponseEnded(
+        step=1, model="anthropic:m", parts=(ThinkingPart("hm"), TextPart("half")), usage=Usage(), cut="user"
+    )
+    conversation = fold([*START, cut])
+    assert conversation.messages[-1] == AssistantMessage("anthropic:m", (TextPart("half"),))
+
+
+def test_a_user_who_speaks_thrice_is_heard_thrice() -> None:
+    journal: list[Entry] = [opened]
+    for turn in (1, 2, 3):
+        journal += [
+            PromptAccepted(turn=turn, text=f"prompt {turn}"),
+            TurnEnded(turn=turn, reason="cancelled", cause="user"),
+        ]
+    assert fold(journal).messages == (UserMessage((), ("prompt 1", "prompt 2", "prompt 3")),)
