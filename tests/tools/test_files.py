@@ -150,6 +150,10 @@ def test_arguments_that_do_not_fit(space: Workspace) -> None:
     assert ReadTool.schema.parameters["additionalProperties"] is False
 
 
+def test_a_title_is_one_line(space: Workspace) -> None:
+    assert planned(ReadTool(space), path="a\nb").title == "read a\\nb"
+
+
 # --- write -----------------------------------------------------------------------------------------------------------
 
 

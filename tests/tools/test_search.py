@@ -56,6 +56,7 @@ def space(tmp_path: Path) -> Workspace:
         build__outDOTpy="needle built\n",
         only_top="needle top\n",
         sub__only_top="needle not top\n",
+        sub__DOTgit="gitdir: needle\n",
         sub__aDOTtmp="needle tmp\n",
         sub__b__cDOTtmp="needle deep tmp\n",
         sub__DOTgitignore="!buried.log\n*.md\n",

@@ -15,6 +15,7 @@ from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
 from holdfast.tools.change import LARGEST, SNIFF, Diff, guarded, look, replacement
+from holdfast.tools.output import one_line
 from holdfast.tools.paths import Place, resolve, told
 from holdfast.tools.tool import Plan, Workspace
 
@@ -60,14 +61,14 @@ class EditTool:
             msg = "Arguments 'old' and 'new' are the same, a change was expected. Nothing was written."
             raise ToolFailed(msg)
         place = resolve(self._root, wanted.path)
-        title = f"edit {place.name}"
+        title = one_line(f"edit {place.name}")
         return guarded(place, title, partial(_edited, place, wanted, title))
 
 
 def _edited(place: Place, wanted: EditArguments, title: str) -> Plan:
     present = look(place)
     if present is None:
-        with told(place):
+        with told(place):  # which knows the names that are there
             raise FileNotFoundError
     if present.content is None:
         msg = f"File {place.name!r} is larger than {LARGEST} bytes, a smaller one was expected. Use bash to change it."

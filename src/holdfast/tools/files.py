@@ -18,7 +18,7 @@ from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
 from holdfast.tools.change import SNIFF, Diff, guarded, look, replacement
-from holdfast.tools.output import beginning
+from holdfast.tools.output import beginning, one_line
 from holdfast.tools.paths import Place, opened, placed, resolve, told
 from holdfast.tools.thread import in_thread
 from holdfast.tools.tool import Context, Output, Plan, Workspace
@@ -79,7 +79,7 @@ class ReadTool:
         async def run(context: Context) -> Output:
             return await in_thread(partial(_window, place, wanted.offset, wanted.limit), context.stop)
 
-        return Plan(effect="read", title=f"read {place.name}", outside=place.outside, run=run)
+        return Plan(effect="read", title=one_line(f"read {place.name}"), outside=place.outside, run=run)
 
 
 class WriteTool:
@@ -100,7 +100,7 @@ class WriteTool:
         """Return the plan of a write, with its diff against the file as it is now."""
         wanted = parse(arguments, WriteArguments, tool="write")
         place = resolve(self._root, wanted.path)
-        title = f"write {place.name}"
+        title = one_line(f"write {place.name}")
         return guarded(place, title, partial(_written, place, wanted.content, title))
 
 
@@ -146,6 +146,11 @@ def binary(head: bytes) -> str | None:
         return guess
     text = beginning(head)
     return guess if text.count("\ufffd") > _FOREIGN_MOST * len(text) else None
+
+
+def holds_nul(file: BufferedReader) -> bool:
+    """Return whether a NUL is among the file's first bytes, by which searches tell what is binary; moves nothing."""
+    return b"\0" in os.pread(file.fileno(), SNIFF, 0)
 
 
 def lines(file: BufferedReader, keep: int, stop: threading.Event) -> Iterator[tuple[bytes, int]]:

@@ -59,6 +59,11 @@ def beginning(data: bytes) -> str:
     return _decoded(data)[0]
 
 
+def one_line(text: str) -> str:
+    """Return `text` with its line ends written as escapes, for a title."""
+    return text.replace("\r", "\\r").replace("\n", "\\n")
+
+
 def _decoded(data: bytes | bytearray) -> tuple[str, bytes]:
     """Return the text of `data`, and the bytes of the character that its end cuts in two."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -24,9 +24,8 @@ from holdfast.calls import Effect
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
-from holdfast.tools.change import SNIFF
-from holdfast.tools.files import lines, shown_line, text_of
-from holdfast.tools.output import cap
+from holdfast.tools.files import holds_nul, lines, shown_line, text_of
+from holdfast.tools.output import cap, one_line
 from holdfast.tools.paths import Place, opened, resolve, told
 from holdfast.tools.thread import in_thread
 from holdfast.tools.tool import Context, Output, Plan, Workspace
@@ -92,7 +91,9 @@ class GlobTool:
         async def run(context: Context) -> Output:
             return await in_thread(partial(_listed, self._root, start, patterns), context.stop)
 
-        return Plan(effect="read", title=f"glob {wanted.pattern} in {wanted.path}", outside=start.outside, run=run)
+        return Plan(
+            effect="read", title=one_line(f"glob {wanted.pattern} in {wanted.path}"), outside=start.outside, run=run
+        )
 
 
 class GrepTool:
@@ -119,7 +120,9 @@ class GrepTool:
         async def run(context: Context) -> Output:
             return await self._search(wanted, pattern, start, context.stop)
 
-        return Plan(effect="read", title=f"grep {wanted.pattern} in {wanted.path}", outside=start.outside, run=run)
+        return Plan(
+            effect="read", title=one_line(f"grep {wanted.pattern} in {wanted.path}"), outside=start.outside, run=run
+        )
 
     async def _search(
         self, wanted: GrepArguments, pattern: regex.Pattern[str], start: Place, stop: asyncio.Event
@@ -263,7 +266,7 @@ def _matching(
     for place in files:
         try:
             with opened(place) as file:
-                if b"\0" in os.pread(file.fileno(), SNIFF, 0):
+                if holds_nul(file):
                     continue
                 for number, (raw, _) in enumerate(lines(file, _LINE_SEARCHED, stop), 1):
                     # The timeout lets go of the interpreter: a pattern that backtracks for ever hurts only itself.
@@ -305,7 +308,7 @@ def _shown(
         around = {near for number in matched for near in range(number - context, number + context + 1)}
         try:
             with opened(place) as file:
-                if b"\0" in os.pread(file.fileno(), SNIFF, 0):
+                if holds_nul(file):
                     continue
                 before = -1
                 for number, (raw, size) in enumerate(lines(file, 4 * _LINE_SHOWN, stop), 1):

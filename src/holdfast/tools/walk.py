@@ -90,7 +90,9 @@ def walk(root: Path, start: Place, *, stop: threading.Event, unread: list[str]) 
 
 
 def _entry(below: str, item: os.DirEntry[str]) -> Entry | None:
-    """Return the entry, or None for what is neither file nor folder, for git's own folder, and for what is gone."""
+    """Return the entry, or None for what is neither file nor folder, for `.git`, and for what is gone."""
+    if item.name == ".git":
+        return None
     try:
         modified = item.stat(follow_symlinks=False).st_mtime_ns
     except FileNotFoundError:
@@ -99,7 +101,7 @@ def _entry(below: str, item: os.DirEntry[str]) -> Entry | None:
     if item.is_symlink():
         return Entry(name=name, kind="link", modified=modified)
     if item.is_dir(follow_symlinks=False):
-        return None if item.name == ".git" else Entry(name=name, kind="folder", modified=modified)
+        return Entry(name=name, kind="folder", modified=modified)
     return Entry(name=name, kind="file", modified=modified) if item.is_file(follow_symlinks=False) else None
 
 
