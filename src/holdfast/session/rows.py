@@ -76,13 +76,14 @@ class Blobs:
             return stored
         try:
             reference = msgspec.json.decode(stored, type=_Reference)
-            body = (self._folder / reference.blob).read_bytes()
         except msgspec.DecodeError as error:
-            raise DamageError(f"its reference to a blob is damaged ({error})") from error
+            raise DamageError(f"Its reference to a blob cannot be understood ({error}).") from error
+        try:
+            body = (self._folder / reference.blob).read_bytes()
         except OSError as error:
-            raise DamageError(f"its blob cannot be read ({error.strerror}: {error.filename})") from error
+            raise DamageError(f"Its blob {reference.blob} cannot be read ({error.strerror}).") from error
         if hashlib.sha256(body).hexdigest() != reference.blob:
-            raise DamageError(f"its blob {reference.blob} was altered")
+            raise DamageError(f"Its blob {reference.blob} was altered.")
         return body
 
 
@@ -113,19 +114,22 @@ def judge(rows: Iterable[Sequence[object]], blobs: Blobs) -> Reading:
             records.append(record)
             if link is not None and stored != expected:
                 findings.append(Finding(seq=seq, what=f"Entry {seq} is whole, but not chained to the one before."))
-        except (DamageError, msgspec.DecodeError) as error:
-            findings.append(Finding(seq=seq, what=f"Entry {seq} is damaged: {error}."))
+        except DamageError as damage:
+            findings.append(Finding(seq=seq, what=f"Entry {seq} is damaged. {damage}"))
         last, link = seq, stored if isinstance(stored, bytes) else None
     return Reading(records=tuple(records), findings=tuple(findings))
 
 
 def _record(values: Sequence[object], blobs: Blobs, link: bytes) -> tuple[Record, bytes]:
-    """Return the record and the sum it should have; raises `DamageError` or `msgspec.DecodeError`."""
+    """Return the record and the sum it should have; raises `DamageError`."""
     row = Row.of(values)
     if row is None:
-        raise DamageError("its columns are not of the types they were written with")
+        raise DamageError("Its columns are not of the types they were written with.")
     body = blobs.body(row.body)
     expected = checksum(link, row.seq, row.at, row.kind, body)
     if row.sum[:_HALF] != expected[:_HALF]:
-        raise DamageError("its checksum does not fit")
-    return Record(seq=row.seq, at=row.at, entry=decode(body)), expected
+        raise DamageError("Its checksum does not fit.")
+    try:
+        return Record(seq=row.seq, at=row.at, entry=decode(body)), expected
+    except msgspec.DecodeError as error:
+        raise DamageError(f"Its body is not an entry this version knows ({error}).") from error

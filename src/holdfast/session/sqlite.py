@@ -47,7 +47,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 class SqliteStore:
     """Keep a journal in `<folder>/session.db`; one thread at a time.
 
-    Laws: those of `Store`, across `kill -9`, power loss and a full disk.
+    Laws (`tests/session/test_store_laws.py`): those of `Store`, also across `kill -9` and on a full disk.
     """
 
     def __init__(self, folder: Path, lease: Lease, *, now: Callable[[], float]) -> None:

@@ -1,0 +1,202 @@
+"""The sessions of one root folder: their ids, and a summary of each for lists.
+
+Two rules. A summary comes from `about.json`, a cache that is never truth: it is believed only while the journal's
+files are the ones it was made from. A damaged session is listed with its damage named, never hidden.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from holdfast.errors import SessionUnknown, StateError
+from holdfast.session.disk import ABOUT, BLOBS, DATABASE, write_whole
+from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
+from holdfast.session.store import Reading
+
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another when read aloud
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+_TITLE_LENGTH = 80
+_NAMED = 5
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """One session in a list: `modified` is when its journal last changed, `bytes` what its folder takes on the disk.
+
+    `damage` is a sentence if the journal is damaged, else "".
+    """
+
+    id: str
+    cwd: str
+    title: str
+    model: str
+    created: float
+    modified: float
+    bytes: int
+    damage: str = ""
+
+
+class _About(msgspec.Struct, frozen=True, kw_only=True):
+    """What `about.json` holds; `stamp` is of the journal's files it was made from."""
+
+    id: str
+    cwd: str
+    title: str
+    model: str
+    created: float
+    stamp: tuple[tuple[int, int], ...]
+
+
+class Catalog:
+    """Find sessions under `root`, which need not exist yet."""
+
+    def __init__(self, root: Path, *, now: Callable[[], float] = time.time) -> None:
+        self._root = root
+        self._now = now
+
+    def new_id(self) -> str:
+        """Return an id no session here has: it sorts by time, to the minute in UTC, and can be read aloud."""
+        while True:
+            minute = time.strftime("%Y%m%d-%H%M", time.gmtime(self._now()))
+            session = f"{minute}-{''.join(secrets.choice(_LETTERS) for _ in range(4))}"
+            if not self.folder(session).exists():
+                return session
+
+    def folder(self, session: str) -> Path:
+        """Return where the session with exactly that id is or would be; raises `SessionUnknown` if it is no id."""
+        if not _ID.fullmatch(session):
+            raise SessionUnknown(
+                f"Session {session!r} is no id, letters, digits and hyphens were expected. See: holdfast sessions list."
+            )
+        return self._root / session
+
+    def find(self, session: str) -> Summary:
+        """Return the summary of the session whose id is `session` or begins with it, if only one does.
+
+        Raises `SessionUnknown`, naming those that come near.
+        """
+        ids = self._ids()
+        matches = [session] if session in ids else [name for name in ids if session and name.startswith(session)]
+        if len(matches) == 1:
+            return _summary(self.folder(matches[0]))
+        if matches:
+            what, near = f"could be any of {len(matches)}", matches
+        else:
+            import difflib  # noqa: PLC0415 - only an error needs it
+
+            what, near = "is not known", difflib.get_close_matches(session, ids, n=_NAMED, cutoff=0.5) or ids
+        named = f" Near: {', '.join(near[:_NAMED])}." if near else ""
+        raise SessionUnknown(
+            f"Session {session!r} {what}, an id or the beginning of one was expected.{named} See them all: "
+            "holdfast sessions list."
+        )
+
+    def latest(self, cwd: Path) -> Summary | None:
+        """Return the session that was last used in the folder `cwd`, None if there is none."""
+        return next((summary for summary in self.all() if summary.cwd == str(cwd)), None)
+
+    def all(self) -> tuple[Summary, ...]:
+        """Return every session, the last used first."""
+        summaries = [_summary(self.folder(session)) for session in self._ids()]
+        return tuple(sorted(summaries, key=lambda summary: (summary.modified, summary.id), reverse=True))
+
+    def note(self, opened: SessionOpened) -> None:
+        """Write the summary of a session that was just created, so that a list need not read its journal."""
+        folder = self.folder(opened.session)
+        about = _About(
+            id=opened.session,
+            cwd=opened.cwd,
+            title="",
+            model=opened.model,
+            created=self._now(),
+            stamp=_stamp(folder),
+        )
+        _keep(folder, about)
+
+    def _ids(self) -> list[str]:
+        """Return the ids, newest first; a folder that never came to hold a journal has none."""
+        try:
+            folders = list(self._root.iterdir())
+        except FileNotFoundError:
+            return []
+        held = (f.name for f in folders if (f / DATABASE).exists() or (f / ABOUT).exists())
+        return sorted((name for name in held if _ID.fullmatch(name)), reverse=True)
+
+
+def _summary(folder: Path) -> Summary:
+    stamp = _stamp(folder)  # before the journal is read: what is appended meanwhile makes the cache old
+    about, damage = _cached(folder), ""
+    if about is None or about.stamp != stamp:
+        about, damage = _read(folder, stamp)
+        if not damage:
+            _keep(folder, about)
+    return Summary(
+        id=folder.name,
+        cwd=about.cwd,
+        title=about.title,
+        model=about.model,
+        created=about.created,
+        modified=max((nanoseconds for nanoseconds, _ in stamp), default=0) / 1e9,
+        bytes=_size(folder) + _size(folder / BLOBS),
+        damage=damage,
+    )
+
+
+def _cached(folder: Path) -> _About | None:
+    try:
+        about = msgspec.json.decode((folder / ABOUT).read_bytes(), type=_About)
+    except (OSError, msgspec.DecodeError):
+        return None  # missing or unreadable: it is rebuilt
+    return about if about.id == folder.name else None  # a copied folder brings the cache of the original
+
+
+def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str]:
+    """Return what the journal says of itself, and what is wrong with it."""
+    from holdfast.session.sqlite import read_copy  # noqa: PLC0415 - a list that finds every cache fresh needs no SQLite
+
+    try:
+        reading = read_copy(folder)
+        damage = " ".join(finding.what for finding in reading.findings[:1])
+    except (StateError, SessionUnknown) as error:
+        reading, damage = Reading(records=()), str(error)
+    cwd = title = model = ""
+    for record in reading.records:
+        match record.entry:
+            case SessionOpened(cwd=cwd, model=model):
+                pass
+            case ModelChanged(model=model):
+                pass
+            case PromptAccepted(text=text) if not title:
+                title = text.strip().partition("\n")[0][:_TITLE_LENGTH]
+            case _:
+                pass
+    created = reading.records[0].at if reading.records else 0.0
+    return _About(id=folder.name, cwd=cwd, title=title, model=model, created=created, stamp=stamp), damage
+
+
+def _keep(folder: Path, about: _About) -> None:
+    with contextlib.suppress(OSError):  # a full or read-only disk: it is rebuilt each time
+        write_whole(folder / ABOUT, msgspec.json.encode(about))
+
+
+def _stamp(folder: Path) -> tuple[tuple[int, int], ...]:
+    """Return when the journal's files last changed, and their sizes."""
+    found: list[tuple[int, int]] = []
+    for name in (DATABASE, DATABASE + "-wal"):
+        with contextlib.suppress(FileNotFoundError):  # a log is there only while, or after, the session is written
+            stat = (folder / name).stat()
+            found.append((stat.st_mtime_ns, stat.st_size))
+    return tuple(found)
+
+
+def _size(folder: Path) -> int:
+    try:
+        return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    except FileNotFoundError:  # no blobs, or one that was replaced while we looked
+        return 0

@@ -1,0 +1,293 @@
+"""A conformance suite for any `Store`: what the agent relies on, tried on a journal of yours.
+
+Two rules. A law is tried on a journal of its own, so that one breach hides no other. A breach is an AssertionError that
+begins with the law's name, whatever the store raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol
+
+from holdfast.calls import FileChange, ToolSchema
+from holdfast.errors import AppendConflict, StateError
+from holdfast.session.entries import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallEnded,
+    CallLate,
+    CallPart,
+    CallStarted,
+    Entry,
+    ModelChanged,
+    PromptAccepted,
+    Repaired,
+    RequestFailed,
+    RequestStarted,
+    ResponseCheckpoint,
+    ResponseEnded,
+    SessionOpened,
+    TextPart,
+    ThinkingPart,
+    TurnEnded,
+    Usage,
+)
+from holdfast.session.store import Store
+
+EXAMPLES: tuple[Entry, ...] = (
+    SessionOpened(
+        session="20261121-2318-k3f9",
+        cwd="/home/ada/engine",
+        model="anthropic:m",
+        system="Be brief.",
+        tools=(ToolSchema(name="read", description="Read a file.", parameters={"type": "object", "properties": {}}),),
+        version="0.1.0",
+        forked_from="20261120-0900-abcd",
+        imported_from="chat.json",
+    ),
+    ModelChanged(model="openai-chat:n"),
+    PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line"),
+    RequestStarted(step=1, attempt=1, model="openai-chat:n"),
+    RequestFailed(step=1, attempt=1, fault="overloaded", message="Try later.", status=529, retry_in=1.5),
+    ResponseCheckpoint(step=1, text="I will", thinking="Let me see"),
+    ResponseEnded(
+        step=1,
+        model="openai-chat:n",
+        parts=(
+            ThinkingPart(text="Let me see.", signature="c2ln", id="t1", provider="anthropic", details={"n": 1}),
+            TextPart(text="I will look."),
+            CallPart(
+                id="c1",
+                name="read",
+                arguments='{"path": "a.py"',
+                wire_id="call_1",
+                item_id="fc_1",
+                provider="openai",
+                details={"nested": {"list": [1, None, True]}},
+            ),
+        ),
+        usage=Usage(input_tokens=10, output_tokens=5, cache_read_tokens=3, cache_write_tokens=2, cost="0.0001"),
+        finish="tool_calls",
+        cut="user",
+    ),
+    ApprovalAsked(call="c1", why="It is outside the workspace."),
+    ApprovalAnswered(call="c1", allowed=False, words="Not that one."),
+    CallStarted(
+        call="c1", effect="write", change=FileChange(path="a.py", before="0" * 64, after="f" * 64), spool="c1.out"
+    ),
+    CallEnded(call="c1", outcome="ok", text="done", seconds=0.25),
+    CallLate(call="c1", outcome="failed", text="It ended with exit status 1."),
+    TurnEnded(turn=1, reason="cancelled", cause="user", detail="ESC", note="[Note: stopped.]"),
+    Repaired(findings=("Entry 3 is missing.",), note="[Note: an entry was lost.]"),
+)
+"""One entry of each kind, every field of it set."""
+
+_TEXTS = (
+    "",
+    "\N{WATER WAVE} \U0010ffff \N{COMBINING ACUTE ACCENT}",
+    "\u2028\u2029\ufeff\ufffd",
+    "\x01\x1b[31m\r\n\t\"'\\",
+    "\u0645\u0631\u062d\u0628\u0627 \u05e9\u05dc\u05d5\u05dd",
+)
+_SIZES = (32 * 1024 - 200, 32 * 1024, 32 * 1024 + 1, 1_000_000)
+
+
+class Harness(Protocol):
+    """One journal that can be closed and opened again."""
+
+    def open(self) -> Store:
+        """Return the journal, empty the first time; afterwards, the last one being closed, as it was then."""
+        ...
+
+
+def check_store(make: Callable[[], Harness]) -> None:
+    """Raise `AssertionError` naming the law if a store breaks one; `make` gives a new, empty journal each time."""
+    for law in (
+        _starts_empty,
+        _keeps_order,
+        _keeps_every_kind,
+        _keeps_any_text,
+        _keeps_any_size,
+        _appends_nothing,
+        _appends_all_or_none,
+        _refuses_a_conflict,
+        _goes_on_after_a_failure,
+        _reopens_the_same,
+        _refuses_once_closed,
+    ):
+        harness = make()
+        with _Law(law.__name__.strip("_").replace("_", " ")):
+            law(harness)
+
+
+class _Law:
+    """Names the law in whatever ends the block."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        if isinstance(error, Exception):
+            said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            message = f"Law 'a store {self._name}' is broken: {said}"
+            raise AssertionError(message) from error  # noqa: TRY004 - a breach, not a type
+
+
+def _prompt(text: str) -> PromptAccepted:
+    return PromptAccepted(turn=1, text=text)
+
+
+def _append(store: Store, *entries: Entry) -> None:
+    before = store.length
+    length = store.append(entries, expected=before)
+    assert length == before + len(entries), f"append returned {length}, {before + len(entries)} was expected"
+    assert store.length == length, f"its length is {store.length} after append returned {length}"
+
+
+def _expect(store: Store, *entries: Entry) -> None:
+    """Assert that the store holds exactly these, numbered from 1, without a finding."""
+    reading = store.read()
+    assert not reading.findings, f"it found {reading.findings[0].what!r} in a journal that nothing damaged"
+    found = [record.entry for record in reading.records]
+    assert len(found) == len(entries), f"{len(found)} entries were read, {len(entries)} were expected"
+    for seq, (record, entry) in enumerate(zip(reading.records, entries, strict=True), start=1):
+        assert record.seq == seq, f"entry {seq} has the number {record.seq}"
+        assert record.entry == entry, f"entry {seq} was read as {str(record.entry)[:200]}, not {str(entry)[:200]}"
+    assert store.length == len(entries), f"its length is {store.length}, {len(entries)} was expected"
+
+
+def _conflict(store: Store, *, expected: int) -> AppendConflict | None:
+    """Return the error of an append with a wrong length, None if it was taken."""
+    try:
+        store.append([_prompt("never")], expected=expected)
+    except AppendConflict as conflict:
+        return conflict
+    return None
+
+
+def _starts_empty(harness: Harness) -> None:
+    store = harness.open()
+    _expect(store)
+    store.close()
+
+
+def _keeps_order(harness: Harness) -> None:
+    store = harness.open()
+    entries = [_prompt(str(number)) for number in range(30)]
+    for entry in entries[:10]:
+        _append(store, entry)
+    _append(store, *entries[10:])
+    _expect(store, *entries)
+    times = [record.at for record in store.read().records]
+    assert times == sorted(times), "later entries have earlier times"
+    store.close()
+
+
+def _keeps_every_kind(harness: Harness) -> None:
+    store = harness.open()
+    _append(store, *EXAMPLES)
+    _expect(store, *EXAMPLES)
+    store.close()
+
+
+def _keeps_any_text(harness: Harness) -> None:
+    store = harness.open()
+    entries = [_prompt(text) for text in _TEXTS]
+    _append(store, *entries)
+    _expect(store, *entries)
+    store.close()
+
+
+def _keeps_any_size(harness: Harness) -> None:
+    store = harness.open()
+    large = [_prompt("x" * size) for size in _SIZES]
+    entries = [*large, _prompt("small"), large[-1]]  # the same large body twice
+    for entry in entries:
+        _append(store, entry)
+    _expect(store, *entries)
+    store.close()
+    store = harness.open()
+    _expect(store, *entries)
+    store.close()
+
+
+def _appends_nothing(harness: Harness) -> None:
+    store = harness.open()
+    _append(store)
+    _append(store, _prompt("one"))
+    _append(store)
+    _expect(store, _prompt("one"))
+    store.close()
+
+
+def _appends_all_or_none(harness: Harness) -> None:
+    store = harness.open()
+    _append(store, _prompt("kept"))
+    cannot_be_encoded = _prompt("\ud800")
+    try:
+        store.append([_prompt("first"), cannot_be_encoded, _prompt("last")], expected=1)
+    except (ValueError, StateError):
+        pass
+    else:
+        raise AssertionError("it took text that is not Unicode")
+    _expect(store, _prompt("kept"))
+    store.close()
+    store = harness.open()
+    _expect(store, _prompt("kept"))
+    store.close()
+
+
+def _refuses_a_conflict(harness: Harness) -> None:
+    store = harness.open()
+    _append(store, _prompt("one"), _prompt("two"))
+    for expected in (0, 1, 3):
+        conflict = _conflict(store, expected=expected)
+        assert conflict is not None, f"it appended to 2 entries although {expected} were expected"
+        assert (conflict.expected, conflict.found) == (expected, 2), "its conflict names other lengths"
+        _expect(store, _prompt("one"), _prompt("two"))
+    store.close()
+
+
+def _goes_on_after_a_failure(harness: Harness) -> None:
+    store = harness.open()
+    for entry in (_prompt("a"), _prompt("b")):
+        _conflict(store, expected=99)
+        _append(store, entry)
+    _expect(store, _prompt("a"), _prompt("b"))
+    store.close()
+
+
+def _reopens_the_same(harness: Harness) -> None:
+    store = harness.open()
+    _append(store, *EXAMPLES)
+    before = store.read()
+    store.close()
+    store = harness.open()
+    assert store.read() == before, "what is read after opening it again is not what was read before"
+    _append(store, _prompt("more"))
+    store.close()
+    store = harness.open()
+    _expect(store, *EXAMPLES, _prompt("more"))
+    store.close()
+
+
+def _refuses_once_closed(harness: Harness) -> None:
+    store = harness.open()
+    _append(store, _prompt("one"))
+    store.close()
+    store.close()
+    try:
+        store.append([_prompt("two")], expected=1)
+    except AppendConflict as conflict:
+        raise AssertionError("a closed store reports a conflict, not that it is closed") from conflict
+    except StateError:
+        pass
+    else:
+        raise AssertionError("it appended although it was closed")
+    store = harness.open()
+    _expect(store, _prompt("one"))
+    store.close()
