@@ -9,11 +9,10 @@ from pathlib import Path
 from holdfast import __version__
 from holdfast.agent.prompts import system_prompt
 from holdfast.errors import DamageError, UsageError
-from holdfast.session.catalog import Catalog, Summary, note
+from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import SessionOpened
 from holdfast.session.fold import fold
 from holdfast.session.sqlite import SqliteStore, read_copy
-from holdfast.session.transfer import fork_entries
 from holdfast.tools.toolbox import LocalToolbox
 
 
@@ -27,23 +26,22 @@ class OpenSession:
     toolbox: LocalToolbox
 
 
-def create(catalog: Catalog, *, cwd: Path, model: str, title: str) -> OpenSession:
+def create(catalog: Catalog, *, cwd: Path, model: str) -> OpenSession:
     """Return a new session that works in `cwd` with `model`; its first entry is durable."""
     session = catalog.new_id()
     folder = catalog.folder(session)
     store = SqliteStore.create(folder)
     toolbox = LocalToolbox(cwd, folder)
-    now = dt.datetime.now().astimezone()
     opened = SessionOpened(
         session=session,
         cwd=str(cwd),
         model=model,
-        system=system_prompt(cwd, today=now.date().isoformat()),
+        system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat()),
         tools=toolbox.schemas,
         version=__version__,
     )
     store.append([opened], expected=0)
-    note(folder, cwd=str(cwd), title=title, model=model, created=now.timestamp())
+    catalog.note(opened)
     return OpenSession(id=session, cwd=cwd, store=store, toolbox=toolbox)
 
 
@@ -78,6 +76,8 @@ def _folder_of(session: str, store: SqliteStore) -> Path:
 
 def fork(catalog: Catalog, summary: Summary) -> OpenSession:
     """Return a copy of a session as of now, under an id of its own; works while another process holds the original."""
+    from holdfast.session.transfer import fork_entries  # noqa: PLC0415 - only a fork needs it
+
     session = catalog.new_id()
     entries = fork_entries(read_copy(catalog.folder(summary.id)), session)
     store = SqliteStore.create(catalog.folder(session))

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.calls import FileChange, Looked, ToolSchema
+from holdfast.tools.bash import BashTool
 from holdfast.tools.edit import EditTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
 from holdfast.tools.search import GlobTool, GrepTool
-from holdfast.tools.shell import BashTool, Keeper, capture, partial, wait_gone
+from holdfast.tools.shell import Keeper, partial, wait_gone
 from holdfast.tools.tool import Tool, Workspace
 
 
@@ -19,11 +20,12 @@ class LocalToolbox:
     """read, write, edit, bash, grep and glob over the files and processes of this machine."""
 
     def __init__(self, cwd: Path, session_folder: Path) -> None:
-        """Serve a session that works in `cwd` and keeps its own files in `session_folder`; starts nothing yet."""
+        """Serve a session that works in `cwd` and keeps its own files in `session_folder`; starts no process yet."""
         self._folder = session_folder
         self._workspace = Workspace(root=Path(os.path.realpath(cwd)), spool=session_folder / "spool")
+        self._workspace.spool.mkdir(mode=0o700, exist_ok=True)
         self._keeper = Keeper(session_folder)
-        run = capture if shutil.which("rg") else None
+        run = self._keeper.capture if shutil.which("rg") else None
         tools: tuple[Tool, ...] = (
             ReadTool(self._workspace),
             WriteTool(self._workspace),

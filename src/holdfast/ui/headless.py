@@ -51,22 +51,15 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     cwd = _folder(arguments.cwd)
     prompt = _prompt(arguments.prompt or "", sys.stdin)
     catalog = Catalog(places.sessions)
-    title = prompt.strip().splitlines()[0][:120]
-    session, name = _session(catalog, arguments, cwd=cwd, title=title, configured=config.model, environ=environ)
+    session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, environ=environ)
     try:
         return asyncio.run(_run(session, name, prompt, mode=mode, limits=limits, arguments=arguments, environ=environ))
     finally:
         session.store.close()
 
 
-def _session(  # noqa: PLR0913 - what a session is found or made by
-    catalog: Catalog,
-    arguments: Arguments,
-    *,
-    cwd: Path,
-    title: str,
-    configured: str | None,
-    environ: Mapping[str, str],
+def _session(
+    catalog: Catalog, arguments: Arguments, *, cwd: Path, configured: str | None, environ: Mapping[str, str]
 ) -> tuple[OpenSession, str]:
     """Return the session to run in and the model's name, both known to be usable."""
     if arguments.fork and not (arguments.continue_ or arguments.resume):
@@ -74,7 +67,7 @@ def _session(  # noqa: PLR0913 - what a session is found or made by
     if arguments.resume is not None:
         summary = catalog.find(arguments.resume)
     elif arguments.continue_:
-        latest = catalog.latest(str(cwd))
+        latest = catalog.latest(cwd)
         if latest is None:
             raise SessionUnknown(
                 f"Folder {str(cwd)!r} has no session to continue, at least one was expected. "
@@ -89,7 +82,7 @@ def _session(  # noqa: PLR0913 - what a session is found or made by
                 "For example: -m openai-chat:gpt-5.5 or -m anthropic:claude-sonnet-5-5."
             )
         target(name, environ)
-        return create(catalog, cwd=cwd, model=name, title=title), name
+        return create(catalog, cwd=cwd, model=name), name
     # What cannot be used is said before anything is opened or copied.
     target(arguments.model or summary.model, environ)
     session = fork(catalog, summary) if arguments.fork else resume(catalog, summary)
