@@ -1,0 +1,368 @@
+"""Commands, as the agent sees them: the client of the keeper process that runs them.
+
+Two rules. The agent never starts a command itself: the keeper does, so that the end of the agent ends it. What is said
+about a command's output is read from its spool file, so that a recovery sees what the model would have seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import fcntl
+import itertools
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.text import valid_unicode
+from holdfast.tools.output import beginning
+
+PROGRAM = Path(__file__).with_name("keeper.py")
+LOCK = "keeper.lock"
+LOG = "keeper.log"
+
+HEAD = 10_000
+TAIL = 20_000
+"""Bytes of the beginning and the end of an output that the model reads."""
+
+START = 10.0  # seconds the keeper may take to be ready
+PATIENCE = 3.0  # seconds beyond its own bounds that the keeper may take to answer
+CAPTURE_MOST = 1_000_000  # bytes; the keeper keeps so much of the beginning
+CAPTURE_SECONDS = 30.0
+
+PASSED_ON = (
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "SSH_AUTH_SOCK"}
+    | {"VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "LD_LIBRARY_PATH"}
+    | {"GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME"}
+    | {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+    | {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}
+)
+PASSED_ON_BY_PREFIX = ("LC_", "XDG_")
+# Nobody is there to answer a question, page through a text or look at colours.
+UNATTENDED = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def child_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """Return what a command may know of the agent's environment `own`: an allow-list, so never a provider's key."""
+    passed = {name: own[name] for name in own if name in PASSED_ON or name.startswith(PASSED_ON_BY_PREFIX)}
+    return {"PATH": os.defpath, **passed, **UNATTENDED}
+
+
+def partial(spool: Path) -> str:
+    """Return what was kept of a command's output, capped for the model; "" if there is nothing to read."""
+    try:
+        return _excerpt(spool, seen=0)
+    except OSError:
+        return ""  # a command that wrote nothing and one that never came to it look the same, and are
+
+
+def _excerpt(spool: Path, *, seen: int) -> str:
+    """Return the beginning and the end of the file, with how much of the `seen` bytes is missing in between."""
+    with spool.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        if size <= HEAD + TAIL:
+            return valid_unicode(file.read().decode(errors="replace"))
+        # A character that a cut goes through is left out, not turned into a sign of damage.
+        head = beginning(file.read(HEAD))
+        file.seek(-TAIL, os.SEEK_END)
+        tail = file.read(3).lstrip(bytes(range(0x80, 0xC0))) + file.read()
+    cut = max(seen, size) - HEAD - TAIL
+    return valid_unicode(f"{head}\n[... {cut} bytes of output were cut here ...]\n{tail.decode(errors='replace')}")
+
+
+async def wait_gone(folder: Path, seconds: float = 1.0) -> bool:
+    """Return whether the keeper of the session in `folder` is gone, with all it kept; waits up to `seconds` for it."""
+    try:
+        lock = os.open(folder / LOCK, os.O_RDONLY)
+    except FileNotFoundError:
+        return True
+    deadline = time.monotonic() + seconds
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    return False
+            await asyncio.sleep(0.01)
+    finally:
+        os.close(lock)
+
+
+class _Refused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind"):
+    """The command was not started."""
+
+    call: str
+    why: str
+
+
+class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
+    """Output: `size` bytes follow, after which `dropped` bytes were not sent."""
+
+    call: str
+    size: int
+    dropped: int
+
+
+class _Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
+    """The command ended by itself, by its deadline or by request; `unkept` says why output is missing in the spool."""
+
+    call: str
+    cause: Literal["exit", "timeout", "stop"]
+    status: int | None
+    seconds: float
+    seen: int
+    unkept: str
+    leftovers: int
+    survivors: int
+
+
+_decoder = msgspec.json.Decoder(_Refused | _Live | _Ended)
+_Heard = tuple[_Live, bytes] | _Refused | _Ended | None
+"""What a waiting command may hear; None says that the keeper died."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a command ended.
+
+    `cause` says by what: itself, its deadline, a stop, or the death of the keeper (`lost`). One of `code` and `signal`
+    is set unless it is lost. `leftovers` counts processes it left behind that were ended, `survivors` those of it that
+    could not be. `unkept` is "" or why output is missing from `text`.
+    """
+
+    cause: Literal["exit", "timeout", "stop", "lost"]
+    code: int | None
+    signal: int | None
+    seconds: float
+    text: str
+    bytes_seen: int
+    leftovers: int = 0
+    survivors: int = 0
+    unkept: str = ""
+
+
+class Keeper:
+    """The agent's end of the keeper process of a session, which is started by the first command.
+
+    Use it from one event loop. After `close` the next command would start a new process.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: asyncio.subprocess.Process | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[asyncio.subprocess.Process] | None = None
+        self._waiting: dict[str, asyncio.Queue[_Heard]] = {}
+        self._captures = itertools.count(1)
+
+    async def run(  # noqa: PLR0913 - what a command is made of
+        self,
+        command: str,
+        *,
+        call: str,
+        cwd: Path,
+        timeout: float,  # noqa: ASYNC109 - the keeper's to enforce, so that it holds if this loop is stuck
+        stop: asyncio.Event,
+        emit: Callable[[str], None],
+        spool: Path,
+    ) -> Finished:
+        """Run `command` in a shell and return how it ended; setting `stop` or cancelling ends it and all it started.
+
+        Raises `ToolFailed` if it was not started. Never starts a command twice.
+        """
+        process = await self._running()
+        started = time.monotonic()
+        heard = self._waiting[call] = asyncio.Queue()
+        env = {**child_environment(os.environ), "HOLDFAST_CALL": call}
+        request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout}
+        self._send(process, {**request, "spool": str(spool)})
+        stopper = asyncio.create_task(self._stop(process, call, stop))
+        # The keeper bounds every ending; one that does not answer (stopped, starved) is killed, which is an answer.
+        overdue = asyncio.get_running_loop().call_later(timeout + PATIENCE, _kill, process)
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        ended: _Ended | None = None
+        try:
+            while True:
+                match await heard.get():
+                    case (_Live(dropped=dropped), data):
+                        if text := decoder.decode(data):
+                            emit(valid_unicode(text))
+                        if dropped:
+                            emit(f"\n[... {dropped} bytes are not shown here ...]\n")
+                    case _Refused(why=why):
+                        raise ToolFailed(f"The command could not be started: {why}. Nothing was run.")
+                    case _Ended() as ended:
+                        return _finished(ended, spool)
+                    case None:
+                        return _lost(time.monotonic() - started, spool)
+        finally:
+            del self._waiting[call]
+            overdue.cancel()
+            stopper.cancel()
+            if ended is None:
+                self._send(process, {"call": call, "command": ""})
+
+    async def capture(self, argv: Sequence[str], cwd: Path) -> tuple[int, bytes]:
+        """Return the exit code and the stdout of a program that only looks, such as a search.
+
+        The output is cut after a megabyte and the program ended, as after 30 seconds; the code is then negative.
+        Cancelling ends it. Raises `ToolFailed` if it could not be run to an end.
+        """
+        call = f"capture-{next(self._captures)}"
+        spool = self._folder / f"{call}.out"
+        enough = asyncio.Event()
+        shown = 0
+
+        def count(text: str) -> None:
+            nonlocal shown
+            shown += len(text)
+            if shown > CAPTURE_MOST:
+                enough.set()
+
+        try:
+            finished = await self.run(
+                f"exec {shlex.join(argv)} 2>/dev/null",
+                call=call,
+                cwd=cwd,
+                timeout=CAPTURE_SECONDS,
+                stop=enough,
+                emit=count,
+                spool=spool,
+            )
+            with spool.open("rb") as file:
+                output = file.read(CAPTURE_MOST)
+        finally:
+            spool.unlink(missing_ok=True)
+        if finished.cause == "lost":
+            raise ToolFailed(
+                f"{argv[0]} was ended before it finished, because the process that ran it died. Try again."
+            )
+        return finished.code if finished.code is not None else -(finished.signal or 0), output
+
+    async def close(self) -> None:
+        """End every command and the keeper; returns within a few seconds whatever they do."""
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        process, listener = self._process, self._listener
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+        if listener is not None:
+            _, late = await asyncio.wait([listener], timeout=PATIENCE)
+            if process is not None and late:
+                _kill(process)
+            await listener
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        """Return the keeper, started if there is none; raises `ToolFailed` if it does not become ready."""
+        if self._process is not None:
+            return self._process
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._start())
+        # Shielded, because asyncio can hang for ever when it is cancelled while it starts a process (Python 3.11.7).
+        return await asyncio.shield(self._starting)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        process = await self._spawned()
+        answers = process.stdout
+        assert answers is not None
+        ready = b""
+        with contextlib.suppress(TimeoutError):
+            ready = await asyncio.wait_for(answers.readline(), START)
+        if not ready:  # dead or late
+            _kill(process)
+            await process.wait()
+            log = self._folder / LOG
+            raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {log} may say why.")
+        self._process = process
+        self._listener = asyncio.create_task(self._listen(process, answers))
+        return process
+
+    async def _spawned(self) -> asyncio.subprocess.Process:
+        program = (sys.executable, "-I", "-S", "-X", "utf8", str(PROGRAM), str(self._folder / LOCK))
+        try:
+            with (self._folder / LOG).open("wb") as log:
+                return await asyncio.create_subprocess_exec(
+                    *program,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=log,
+                    cwd="/",
+                    env=child_environment(os.environ),
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise ToolFailed(f"The process that runs commands could not start: {error}. Nothing was run.") from error
+
+    async def _listen(self, process: asyncio.subprocess.Process, answers: asyncio.StreamReader) -> None:
+        """Pass on what the keeper says until it is gone, then say so to whoever still waits."""
+        with contextlib.suppress(asyncio.IncompleteReadError):  # it died in the middle of a sentence
+            while True:
+                message = _decoder.decode(await answers.readuntil(b"\n"))
+                heard = (message, await answers.readexactly(message.size)) if isinstance(message, _Live) else message
+                if message.call in self._waiting:
+                    self._waiting[message.call].put_nowait(heard)
+        self._process = None
+        for queue in self._waiting.values():
+            queue.put_nowait(None)
+        await process.wait()
+
+    async def _stop(self, process: asyncio.subprocess.Process, call: str, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._send(process, {"call": call, "command": ""})
+        await asyncio.sleep(PATIENCE)
+        _kill(process)
+
+    def _send(self, process: asyncio.subprocess.Process, request: Mapping[str, object]) -> None:
+        """Write a request; that the keeper is gone is learned from its silence, not here."""
+        if process.stdin is not None and not process.stdin.is_closing():
+            process.stdin.write(msgspec.json.encode(request) + b"\n")
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.kill()
+
+
+def _finished(ended: _Ended, spool: Path) -> Finished:
+    unkept = ended.unkept
+    try:
+        text = _excerpt(spool, seen=ended.seen)
+    except OSError as error:  # the command may have removed the file itself
+        text, unkept = "", str(error)
+    own = ended.status is not None and ended.status >= 0
+    return Finished(
+        cause=ended.cause,
+        code=ended.status if own else None,
+        signal=-ended.status if ended.status is not None and not own else None,
+        seconds=ended.seconds,
+        text=text,
+        bytes_seen=ended.seen,
+        leftovers=ended.leftovers,
+        survivors=ended.survivors,
+        unkept=unkept,
+    )
+
+
+def _lost(seconds: float, spool: Path) -> Finished:
+    text = partial(spool)
+    seen = spool.stat().st_size if text else 0
+    return Finished(cause="lost", code=None, signal=None, seconds=seconds, text=text, bytes_seen=seen)

@@ -1,0 +1,45 @@
+"""Finding what a command left alive: processes are marked by their call, in their environment or their arguments."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
+
+
+def alive(call: str) -> list[int]:
+    """Return the processes that carry `call`, seen through any of their threads: the first may have ended."""
+    processes = [path for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return sorted(int(process.name) for process in processes if _marked(process, call))
+
+
+def _marked(process: Path, call: str) -> bool:
+    try:
+        for thread in (process / "task").iterdir():
+            state = (thread / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+            said = (thread / "environ").read_bytes() + (thread / "cmdline").read_bytes()
+            if state not in "ZX" and call.encode() in said:
+                return True
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        pass  # it ended while it was looked at, or is none of ours
+    return False
+
+
+def open_files(pid: int) -> int:
+    """Return how many files the process has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def peak_memory(pid: int) -> int:
+    """Return the most memory the process ever held, in kB."""
+    return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0])
+
+
+def end(pids: list[int]) -> None:
+    """Kill what a test expected to survive."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,260 @@
+"""The keeper as a program: however its agent ends, nothing is left, and its lock says so."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from nasty import NASTY
+from survivors import alive, linux_only, peak_memory
+
+from holdfast.tools import keeper
+from holdfast.tools.shell import LOCK, child_environment, partial, wait_gone
+from polling import eventually
+
+pytestmark = linux_only
+
+PROGRAM = str(keeper.__file__)
+
+# An agent that runs the commands of a file, all at once, and ends in the way it is told to, or not at all.
+AGENT = """
+import asyncio, json, os, sys, threading, time
+from pathlib import Path
+from holdfast.tools.shell import Keeper
+
+folder, ending = Path(sys.argv[1]), sys.argv[2]
+commands = json.loads((folder / "commands.json").read_text())
+
+async def main():
+    keeper = Keeper(folder)
+    stop = asyncio.Event()
+    for call, command in commands.items():
+        run = keeper.run(command, call=call, cwd=folder, timeout=60, stop=stop, emit=lambda text: None,
+                         spool=folder / f"{call}.out")
+        commands[call] = asyncio.create_task(run)
+    while not (folder / "end").exists():
+        await asyncio.sleep(0.01)
+    if ending == "returns":
+        for task in commands.values():
+            task.cancel()
+        return
+    if ending == "raises":
+        raise RuntimeError
+    if ending == "exits":
+        os._exit(1)
+    if ending == "is killed with a fork that holds its files":
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+    (folder / "waits").touch()
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def agent(folder: Path, commands: dict[str, str], ending: str = "") -> Generator[subprocess.Popen[bytes]]:
+    """Start an agent in a session of its own, and wait until each of its commands said `ready`."""
+    (folder / "commands.json").write_text(json.dumps(commands))
+    argv = [sys.executable, "-c", AGENT, str(folder), ending]
+    with subprocess.Popen(argv, start_new_session=True, stderr=subprocess.DEVNULL) as process:
+        try:
+            eventually(lambda: all("ready" in partial(folder / f"{call}.out") for call in commands), 20)
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its forks
+
+
+def calls(commands: dict[str, str]) -> dict[str, str]:
+    return {f"call-{uuid.uuid4().hex}": command for command in commands.values()}
+
+
+def gone(folder: Path, seconds: float = 5.0) -> bool:
+    return asyncio.run(wait_gone(folder, seconds))
+
+
+def test_nothing_outlives_a_killed_agent(tmp_path: Path) -> None:
+    commands = calls(NASTY)
+    with agent(tmp_path, commands) as process:
+        assert not gone(tmp_path, 0)
+        assert all(alive(call) for call in commands)
+        process.kill()
+        assert gone(tmp_path)
+        assert [call for call in commands if alive(call)] == []  # at once: the lock was free
+    assert all("ready" in partial(tmp_path / f"{call}.out") for call in commands)
+
+
+@pytest.mark.parametrize("ending", ["returns", "raises", "exits", "is killed with a fork that holds its files"])
+def test_nothing_outlives_an_agent_that_ends_otherwise(tmp_path: Path, ending: str) -> None:
+    commands = calls({name: NASTY[name] for name in ("has a daemon", "is deaf to SIGTERM")})
+    with agent(tmp_path, commands, ending) as process:
+        (tmp_path / "end").touch()
+        if ending.startswith("is killed"):
+            eventually((tmp_path / "waits").exists)
+            process.kill()
+        assert gone(tmp_path)
+        assert [call for call in commands if alive(call)] == []
+
+
+def test_a_hangup_of_the_terminal_does_not_reach_the_keeper(tmp_path: Path) -> None:
+    """Ctrl+C goes to every process of the terminal's group: the agent decides what it means, not the keeper."""
+    (call,) = commands = calls({"waits": NASTY["waits"]})
+    with agent(tmp_path, commands) as process:
+        os.kill(process.pid, signal.SIGSTOP)
+        for child in alive(call):
+            assert os.getsid(child) != os.getsid(process.pid)
+        pid = int(json.loads(Path(f"/proc/{alive(call)[0]}/stat").read_text().rpartition(")")[2].split()[1]))
+        assert os.getsid(pid) == pid
+
+
+# The protocol, spoken by hand
+
+
+class Spoken:
+    """A keeper whose requests and answers are written and read here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", PROGRAM, str(folder / LOCK)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=child_environment(os.environ),
+        )
+
+    def ask(self, call: str, command: str, **more: object) -> None:
+        env = {**child_environment(os.environ), "HOLDFAST_CALL": call}
+        request = {"call": call, "command": command, "cwd": str(self.folder), "env": env, "timeout": 30.0}
+        assert self.process.stdin is not None
+        self.process.stdin.write(
+            json.dumps({**request, "spool": str(self.folder / f"{call}.out"), **more}).encode() + b"\n"
+        )
+        self.process.stdin.flush()
+
+    def hear(self) -> tuple[dict[str, object], bytes]:
+        assert self.process.stdout is not None
+        told: dict[str, object] = json.loads(self.process.stdout.readline())
+        size = told.get("size", 0)
+        assert isinstance(size, int)
+        return told, self.process.stdout.read(size)
+
+    def hear_end(self) -> dict[str, object]:
+        while (told := self.hear()[0])["kind"] != "ended":
+            pass
+        return told
+
+
+@contextmanager
+def spoken(folder: Path) -> Generator[Spoken]:
+    made = Spoken(folder)
+    with made.process:
+        try:
+            yield made
+        finally:
+            made.process.kill()
+
+
+def test_it_speaks_lines(tmp_path: Path) -> None:
+    with spoken(tmp_path) as made:
+        assert made.hear() == ({"kind": "ready"}, b"")
+        made.ask("c", "echo ab")
+        assert made.hear() == ({"kind": "live", "call": "c", "size": 3, "dropped": 0}, b"ab\n")
+        told = made.hear_end()
+        assert (told["call"], told["cause"], told["status"], told["seen"]) == ("c", "exit", 0, 3)
+
+
+def test_it_needs_the_standard_library_only(tmp_path: Path) -> None:
+    alone = Path(shutil.copy(PROGRAM, tmp_path / "alone.py"))
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-X", "importtime", alone, tmp_path / LOCK],
+        input=b"",
+        capture_output=True,
+        check=True,
+        env={},
+    )
+    assert done.stdout == b'{"kind": "ready"}\n'
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert not imported & {"holdfast", "typing", "pathlib", "subprocess", "asyncio"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_it_and_everything_it_keeps(tmp_path: Path, number: signal.Signals) -> None:
+    with spoken(tmp_path) as made:
+        call = f"call-{uuid.uuid4().hex}"
+        made.ask(call, NASTY["has a daemon"])
+        eventually(lambda: "ready" in partial(tmp_path / f"{call}.out"))
+        made.process.send_signal(number)
+        assert made.process.wait(10) == 0
+        assert alive(call) == []
+
+
+def test_an_agent_that_does_not_listen_stops_nothing(tmp_path: Path) -> None:
+    with spoken(tmp_path) as made:
+        made.ask("c", "yes | head -c 50000000; sleep 0.2; yes no | head -c 50000000; touch finished")
+        eventually((tmp_path / "finished").exists, 30)
+        assert peak_memory(made.process.pid) < 60_000
+        shown = dropped = 0
+        while (heard := made.hear())[0]["kind"] != "ended":
+            if heard[0]["kind"] == "live":
+                shown += len(heard[1])
+                dropped += int(str(heard[0]["dropped"]))
+        assert shown + dropped == heard[0]["seen"] == 100_000_000
+        assert shown < 1_000_000
+
+
+def test_a_second_keeper_waits_until_the_first_is_gone(tmp_path: Path) -> None:
+    with spoken(tmp_path) as first:
+        first.hear()
+        with spoken(tmp_path) as second:
+            assert second.process.stdout is not None
+            os.set_blocking(second.process.stdout.fileno(), False)
+            time.sleep(0.2)  # it could speak now, and must not
+            assert second.process.stdout.read() is None
+            assert first.process.stdin is not None
+            first.process.stdin.close()
+            assert first.process.wait(10) == 0
+            os.set_blocking(second.process.stdout.fileno(), True)
+            assert second.hear()[0] == {"kind": "ready"}
+
+
+def test_the_lock_is_not_inherited_by_commands(tmp_path: Path) -> None:
+    with spoken(tmp_path) as made:
+        made.ask("c", "echo ready; exec sleep 300")
+        eventually(lambda: partial(tmp_path / "c.out"))
+        os.kill(made.process.pid, signal.SIGKILL)
+        made.process.wait(10)
+        with (tmp_path / LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_command_starts_with_the_default_signals_and_few_files(tmp_path: Path) -> None:
+    with spoken(tmp_path) as made:
+        made.ask("c", "grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd | wc -w")
+        made.hear_end()
+    blocked, ignored, files = partial(tmp_path / "c.out").splitlines()
+    assert (blocked.split()[1], ignored.split()[1]) == ("0" * 16, "0" * 16)
+    assert int(files) == 4  # three, and the folder that ls looks at
+
+
+def test_a_spool_that_cannot_be_written_is_told_at_the_end(tmp_path: Path) -> None:
+    with spoken(tmp_path) as made:
+        made.ask("c", "echo lost", spool="/dev/full")
+        told = made.hear_end()
+        assert (told["status"], told["seen"]) == (0, 5)
+        assert "space" in str(told["unkept"])
