@@ -43,12 +43,12 @@ def settle(
     entries: list[Entry] = []
     streaming = conversation.streaming
     was_cut = streaming is not None and bool(streaming.text.strip())
-    if streaming is not None and was_cut:
+    if streaming is not None and (was_cut or conversation.open_turn is None):  # else the turn's end ends it too
         entries.append(
             ResponseEnded(
                 step=streaming.step,
                 model=streaming.model,
-                parts=(TextPart(streaming.text),),
+                parts=(TextPart(streaming.text),) if was_cut else (),
                 usage=Usage(),  # a provider bills what it streamed, and says how much only at the end
                 cut=leave.cause,
             )

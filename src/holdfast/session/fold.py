@@ -270,7 +270,10 @@ class Fold:
         self._close_user_message()
         last = self._messages[-1] if self._messages else None
         if isinstance(last, AssistantMessage):  # only in a damaged journal: two answers with no word between them
-            self._messages[-1] = AssistantMessage(last.model, (*last.parts, *kept))
+            merged = (
+                part for part in (*last.parts, *kept) if not isinstance(part, ThinkingPart)
+            )  # it was signed alone
+            self._messages[-1] = AssistantMessage(last.model, tuple(merged))
         else:
             self._messages.append(AssistantMessage(model, tuple(kept)))
         self._open = {part.id: OpenCall(part) for part in kept if isinstance(part, CallPart)}

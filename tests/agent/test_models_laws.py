@@ -1,0 +1,144 @@
+"""The laws of `Model`, held by the scripted one and by the real clients on both wires."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+import httpx2
+import pytest
+
+from holdfast.agent.model import CallDelta, Finished, Model, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.agent.models import open_model
+from holdfast.agent.providers import target
+from holdfast.errors import ProviderFailed
+from holdfast.session.entries import CallPart, PromptAccepted, SessionOpened, TextPart, ThinkingPart
+from holdfast.session.fold import Conversation, fold
+from holdfast.testing.memory import ScriptedTransport
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Action, Call, Cut, Fail, Finish, Hold, Ping, Reply, Reset, Say, Think
+
+NAMES = ["scripted", "openai-chat", "anthropic"]
+KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
+
+
+def model(kind: str, script: Sequence[Reply]) -> tuple[Model, ScriptedProvider | None]:
+    if kind == "scripted":
+        return ScriptedModel(script), None
+    provider = ScriptedProvider(script)
+    client = open_model(
+        target(f"{kind}:m", KEYS), http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5)
+    )
+    return client, provider
+
+
+def conversation(kind: str) -> Conversation:
+    name = "openai-chat:m" if kind == "scripted" else f"{kind}:m"
+    opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(), version="0")
+    return fold([opened, PromptAccepted(turn=1, text="go")])
+
+
+async def played(kind: str, *actions: Action) -> list[StreamEvent]:
+    connected, _ = model(kind, [actions])
+    try:
+        return await drained(connected, kind)
+    finally:
+        await connected.aclose()
+
+
+async def drained(connected: Model, kind: str) -> list[StreamEvent]:
+    async with connected.stream(conversation(kind)) as events:
+        return [event async for event in events]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+async def test_text_thinking_and_calls_stream_and_the_whole_comes_last(kind: str) -> None:
+    calls = [Call("read", {"path": "a"}, chunk=3), Call("bash", {"command": "ls"}, chunk=3)]
+    events = await played(kind, Think("let me see", chunk=4), Say("I will look.", chunk=4), *calls)
+    assert "".join(event.text for event in events if isinstance(event, ThinkingDelta)) == "let me see"
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "I will look."
+    written: dict[int, tuple[str, str]] = {}
+    for event in events:
+        if isinstance(event, CallDelta):
+            name, arguments = written.get(event.index, ("", ""))
+            written[event.index] = (name + event.name, arguments + event.arguments)
+    assert list(written.values()) == [("read", '{"path": "a"}'), ("bash", '{"command": "ls"}')]
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert sum(isinstance(event, Finished) for event in events) == 1
+    assert finished.finish == "calls"
+    assert finished.usage.input_tokens > 0
+    assert finished.usage.output_tokens > 0
+    assert [type(part) for part in finished.parts] == [ThinkingPart, TextPart, CallPart, CallPart]
+    assert [part.arguments for part in finished.parts if isinstance(part, CallPart)] == [
+        '{"path": "a"}',
+        '{"command": "ls"}',
+    ]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize(("reason", "finish"), [("stop", "stop"), ("length", "max_tokens"), ("refusal", "refusal")])
+async def test_how_it_finished_is_told(kind: str, reason: str, finish: str) -> None:
+    events = await played(kind, Say("text"), Finish(reason))  # pyright: ignore[reportArgumentType] - one of the reasons
+    assert isinstance(events[-1], Finished)
+    assert events[-1].finish == finish
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("before", [(), (Say("half"),), (Say("half"), Call("bash", {"command": "ls"}))])
+async def test_a_polite_end_without_the_terminal_event_is_never_called_finished(
+    kind: str, before: tuple[Action, ...]
+) -> None:
+    events: list[StreamEvent] = []
+    with contextlib.suppress(ProviderFailed):  # a library may notice by itself
+        events = await played(kind, *before, Cut())
+    assert not any(isinstance(event, Finished) for event in events)
+
+
+@pytest.mark.parametrize("kind", NAMES)
+async def test_a_broken_connection_is_the_providers_fault_and_may_be_tried_again(kind: str) -> None:
+    with pytest.raises(ProviderFailed) as caught:
+        await played(kind, Say("half"), Reset())
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize(
+    ("status", "fault"),
+    [(400, "rejected"), (401, "credentials"), (404, "rejected"), (429, "rate_limited"), (500, "overloaded")],
+)
+async def test_an_error_is_told_once_in_the_providers_words(kind: str, status: int, fault: str) -> None:
+    connected, provider = model(kind, [[Fail(status, "because of the moon", retry_after=7)]])
+    with pytest.raises(ProviderFailed) as caught:
+        await drained(connected, kind)
+    await connected.aclose()
+    assert (caught.value.fault, caught.value.status) == (fault, status)
+    assert "because of the moon" in str(caught.value)
+    if status == 429:
+        assert caught.value.retry_after == 7
+    if provider is not None:
+        assert len(provider.requests) == 1  # the SDKs' own retries are off
+
+
+@pytest.mark.parametrize("kind", NAMES)
+async def test_cancelling_the_consumer_closes_the_request(kind: str) -> None:
+    connected, provider = model(kind, [[Say("half"), Ping(), Hold("never")]])
+    arrived = asyncio.Event()
+
+    async def consume() -> None:
+        async with connected.stream(conversation(kind)) as events:
+            async for _ in events:
+                arrived.set()
+
+    task = asyncio.create_task(consume())
+    await arrived.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    if provider is not None:
+        assert provider.requests[0].ended == "client_gone"
+    if isinstance(connected, ScriptedModel):
+        assert connected.open_streams == 0
+    await connected.aclose()

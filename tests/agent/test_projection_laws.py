@@ -1,0 +1,105 @@
+"""P3, judged from outside: whatever the journal, the next request is one that a strict provider accepts.
+
+The scripted provider's rules and DeepSeek's validator share nothing with the fold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from holdfast.agent.models import ConnectedModel, open_model
+from holdfast.agent.providers import target
+from holdfast.agent.settle import Leave, settle
+from holdfast.session.entries import (
+    CallPart,
+    Entry,
+    ModelChanged,
+    Part,
+    PromptAccepted,
+    ResponseEnded,
+    SessionOpened,
+    ThinkingPart,
+    Usage,
+)
+from holdfast.session.fold import Fold
+from holdfast.testing.memory import ScriptedTransport
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Say
+from holdfast.testing.wires.signatures import sign
+from journals import journals
+from judges import judge
+
+KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
+MODELS = {"openai-chat": "openai-chat:m", "anthropic": "anthropic:m"}
+
+
+def connected(provider: ScriptedProvider, name: str) -> ConnectedModel:
+    """Return a real client whose bytes go to the scripted provider without a socket."""
+    return open_model(
+        target(name, KEYS), http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5)
+    )
+
+
+async def send(journal: list[Entry], name: str) -> ScriptedProvider:
+    """Settle the journal as a new process would, write a prompt and send what it folds to."""
+    fold = Fold(journal)
+    for entry in settle(fold.conversation(), Leave("crash")):
+        fold.add(entry)
+    fold.add(ModelChanged(model=name))
+    fold.add(PromptAccepted(turn=99, text="go on"))
+    provider = ScriptedProvider([[Say("accepted")]])
+    model = connected(provider, name)
+    async with model.stream(fold.conversation()) as events:
+        async for _ in events:
+            pass
+    await model.aclose()
+    return provider
+
+
+def signed(entry: Entry) -> Entry:
+    """Return the entry with its thinking signed as the provider would have."""
+    if not isinstance(entry, ResponseEnded):
+        return entry
+    parts: list[Part] = []
+    for part in entry.parts:
+        if isinstance(part, ThinkingPart):
+            place = sum(isinstance(before, ThinkingPart) for before in parts)
+            text = part.text or "hm"
+            parts.append(ThinkingPart(text, signature=sign(text, place=place), provider="anthropic"))
+        else:
+            parts.append(part)
+    return ResponseEnded(
+        step=entry.step, model=entry.model, parts=tuple(parts), usage=entry.usage, finish=entry.finish, cut=entry.cut
+    )
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(journal=journals)
+def test_any_journal_and_a_new_prompt_make_a_request_that_is_accepted(wire: str, journal: list[Entry]) -> None:
+    opened = SessionOpened(session="s", cwd="/", model=MODELS[wire], system="SYSTEM", tools=(), version="0")
+    provider = asyncio.run(send([opened, *(signed(entry) for entry in journal)], MODELS[wire]))
+    assert provider.refusals == ()
+    assert provider.complaints == ()
+    judge(wire, provider.requests[0].raw)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_arguments_that_are_no_json_object_are_sent_as_one_that_quotes_them(wire: str) -> None:
+    opened = SessionOpened(session="s", cwd="/", model=MODELS[wire], system="SYSTEM", tools=(), version="0")
+    calls = tuple(
+        CallPart(id=f"call{index:05}", name="read", arguments=raw)
+        for index, raw in enumerate(["", "{", "[1]", "null", '{"path": "a"}'])
+    )
+    journal: list[Entry] = [
+        opened,
+        PromptAccepted(turn=1, text="go"),
+        ResponseEnded(step=1, model=MODELS[wire], parts=calls, usage=Usage()),
+    ]
+    provider = asyncio.run(send(journal, MODELS[wire]))
+    assert provider.refusals == ()
+    assert b"INVALID_JSON" in provider.requests[0].raw
