@@ -3,8 +3,9 @@
 What it checks: JSON, required fields and their types, that every call is answered directly after and exactly once, that
 no result is without its call, and that ids are unique in a turn (in Messages: results first, roles of blocks).
 What it lets pass, so that a green judgement says nothing about it: arguments that are no JSON or no object, blank text,
-empty messages (Messages), unknown fields, the charset and length of ids and names, ids used again in a later turn, who
-speaks first, equal roles in a row, a trailing assistant, a system role inside Messages, cache markers, thinking signatures.
+empty messages (Messages), unknown fields, the charset and length of ids and names, ids used again in a later turn, a
+system role inside Messages, who speaks first and last, equal roles in a row, cache markers, signatures of thinking.
+What it refuses though the provider takes it: the role `developer` (Chat).
 """
 
 from __future__ import annotations

@@ -29,11 +29,7 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
             body=await request.aread(),
         )
         events = self._provider.play(incoming)
-        try:
-            first = await anext(events)
-        except BaseException:  # whatever ended the wait, nothing of the request may stay behind
-            await events.aclose()
-            raise
+        first = await anext(events)
         if not isinstance(first, Head):
             await events.aclose()
             raise httpx2.ReadError("Connection was reset.", request=request)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -62,7 +63,7 @@ class ScriptedProvider:
         self._key = key
         self._one_system = one_system
         self._after = _checked(after)
-        self._steps = [_checked(step) for step in script]
+        self._steps = deque(_checked(step) for step in script)
         self._played = 0
         self._requests: list[Captured] = []
         self._complaints: list[str] = []
@@ -209,8 +210,7 @@ class ScriptedProvider:
                 what = f"Request {number} carries {len(request.system)} system prompts, one was expected."
                 self._complaints.append(what)
             self._played += 1
-            left = self._played <= len(self._steps)
-            return self._steps[self._played - 1] if left else self._after, self._played
+            return self._steps.popleft() if self._steps else self._after, self._played
 
     def _ended(self, number: int, ended: Ending) -> None:
         request = self._requests[number - 1]

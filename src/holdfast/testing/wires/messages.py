@@ -44,7 +44,7 @@ class Messages:
         return Refusal("Method Not Allowed", status=405)
 
     def admit(self, incoming: Incoming, *, key: str) -> Request:
-        """Return the request; raises `Refusal` in Anthropic's words. The key may come in either header, as SDKs differ."""
+        """Return the request; raises `Refusal` in Anthropic's words. The key may come in either of two headers."""
         own = incoming.headers.get("x-api-key")
         scheme, _, bearer = incoming.headers.get("authorization", "").partition(" ")
         if own is None and scheme.lower() != "bearer":
