@@ -247,12 +247,12 @@ def _usable(path: Path) -> sqlite3.Connection:
     connection = _connect(path)
     try:
         _refuse_newer(connection, path)
+        _check_structure(connection)  # before anything is written: a damaged file is kept as it was found
         (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
         if mode != "wal":  # a file system without it; then the deletion of the journal file must be synced too
             connection.execute("PRAGMA journal_mode=DELETE")
         connection.execute(f"PRAGMA synchronous={'FULL' if mode == 'wal' else 'EXTRA'}")
         connection.execute("PRAGMA wal_autocheckpoint=200")
-        _check_structure(connection)
         connection.execute("DELETE FROM entry WHERE 0")  # writes nothing; a damaged header can make the file read-only
         return connection
     except sqlite3.Error as error:

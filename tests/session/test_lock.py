@@ -1,0 +1,142 @@
+"""One writer: the lease is refused at once, says who holds it, and dies with its process and only with it."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+import pytest
+from writing import program
+
+from holdfast.errors import SessionBusy
+from holdfast.session.lock import Lease
+
+_HOLD = """
+import subprocess, sys
+from pathlib import Path
+from holdfast.session.lock import Lease
+lease = Lease.take(Path(sys.argv[1]))
+child = subprocess.Popen(["/bin/sleep", "60"], close_fds=False)
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+_FORK = """
+import os, sys, time
+from pathlib import Path
+from holdfast.session.lock import Lease
+lease = Lease.take(Path(sys.argv[1]))
+child = os.fork()
+if not child:
+    time.sleep(60)
+    os._exit(0)
+lease.release()
+print(child, flush=True)
+sys.stdin.read()
+"""
+
+_TRY = """
+import sys, time
+from pathlib import Path
+from holdfast.errors import SessionBusy
+from holdfast.session.lock import Lease
+started = time.monotonic()
+try:
+    Lease.take(Path(sys.argv[1]))
+except SessionBusy as error:
+    print(time.monotonic() - started, error, flush=True)
+else:
+    print("taken", flush=True)
+"""
+
+
+def tried(folder: Path) -> str:
+    with program(_TRY, str(folder)) as process:
+        return process.communicate(timeout=30)[0]
+
+
+def test_a_held_lease_is_refused_at_once_and_names_its_holder(tmp_path: Path) -> None:
+    folder = tmp_path / "20261121-2318-k3f9"
+    folder.mkdir()
+    lease = Lease.take(folder)
+    seconds, _, message = tried(folder).partition(" ")
+    assert float(seconds) < 1
+    assert "Session '20261121-2318-k3f9' is open in another process" in message
+    assert re.search(rf"pid {os.getpid()} on \S+, since \d{{4}}-", message)
+    assert "--fork" in message
+    assert "read-only" in message
+    lease.release()
+    assert tried(folder) == "taken\n"
+
+
+def test_two_leases_in_one_process_exclude_each_other(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    with pytest.raises(SessionBusy) as busy:
+        Lease.take(tmp_path)
+    assert busy.value.session == tmp_path.name
+    assert f"pid {os.getpid()}" in busy.value.holder
+    lease.release()
+    Lease.take(tmp_path).release()
+
+
+def test_releasing_twice_is_fine_and_the_file_stays(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    lease.release()
+    lease.release()
+    assert stat.S_IMODE((tmp_path / "lock").stat().st_mode) == 0o600
+    inode = (tmp_path / "lock").stat().st_ino
+    Lease.take(tmp_path).release()
+    assert (tmp_path / "lock").stat().st_ino == inode
+
+
+def test_reading_and_closing_the_lock_file_in_this_process_does_not_drop_the_lease(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    (tmp_path / "lock").read_text()
+    assert tried(tmp_path) != "taken\n"
+    lease.release()
+
+
+def test_the_lease_is_free_after_kill_although_a_child_lives(tmp_path: Path) -> None:
+    with program(_HOLD, str(tmp_path)) as holder:
+        assert holder.stdout is not None
+        child = int(holder.stdout.readline())
+        try:
+            with pytest.raises(SessionBusy, match=f"pid {holder.pid}"):
+                Lease.take(tmp_path)
+            holder.kill()
+            holder.wait(timeout=30)
+            os.kill(child, 0)  # it lives, and did not inherit the lease
+            Lease.take(tmp_path).release()
+        finally:
+            os.kill(child, 9)
+
+
+def test_release_ends_a_lease_that_a_fork_holds_a_copy_of(tmp_path: Path) -> None:
+    with program(_FORK, str(tmp_path)) as forked:
+        assert forked.stdout is not None
+        child = int(forked.stdout.readline())
+        try:
+            Lease.take(tmp_path).release()
+        finally:
+            os.kill(child, 9)
+
+
+def test_what_the_holder_wrote_cannot_act_on_a_terminal(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    (tmp_path / "lock").write_bytes(b"pid 1 \x1b]0;title\x07\x1b[31m\xff" + b"x" * 10_000)
+    with pytest.raises(SessionBusy) as busy:
+        Lease.take(tmp_path)
+    assert "\x1b" not in str(busy.value)
+    assert len(str(busy.value)) < 1000
+    lease.release()
+
+
+def test_a_lease_that_says_nothing_is_still_a_lease(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    (tmp_path / "lock").write_bytes(b"")
+    with pytest.raises(SessionBusy, match="did not say who it is"):
+        Lease.take(tmp_path)
+    lease.release()
+    assert tried(tmp_path) == "taken\n"
