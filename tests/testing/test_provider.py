@@ -328,6 +328,15 @@ def test_notices_at_once_that_the_client_left(stall: Wait | Hold | Ping | Say) -
         eventually(lambda: provider.open_connections == 0)
 
 
+def test_a_client_that_leaves_with_the_last_byte_has_had_it_all() -> None:
+    with ScriptedProvider(after=(Say("ok"),)) as provider:
+        for _ in range(10):
+            with streaming(provider) as response:
+                next(line for line in response.iter_lines() if line == "data: [DONE]")
+        provider.wait_idle()
+        assert {request.ended for request in provider.requests} == {"completed"}
+
+
 def test_notices_a_client_that_left_before_the_status_line() -> None:
     with ScriptedProvider([(Hold("for ever"), Say("never"))]) as provider:
         with pytest.raises(httpx2.ReadTimeout):

@@ -22,7 +22,7 @@ from holdfast.testing.script import (
 )
 from holdfast.testing.wires.chat import Chat
 from holdfast.testing.wires.messages import Messages
-from holdfast.testing.wires.wire import Answer, Event, Head, Incoming, Refusal, Wire
+from holdfast.testing.wires.wire import Answer, Event, Head, Incoming, Wire
 
 _CHAT, _MESSAGES = Chat(), Messages()
 _WIRES: tuple[Wire, ...] = (_CHAT, _MESSAGES)
@@ -39,11 +39,6 @@ def admitted(wire: Wire, incoming: Incoming, *, key: str) -> Request:
     if incoming.path != wire.path or incoming.method != "POST":
         raise wire.lost(incoming)
     return wire.admit(incoming, key=key)
-
-
-def refused(wire: Wire, refusal: Refusal, *, number: int) -> Iterator[Event]:
-    """Yield the error response; `number` counts the requests."""
-    yield from wire.refused(refusal, number=number)
 
 
 def answered(wire: Wire, request: Request, reply: Reply, *, turn: int, number: int) -> Iterator[Event]:

@@ -154,20 +154,24 @@ class ScriptedProvider:
         """Yield the response at its pace, for a transport to send; close the generator when the client leaves."""
         number = self._arrived(incoming)
         ended: Ending = "broken"
-        aborted = False
+        last = False
         try:
-            for event in self._response(incoming, number):
+            events = self._response(incoming, number)
+            event = next(events, None)
+            while event is not None:
+                following = next(events, None)
                 match event:
                     case Wait(seconds):
                         await asyncio.sleep(seconds)
                     case Hold(name):
                         await self._gates.passed(name)
                     case _:
-                        aborted = isinstance(event, Reset)
+                        last = following is None  # a client may leave as soon as it has all
                         yield event
+                event = following
             ended = "completed"
         except (asyncio.CancelledError, GeneratorExit):
-            ended = "completed" if aborted else "closed" if self._closing else "client_gone"
+            ended = "completed" if last else "closed" if self._closing else "client_gone"
             raise
         finally:
             self._ended(number, ended)
@@ -198,7 +202,7 @@ class ScriptedProvider:
             request = exchange.admitted(wire, incoming, key=self._key)
         except Refusal as refusal:
             self._note(number, replace(self._requests[number - 1], refusal=refusal.message))
-            return exchange.refused(wire, refusal, number=number)
+            return iter(wire.refused(refusal, number=number))
         self._note(number, replace(self._requests[number - 1], body=request.body))
         step, turn = self._next(request, number)
         reply = step(request) if callable(step) else step
