@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.agent.providers import PROVIDERS, target
+from holdfast.config import Config, Limits, homes, read_config
+from holdfast.errors import ConfigInvalid, ModelUnusable
+
+
+def test_no_file_means_the_defaults(tmp_path: Path) -> None:
+    assert read_config(tmp_path / "config.toml") == Config()
+
+
+def test_what_is_said_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('model = "anthropic:m"\npermission_mode = "plan"\n[limits]\nmax_steps = 3\ntimeout = 1.5\n')
+    config = read_config(path)
+    assert (config.model, config.permission_mode) == ("anthropic:m", "plan")
+    assert config.limits == Limits(max_steps=3, timeout=1.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("model = 3", "model"),
+        ("modle = 'x'", "modle"),
+        ("permission_mode = 'everything'", "everything"),
+        ("[limits]\ntimeout = -1", "timeout"),
+        ("[limits]\nmax_steps = 0", "max_steps"),
+        ("\nmodel = x", "line 2"),
+        ("\xff", "TOML"),
+    ],
+)
+def test_what_cannot_be_meant_is_named(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigInvalid) as caught:
+        read_config(path)
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigInvalid, match="cannot be read"):
+        read_config(tmp_path)
+
+
+def test_one_variable_moves_everything(tmp_path: Path) -> None:
+    places = homes({"HOLDFAST_HOME": str(tmp_path)})
+    assert places.config.is_relative_to(tmp_path)
+    assert places.sessions.is_relative_to(tmp_path)
+
+
+def test_otherwise_the_xdg_folders_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "c"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "s"))
+    places = homes({})
+    assert places.config == tmp_path / "c" / "holdfast" / "config.toml"
+    assert places.sessions == tmp_path / "s" / "holdfast" / "sessions"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS.values())
+def test_a_key_and_an_address_come_from_the_environment(provider: object) -> None:
+    assert provider in PROVIDERS.values()
+    for name, known in PROVIDERS.items():
+        found = target(f"{name}:m:with:colons", {known.key_variable: "k", known.address_variable: "http://x"})
+        assert (found.model, found.key, found.address) == ("m:with:colons", "k", "http://x")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gpt-5.5", "PROVIDER:MODEL"),
+        ("openai-chat:", "PROVIDER:MODEL"),
+        ("anthropc:m", "Did you mean anthropic:m?"),
+        ("nobody:m", "unknown provider"),
+        ("anthropic:m", "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_one_sentence_and_exit_2(name: str, said: str) -> None:
+    with pytest.raises(ModelUnusable) as caught:
+        target(name, {})
+    assert said in str(caught.value)
+    assert caught.value.exit_code == 2
