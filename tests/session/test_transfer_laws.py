@@ -1,0 +1,189 @@
+"""The laws of moving sessions: what goes out comes back the same, and nothing that was said is lost on the way in."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import cast
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+from test_fold_laws import faults
+
+from holdfast.errors import DamageError
+from holdfast.session.entries import CallEnded, CallLate, Entry, PromptAccepted, SessionOpened, TextPart
+from holdfast.session.fold import AssistantMessage, Conversation, UserMessage, fold
+from holdfast.session.transfer import Imported, export, read_document
+from journals import journals
+
+Json = dict[str, object]
+
+
+def long_ids(entries: list[Entry]) -> list[Entry]:
+    """Return the journal with call ids in our form, as every journal has them."""
+    text = msgspec.json.encode(entries).decode()
+    for letter in "abcd":
+        text = text.replace(f'"call":"{letter}"', f'"call":"{letter * 9}"').replace(
+            f'"id":"{letter}"', f'"id":"{letter * 9}"'
+        )
+    return msgspec.json.decode(text, type=list[Entry])
+
+
+def reopened(imported: Imported, conversation: Conversation) -> Conversation:
+    opened = conversation.opened
+    if opened is None:
+        opened = SessionOpened(session="s", cwd="/", model=imported.model, system="", tools=(), version="0")
+    return fold(imported.entries(opened))
+
+
+@settings(max_examples=300)
+@given(journals)
+def test_a_conversation_that_went_out_and_came_back_is_the_same(journal: list[Entry]) -> None:
+    conversation = fold(long_ids(journal))
+    document = export(conversation)
+    if not document["messages"]:
+        return
+    imported = read_document(json.dumps(document).encode())
+    streaming = conversation.streaming
+    if streaming is None or not streaming.text.strip():
+        assert imported.mended == ()
+        assert reopened(imported, conversation).messages == conversation.messages
+    else:
+        kept = len(conversation.messages) - 1
+        assert reopened(imported, conversation).messages[:kept] == conversation.messages[:kept]
+
+
+@settings(max_examples=100)
+@given(journals)
+def test_what_pydantic_ai_makes_of_it_comes_back_the_same(journal: list[Entry]) -> None:
+    conversation = fold(long_ids(journal))
+    document = export(conversation)
+    if not document["messages"] or conversation.streaming is not None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = ModelMessagesTypeAdapter.validate_python(document["messages"])
+    document["messages"] = json.loads(ModelMessagesTypeAdapter.dump_json(loaded))
+    imported = read_document(json.dumps(document).encode())
+    assert reopened(imported, conversation).messages == conversation.messages
+
+
+# --- damaged histories ---
+
+call_ids = st.sampled_from(["a", "b", "c"])
+names = st.sampled_from(["read", "bash"])
+numbered = st.integers(0, 99)
+
+
+def part(kind: str, **fields: st.SearchStrategy[object]) -> st.SearchStrategy[Json]:
+    return st.fixed_dictionaries({"part_kind": cast("st.SearchStrategy[object]", st.just(kind)), **fields})
+
+
+def marked(mark: str) -> st.SearchStrategy[object]:
+    return numbered.map(lambda number: f"{mark}{number}.")
+
+
+real: st.SearchStrategy[object] = st.sampled_from([None, None, {"pydantic_ai_synthesized_tool_return": True}])
+anything: st.SearchStrategy[object] = st.sampled_from([None, 3, "x", [], {}, {"part_kind": "new-kind", "content": "q"}])
+outcomes: st.SearchStrategy[object] = st.sampled_from(["success", "failed", "denied", "interrupted", "retried", "odd"])
+request_parts = st.one_of(
+    part("system-prompt", content=marked("S")),
+    part("user-prompt", content=st.one_of(marked("U"), st.lists(marked("U"), max_size=2), st.just(" "))),
+    part("tool-return", tool_name=names, content=marked("R"), tool_call_id=call_ids, metadata=real, outcome=outcomes),
+    part("retry-prompt", tool_name=names, content=marked("R"), tool_call_id=call_ids),
+    part("retry-prompt", content=marked("U")),
+    part("retry-feedback", content=marked("U"), retry=st.just({"cause": "model_retry"})),
+    anything,
+)
+response_parts = st.one_of(
+    part("text", content=st.one_of(marked("T"), st.just(""))),
+    part("thinking", content=marked("H"), signature=st.sampled_from([None, "", "sig"])),
+    part("tool-call", tool_name=names, args=st.sampled_from(["{}", "{", None, {"x": 1}, 4]), tool_call_id=call_ids),
+    part("builtin-tool-call", tool_name=names, tool_call_id=call_ids),
+    anything,
+)
+states: st.SearchStrategy[object] = st.sampled_from(["complete", "interrupted"])
+requests: st.SearchStrategy[object] = st.fixed_dictionaries(
+    {"kind": st.just("request"), "parts": st.lists(request_parts, max_size=5)}
+)
+responses: st.SearchStrategy[object] = st.fixed_dictionaries(
+    {"kind": st.just("response"), "parts": st.lists(response_parts, max_size=4), "state": states}
+)
+histories = st.lists(st.one_of(requests, responses, responses, anything), min_size=1, max_size=12)
+
+
+def marks(value: object) -> list[str]:
+    """Return the marked texts of the parts that hold something said, as `U1.`, `T2.` or `R3.`."""
+    match value:
+        case list():
+            return [mark for item in cast("list[object]", value) for mark in marks(item)]
+        case dict():
+            fields = cast("Json", value)
+            metadata = fields.get("metadata")
+            kind = fields.get("part_kind")
+            if kind in ("system-prompt", "thinking") or metadata is not None:  # stale, private, made up
+                return []
+            return marks(fields.get("parts")) + marks(fields.get("content"))
+        case str() if value[:1] in ("U", "T", "R") and value.endswith("."):
+            return [value]
+        case _:
+            return []
+
+
+def told(conversation: Conversation) -> str:
+    lines: list[str] = []
+    for message in conversation.messages:
+        match message:
+            case UserMessage():
+                lines += [result.text for result in message.results]
+                lines += message.texts
+            case AssistantMessage():
+                lines += [part.text for part in message.parts if isinstance(part, TextPart)]
+    return "\n".join(lines)
+
+
+def read_json(document: object) -> Imported | None:
+    try:
+        return read_document(json.dumps(document).encode())
+    except DamageError:
+        return None
+
+
+@settings(max_examples=500)
+@given(histories)
+def test_whatever_is_imported_folds_and_nothing_said_is_lost(history: list[object]) -> None:
+    imported = read_json(history)
+    if imported is None:  # nothing in it can be read
+        assert not any(marks(message) for message in history)
+        return
+    opened = SessionOpened(session="s", cwd="/", model=imported.model, system="", tools=(), version="0")
+    entries = [*imported.entries(opened), PromptAccepted(turn=99, text="NEXT")]
+    for length in range(len(entries) + 1):
+        assert faults(fold(entries[:length]).messages) == []
+    conversation = fold(entries)
+    text = told(conversation)
+    for mark in marks(history):
+        assert mark in text, mark
+    assert conversation.open_turn == 99
+    assert "NEXT" in text
+    settled = [entry.call for entry in entries if isinstance(entry, CallEnded)]
+    assert len(settled) == len(set(settled))
+    assert {entry.call for entry in entries if isinstance(entry, CallLate)} <= set(settled)
+
+
+@settings(max_examples=200)
+@given(histories)
+def test_what_was_mended_once_needs_no_more_mending(history: list[object]) -> None:
+    imported = read_json(history)
+    if imported is None:
+        return
+    opened = SessionOpened(session="s", cwd="/", model=imported.model, system="", tools=(), version="0")
+    once = fold(imported.entries(opened))
+    if not once.messages:
+        return
+    again = read_json(export(once))
+    assert again is not None
+    assert again.mended == ()
+    assert fold(again.entries(opened)).messages == once.messages
