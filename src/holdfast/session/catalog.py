@@ -91,9 +91,9 @@ class Catalog:
             import difflib  # noqa: PLC0415 - only an error needs it
 
             what, near = "is not known", difflib.get_close_matches(session, ids, n=_NAMED, cutoff=0.5) or ids
-        named = f" Near: {', '.join(near[:_NAMED])}." if near else ""
+        named = f"Near: {', '.join(near[:_NAMED])}. " if near else ""
         raise SessionUnknown(
-            f"Session {session!r} {what}, an id or the beginning of one was expected.{named} See them all: "
+            f"Session {session!r} {what}, an id or the beginning of one was expected. {named}See them all: "
             "holdfast sessions list."
         )
 

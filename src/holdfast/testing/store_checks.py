@@ -38,7 +38,7 @@ from holdfast.session.store import Store
 EXAMPLES: tuple[Entry, ...] = (
     SessionOpened(
         session="20261121-2318-k3f9",
-        cwd="/home/ada/engine",
+        cwd="/srv/engine",
         model="anthropic:m",
         system="Be brief.",
         tools=(ToolSchema(name="read", description="Read a file.", parameters={"type": "object", "properties": {}}),),
