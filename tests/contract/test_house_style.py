@@ -30,9 +30,9 @@ from source_tree import (
 BROAD_EXCEPTS = {
     "agent/calls.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
     "agent/driver.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
-    "agent/providers.py": "an import in a thread: whatever it raises is handed to whoever awaits the model",
+    "agent/connecting.py": "an import in a thread: whatever it raises is handed to whoever awaits the model",
     "agent/models.py": "the provider boundary: whatever a provider's library raises becomes ProviderFailed",
-    "ui/cli.py": "the top: a bug becomes one sentence and an exit code",
+    "ui/cli.py": "the top: a bug becomes a sentence, its traceback and an exit code",
 }
 
 # Adapters speak to libraries that say Any.

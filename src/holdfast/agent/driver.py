@@ -132,8 +132,10 @@ class Driver:
         conversation = self.conversation
         if conversation.open_turn is not None or conversation.streaming is not None or conversation.open_calls:
             self.to(Signal.LEAVE)
-            await self._toolbox.quiet()
-            entries.extend(settle(conversation, self._unsettled, known=self._known(conversation.open_calls)))
+            leave = self._unsettled
+            if not await self._toolbox.quiet():
+                leave = Leave(leave.cause, "processes that it had started may still be running")
+            entries.extend(settle(conversation, leave, known=self._known(conversation.open_calls)))
             self.to(Signal.SETTLED)
         self.append(*entries)
         self._untold = ()

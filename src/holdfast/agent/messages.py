@@ -71,7 +71,7 @@ def from_part(part: pai.ModelResponsePart) -> Part | None:
         case pai.ThinkingPart():
             return ThinkingPart(
                 part.content,
-                signature=part.signature,
+                signature=part.signature or None,
                 id=part.id,
                 provider=part.provider_name,
                 details=cast("dict[str, object] | None", part.provider_details),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from holdfast.errors import EXIT_USAGE, HoldfastError, UsageError
+from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, HoldfastError, UsageError
 
 
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
@@ -20,11 +20,20 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
         _say(sys.stderr, f"holdfast: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        return 130
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Nobody reads what we print. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except Exception as error:  # noqa: BLE001 - the top: a person gets a sentence, and the traceback a report needs
+        import traceback  # noqa: PLC0415 - only when there is one
+
+        _say(
+            sys.stderr,
+            f"holdfast: Internal error: {type(error).__name__}: {error}. This is a bug of holdfast, please report it "
+            f"with what follows; the session is safe, go on with -c.\n\n{traceback.format_exc()}",
+        )
+        return EXIT_FAILED
 
 
 def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
