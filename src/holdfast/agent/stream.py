@@ -73,6 +73,10 @@ class Stream:
         """Return the names of the calls the model had begun to write."""
         return tuple(self._calls.values())
 
+    @property
+    def _fresh(self) -> bool:
+        return len(self._text) > self._fresh_text or len(self._thinking) > self._fresh_thinking
+
     async def run(self, conversation: Conversation, race: Race, *, on_event: Callable[[], None]) -> Finished:
         """Return the complete response; raises `ProviderFailed`, or whatever `race` raises on a stop.
 
@@ -114,7 +118,7 @@ class Stream:
         text = valid_unicode("".join(self._text[self._fresh_text :]))
         thinking = valid_unicode("".join(self._thinking[self._fresh_thinking :]))
         self._checkpoint_at = asyncio.get_running_loop().time() + CHECKPOINT_EVERY
-        if text or thinking:
+        if self._fresh:
             self._append(ResponseCheckpoint(step=self._step, text=text, thinking=thinking))
             self._fresh_text, self._fresh_thinking = len(self._text), len(self._thinking)
 
@@ -160,17 +164,25 @@ class Stream:
                 self._emit(LiveCall(self._step, event.index, event.name, event.arguments))
 
     async def _next(self, race: Race, wait: float) -> StreamEvent:
-        try:
-            event = self._queue.get_nowait()
-        except asyncio.QueueEmpty:
+        """Return the next event; raises `ProviderFailed` if the pump did, or if nothing comes for `wait` seconds."""
+        clock = asyncio.get_running_loop().time
+        silent_at = clock() + wait
+        while self._queue.empty():
+            # What came before a silence is journalled in it, not after.
+            due = min(silent_at, self._checkpoint_at) if self._fresh else silent_at
             try:
-                event = await race(self._queue.get(), wait)
+                event = await race(self._queue.get(), due - clock())
+                break
             except TimeoutError:
-                raise ProviderFailed(
-                    f"Model {self._model.name!r} sent nothing for {wait:g} s, an event was expected. "
-                    "The request was dropped; try again, or choose another model.",
-                    fault="silent",
-                ) from None
+                if clock() >= silent_at:
+                    raise ProviderFailed(
+                        f"Model {self._model.name!r} sent nothing for {wait:g} s, an event was expected. "
+                        "The request was dropped; try again, or choose another model.",
+                        fault="silent",
+                    ) from None
+                self.checkpoint()
+        else:
+            event = self._queue.get_nowait()
         if isinstance(event, ProviderFailed):
             raise event
         return event
