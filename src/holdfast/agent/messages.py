@@ -55,6 +55,7 @@ def to_tools(tools: tuple[ToolSchema, ...]) -> list[ToolDefinition]:
             name=tool.name,
             description=tool.description,
             parameters_json_schema=cast("dict[str, Any]", tool.parameters),
+            strict=False,  # else some get it by their schema and some do not, which not every service accepts
         )
         for tool in tools
     ]
