@@ -85,7 +85,7 @@ class Driver:
         told = {
             told for record in reading.records if isinstance(record.entry, Repaired) for told in record.entry.findings
         }
-        found = (f"entry {finding.seq}: {finding.what}" for finding in reading.findings)
+        found = (str(finding) for finding in reading.findings)
         self._untold = tuple(finding for finding in found if finding not in told)
 
     @property

@@ -16,10 +16,14 @@ from holdfast.session.entries import Entry, decode, encode
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Damage found while reading: `seq` is the 1-based position of the entry, `what` a sentence for a person."""
+    """Damage found while reading: `seq` is the entry's position from 1, 0 for the file as a whole; `what` a sentence."""
 
     seq: int
     what: str
+
+    def __str__(self) -> str:
+        """Return the finding for a person."""
+        return f"entry {self.seq}: {self.what}" if self.seq else self.what
 
 
 class Record(msgspec.Struct, frozen=True):
