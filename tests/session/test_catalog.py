@@ -62,7 +62,7 @@ def test_a_summary_says_what_the_journal_says(catalog: Catalog, root: Path) -> N
     (summary,) = catalog.all()
     assert (summary.id, summary.cwd, summary.title, summary.model) == ("s1", "/work", "Fix the bug", "openai-chat:n")
     assert summary.modified == (root / "s1" / "session.db").stat().st_mtime_ns / 1e9
-    assert 0 <= summary.modified - summary.created < 60
+    assert abs(summary.modified - summary.created) < 60  # the file system has a clock of its own
     assert summary.bytes >= (root / "s1" / "session.db").stat().st_size
     assert summary.damage == ""
 

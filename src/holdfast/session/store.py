@@ -16,7 +16,7 @@ from holdfast.session.entries import Entry, decode, encode
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Damage found while reading: `seq` is the entry's position from 1, 0 for the file as a whole; `what` a sentence."""
+    """Damage found while reading: `seq` is the place of the entry from 1, 0 for the whole file; `what` a sentence."""
 
     seq: int
     what: str
