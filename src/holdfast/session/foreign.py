@@ -233,8 +233,6 @@ def _response(at: int, message: _Response, changes: Changes) -> Iterator[Item]:
             damaged.extend(quoted(at, raw))
         else:
             parts.append(_response_part(at, part, wire_ids, changes))
-    if cut:
-        changes.add(at, "the response was cut off; the model is told so.")
     yield Wrote(
         at, _model(message), tuple(parts), _usage(at, message.usage, changes), message.finish_reason, was_cut=cut
     )

@@ -95,6 +95,7 @@ class _Mending:
             ResponseEnded(step=self._step, model=item.model, parts=parts, usage=item.usage, finish=item.finish)
         )
         if item.was_cut:
+            self._changes.add(item.at, "the response was cut off; the model is told so.")
             self.entries.append(Repaired(findings=(), note=_CUT))
         self._finished = not self._calls
 

@@ -38,7 +38,7 @@ FORMAT = "pydantic-ai"
 LIMIT = 50_000_000
 """The longest document that is read, in bytes."""
 
-_OWN_KEYS = {"format", "holdfast", "session", "cwd", "model", "tools", "ended", "messages"}
+_OWN_KEYS = {"format", "holdfast", "session", "session_id", "cwd", "model", "tools", "ended", "messages"}
 _SYSTEM = "The system prompt of the file was left out: the session has its own."
 _THINKING = (
     "Signed thinking was left out: a provider takes it back only behind the very system prompt, tools and messages "

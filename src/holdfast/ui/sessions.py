@@ -1,0 +1,293 @@
+"""The `holdfast sessions` commands: list, show, export, import. A session in use can be read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from holdfast import __version__
+from holdfast.config import homes, read_config
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
+from holdfast.session.catalog import Catalog, Summary
+from holdfast.session.entries import SessionOpened
+from holdfast.session.transcript import LineKind, transcript
+from holdfast.text import printable
+
+_PIPED = 200  # columns when there is no terminal to fit into
+_SHOWN_LINES = 6
+_LONGEST_CALL = 200
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+class _Arguments(argparse.Namespace):
+    command: str
+    session: str
+    file: str
+    output: str | None
+    model: str | None
+    json: bool
+    all: bool
+    force: bool
+
+
+def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
+    """Run one `holdfast sessions` command and return its exit code; raises `HoldfastError` for the caller to say."""
+    arguments = _parser().parse_args(argv, namespace=_Arguments())
+    catalog = Catalog(homes(environ).sessions)
+    match arguments.command:
+        case "show":
+            return _show(catalog, arguments, stdout)
+        case "export":
+            return _export(catalog, arguments, stdout, stderr)
+        case "import":
+            return _import(catalog, arguments, environ, stdout)
+        case _:
+            return _list(catalog, arguments, stdout)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="holdfast sessions", description="Your sessions.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", metavar="list|show|export|import", required=True)
+    add = commands.add_parser("list", help="the sessions of this folder, the last used first", allow_abbrev=False)
+    add.add_argument("--all", action="store_true", help="those of every folder")
+    add.add_argument("--json", action="store_true")
+    add = commands.add_parser("show", help="what happened in a session", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="a unique prefix will do")
+    add.add_argument("--json", action="store_true", help="every entry of the journal")
+    add = commands.add_parser("export", help="write a session as a pydantic-ai document", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="a unique prefix will do")
+    add.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
+    add.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    add = commands.add_parser(
+        "import", help="make a session of a pydantic-ai document, mended where it must be", allow_abbrev=False
+    )
+    add.add_argument("file", metavar="FILE", help="- for standard input; it is only read")
+    add.add_argument("-m", "--model", metavar="PROVIDER:MODEL", help="the model to go on with")
+    return parser
+
+
+def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    everywhere = catalog.all()
+    here = str(Path.cwd())
+    # A damaged session may have lost its folder: it is listed everywhere rather than nowhere.
+    listed = [summary for summary in everywhere if arguments.all or summary.cwd in (here, "")]
+    if arguments.json:
+        print(json.dumps(msgspec.to_builtins(listed), indent=2), file=stdout)
+    elif listed:
+        width = shutil.get_terminal_size(fallback=(_PIPED, 24)).columns
+        for line in _table(listed, width=width, now=time.time()):
+            print(line, file=stdout)
+    elif everywhere:
+        print(f"No sessions in this folder, {len(everywhere)} elsewhere: holdfast sessions list --all", file=stdout)
+    else:
+        print('No sessions yet. Begin one: holdfast -p "what does this project do?"', file=stdout)
+    return EXIT_OK
+
+
+def _table(summaries: Sequence[Summary], *, width: int, now: float) -> Iterator[str]:
+    """Yield one line per session and one more per damage; the title gives way first, then the folder."""
+    head = ("ID", "USED", "SIZE", "TITLE", "FOLDER")
+    rows = [
+        (each.id, _age(now - each.modified), _size(each.bytes), _one_line(each.title) or "-", _home(each.cwd) or "-")
+        for each in summaries
+    ]
+    widths = [max(_cells(cell) for cell in column) for column in zip(head, *rows, strict=True)]
+    fixed = sum(widths[:3]) + 2 * (len(head) - 1)
+    widths[4] = min(widths[4], max(10, (width - fixed) // 2))
+    widths[3] = min(widths[3], max(10, width - fixed - widths[4]))
+    yield _row(head, widths)
+    for row, summary in zip(rows, summaries, strict=True):
+        yield _row(row, widths)
+        if summary.damage:
+            yield f"  damaged: {_one_line(summary.damage)}"
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    fitted = (_fit(cell, width) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join(fitted).rstrip()
+
+
+def _fit(text: str, width: int) -> str:
+    """Return `text` in exactly `width` cells, its end cut off if it must be."""
+    if _cells(text) > width:
+        while _cells(text) > width - 1:
+            text = text[:-1]
+        text += "…"
+    return text + " " * (width - _cells(text))
+
+
+def _cells(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _age(seconds: float) -> str:
+    if seconds < _MINUTE:
+        return "just now"
+    for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
+        if seconds >= unit:
+            count = int(seconds // unit)
+            return f"{count} {name}{'' if count == 1 else 's'} ago"
+    raise AssertionError(seconds)
+
+
+def _size(count: int) -> str:
+    size = count / 1000
+    for unit in ("kB", "MB"):
+        if size < 1000:  # noqa: PLR2004 - the step from one unit to the next
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"
+
+
+def _home(folder: str) -> str:
+    """Return the folder with the person's home as ~."""
+    home = str(Path.home())
+    shown = f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder
+    return _one_line(shown)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text).split())
+
+
+def _show(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    from holdfast.session.sqlite import read_copy  # noqa: PLC0415 - a list needs no SQLite
+
+    reading = read_copy(catalog.folder(catalog.find(arguments.session).id))
+    if arguments.json:
+        print(json.dumps(msgspec.to_builtins(reading), indent=2), file=stdout)
+    else:
+        for line in transcript(reading.records, reading.findings):
+            for shown in _shown(line.kind, printable(line.text)):
+                print(shown, file=stdout)
+    return EXIT_DAMAGE if reading.findings else EXIT_OK
+
+
+def _shown(kind: LineKind, text: str) -> Iterator[str]:
+    """Yield a line of a transcript as it looks on a terminal."""
+    lines = text.splitlines() or [""]
+    match kind:
+        case "prompt":
+            yield ""
+            yield from (f"> {line}" for line in lines)
+        case "answer":
+            yield ""
+            yield from lines
+        case "call":
+            named, colon, outcome = " ".join(lines).rpartition(": ")
+            yield f"* {_fit(named, _LONGEST_CALL).rstrip() if _cells(named) > _LONGEST_CALL else named}{colon}{outcome}"
+        case "result":
+            yield from (f"    {line}" for line in lines[:_SHOWN_LINES])
+            if len(lines) > _SHOWN_LINES:
+                yield f"    … {len(lines) - _SHOWN_LINES} more lines"
+        case "finding":
+            yield from (f"! {line}" for line in lines)
+        case "session" | "note":
+            yield from (f"- {line}" for line in lines)
+
+
+def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: TextIO) -> int:
+    from holdfast.session.fold import fold  # noqa: PLC0415 - a list needs none of these
+    from holdfast.session.sqlite import read_copy  # noqa: PLC0415 - likewise
+    from holdfast.session.transfer import export  # noqa: PLC0415 - likewise
+
+    session = catalog.find(arguments.session).id
+    reading = read_copy(catalog.folder(session))
+    document = export(fold(record.entry for record in reading.records))
+    if arguments.output is None:  # a terminal may read it: nothing but ASCII
+        print(json.dumps(document, indent=1), file=stdout)
+    else:
+        text = json.dumps(document, ensure_ascii=False, indent=1)
+        _write(Path(arguments.output), f"{text}\n".encode(), force=arguments.force)
+        print(f"Session {session} is exported to {printable(arguments.output)}.", file=stdout)
+    for finding in reading.findings:
+        print(printable(f"holdfast: Session {session!r} is damaged: {finding.what}"), file=stderr)
+    return EXIT_DAMAGE if reading.findings else EXIT_OK
+
+
+def _write(path: Path, data: bytes, *, force: bool) -> None:
+    from holdfast.session.disk import write_whole  # noqa: PLC0415 - only to a file
+
+    if path.exists() and not force:
+        raise UsageError(
+            f"File {str(path)!r} exists, a new one was expected. Choose another name, or replace it with --force."
+        )
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise UsageError(
+            f"File {str(path)!r} cannot be written: {error.strerror}, a writable place was expected. Choose another."
+        ) from error
+
+
+def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
+    from holdfast.session.sqlite import SqliteStore  # noqa: PLC0415 - a list needs none of these
+    from holdfast.session.transfer import read_document  # noqa: PLC0415 - likewise
+
+    imported = read_document(_read(arguments.file))
+    model = arguments.model or _usable(imported.model, environ)
+    session = catalog.new_id()
+    store = SqliteStore.create(catalog.folder(session))
+    try:
+        opened = _opening(session, catalog.folder(session), model=model, source=arguments.file)
+        store.append(imported.entries(opened), expected=0)
+    finally:
+        store.close()
+    print(f"Imported {printable(arguments.file)} as session {opened.session}.", file=stdout)
+    for change in imported.changes(opened):
+        print(f"- {_one_line(change)}", file=stdout)
+    choice = "" if model else " -m PROVIDER:MODEL"
+    print(f"Go on with it: holdfast -r {opened.session}{choice}", file=stdout)
+    return EXIT_OK
+
+
+def _read(file: str) -> bytes:
+    """Return the document, one byte more than may be read if it is too long."""
+    from holdfast.session.transfer import LIMIT  # noqa: PLC0415 - only an import needs it
+
+    if file == "-":
+        return sys.stdin.buffer.read(LIMIT + 1)
+    try:
+        with Path(file).open("rb") as document:
+            return document.read(LIMIT + 1)
+    except OSError as error:
+        raise UsageError(
+            f"File {file!r} cannot be read: {error.strerror}, a conversation to import was expected. Check its name."
+        ) from error
+
+
+def _usable(model: str, environ: Mapping[str, str]) -> str:
+    """Return the model the document names if holdfast knows its provider, else the configured one, else ""."""
+    from holdfast.agent.providers import PROVIDERS  # noqa: PLC0415 - only an import needs it
+
+    if model.partition(":")[0] in PROVIDERS:
+        return model
+    return read_config(homes(environ).config).model or ""
+
+
+def _opening(session: str, folder: Path, *, model: str, source: str) -> SessionOpened:
+    """Return the first entry of a session that goes on in this folder, as any new session does."""
+    import datetime as dt  # noqa: PLC0415 - a list needs none of these
+
+    from holdfast.agent.prompts import system_prompt  # noqa: PLC0415 - likewise
+    from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
+
+    cwd = Path.cwd()
+    return SessionOpened(
+        session=session,
+        cwd=str(cwd),
+        model=model,
+        system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat()),
+        tools=LocalToolbox(cwd, folder).schemas,
+        version=__version__,
+        imported_from="standard input" if source == "-" else str(Path(source).absolute()),
+    )
