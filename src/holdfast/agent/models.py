@@ -26,19 +26,19 @@ from holdfast.agent.messages import from_part, raw_arguments, to_messages, to_to
 from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.agent.providers import Target
 from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
-from holdfast.session.entries import Usage
-from holdfast.session.fold import Conversation
+from holdfast.session.entries import ThinkingPart, Usage
+from holdfast.session.fold import AssistantMessage, Conversation
 
 CONNECT = 10.0
 """Seconds to reach the provider; every later silence is the driver's to bound, by events."""
 
 
 class ConnectedModel:
-    """A `Model` over one pydantic-ai model and the HTTP client it owns."""
+    """A `Model` over pydantic-ai's model for a conversation, and the HTTP client it owns."""
 
-    def __init__(self, name: str, model: PydanticModel[Any], http: httpx2.AsyncClient) -> None:
+    def __init__(self, name: str, model_for: ModelFor, http: httpx2.AsyncClient) -> None:
         self._name = name
-        self._model = model
+        self._model_for = model_for
         self._http = http
 
     @property
@@ -60,7 +60,8 @@ class ConnectedModel:
         parameters = ModelRequestParameters(function_tools=to_tools(opened.tools if opened else ()))
         settings = ModelSettings(max_retries=0)
         try:
-            async with self._model.request_stream(to_messages(conversation), settings, parameters) as response:
+            model = self._model_for(conversation)
+            async with model.request_stream(to_messages(conversation), settings, parameters) as response:
                 yield _events(response)
         except ProviderFailed:
             raise
@@ -201,7 +202,15 @@ def _usage(response: pai.ModelResponse) -> Usage:
     )
 
 
-Builder = Callable[[Target, httpx2.AsyncClient], PydanticModel[Any]]
+def _reasoning_field(conversation: Conversation) -> str | None:
+    """Return the field in which the model's own reasoning first came, None if none came in a field."""
+    own = (m for m in conversation.messages if isinstance(m, AssistantMessage) and m.model == conversation.model)
+    thoughts = (part for message in own for part in message.parts if isinstance(part, ThinkingPart))
+    return next((part.id for part in thoughts if part.id not in (None, "content")), None)  # "content": it was text
+
+
+ModelFor = Callable[[Conversation], PydanticModel[Any]]
+Builder = Callable[[Target, httpx2.AsyncClient], ModelFor]
 
 
 def _builder(provider: str) -> Builder:
@@ -210,19 +219,35 @@ def _builder(provider: str) -> Builder:
         case "openai-chat":
             from openai import AsyncOpenAI  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - only the SDK in use
+            from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - only the SDK in use
 
-            def build(target: Target, http: httpx2.AsyncClient) -> PydanticModel[Any]:
+            def build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
                 client = AsyncOpenAI(api_key=target.key, base_url=target.address, http_client=http, max_retries=0)
-                return OpenAIChatModel(target.model, provider=OpenAIProvider(openai_client=client))
+                provider = OpenAIProvider(openai_client=client)
+
+                def model_for(conversation: Conversation) -> PydanticModel[Any]:
+                    # Left to find out the field itself, it adds it to earlier calls of a turn and takes it away after.
+                    field = _reasoning_field(conversation)
+                    profile = (
+                        OpenAIModelProfile()
+                        if field is None
+                        else OpenAIModelProfile(
+                            openai_chat_thinking_field=field, openai_chat_send_back_thinking_parts="field"
+                        )
+                    )
+                    return OpenAIChatModel(target.model, provider=provider, profile=profile)
+
+                return model_for
         case "anthropic":
             from anthropic import AsyncAnthropic  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - only the SDK in use
 
-            def build(target: Target, http: httpx2.AsyncClient) -> PydanticModel[Any]:
+            def build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
                 client = AsyncAnthropic(api_key=target.key, base_url=target.address, http_client=http, max_retries=0)
-                return AnthropicModel(target.model, provider=AnthropicProvider(anthropic_client=client))
+                model = AnthropicModel(target.model, provider=AnthropicProvider(anthropic_client=client))
+                return lambda _: model
         case _:
             raise ModelUnusable(f"Provider {provider!r} has no connection, a known one was expected. Check the name.")
     return build
