@@ -17,10 +17,15 @@ from holdfast.calls import Outcome, ToolSchema
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
 
+_MARKS_ERRORS = ("anthropic:",)
+"""Whose results can be marked as errors. For others pydantic-ai makes a failed one the JSON `{"error": …}`, every newline
+of a test run escaped: there the text goes as journalled, and says itself that it failed."""
+
 
 def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
     """Return the conversation as pydantic-ai messages, the journalled system prompt leading."""
     messages: list[pai.ModelMessage] = []
+    marks_errors = conversation.model.startswith(_MARKS_ERRORS)
     for message in conversation.messages:
         match message:
             case UserMessage():
@@ -32,7 +37,7 @@ def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
                         tool_name=result.name,
                         content=result.text,
                         tool_call_id=result.call,
-                        outcome=_outcome(result.outcome),
+                        outcome=_outcome(result.outcome, marks_errors=marks_errors),
                     )
                     for result in message.results
                 )
@@ -139,12 +144,12 @@ def _provider(message: AssistantMessage) -> str | None:
     return next((part.provider for part in message.parts if not isinstance(part, TextPart) and part.provider), None)
 
 
-def _outcome(outcome: Outcome) -> Literal["success", "failed", "denied", "interrupted"]:
+def _outcome(outcome: Outcome, *, marks_errors: bool) -> Literal["success", "failed", "denied", "interrupted"]:
     match outcome:
         case "ok":
             return "success"
         case "failed":
-            return "failed"
+            return "failed" if marks_errors else "success"
         case "denied":
             return "denied"
         case "interrupted" | "not_started":
