@@ -253,6 +253,18 @@ def test_ids_that_are_used_again_are_told_apart_by_position() -> None:
     assert all(len(each) == 9 for each in ids)
 
 
+def test_an_empty_response_does_not_part_a_call_from_its_result() -> None:
+    document = [
+        request(user("go")),
+        response(call("a")),
+        response(text(" ")),
+        request(result("a")),
+        response(text("!")),
+    ]
+    assert plain(conversation(document).messages) == [([], ["go"]), ["read"], ([("ok", "found")], []), ["!"]]
+    assert read(document).mended == ("Message 2: the response had neither text nor calls and was left out.",)
+
+
 def test_prompts_stand_after_results_wherever_they_were() -> None:
     document = [request(user("go")), response(call("a")), request(user("wait"), result("a"))]
     assert plain(conversation(document).messages)[2] == ([("ok", "found")], ["wait"])
@@ -310,7 +322,11 @@ def test_signed_thinking_is_kept_only_behind_what_it_was_made_behind() -> None:
         ResponseEnded(
             step=1,
             model="anthropic:m",
-            parts=(ThinkingPart("hm", signature="sig", provider="anthropic"), ThinkingPart("open"), TextPart("yes")),
+            parts=(
+                ThinkingPart("hm", signature="SIGNATURE", provider="anthropic"),
+                ThinkingPart("open"),
+                TextPart("yes"),
+            ),
             usage=Usage(),
         ),
     ]
@@ -321,7 +337,7 @@ def test_signed_thinking_is_kept_only_behind_what_it_was_made_behind() -> None:
     assert plain(fold(imported.entries(other)).messages) == [([], ["go"]), ["open", "yes"]]
     assert "thinking" in imported.changes(other)[-1]
     cast("list[Json]", document["messages"]).insert(1, request(result("gone")))
-    assert "sig" not in str(read(document).entries(OPENED))
+    assert "SIGNATURE" not in str(read(document).entries(OPENED))
 
 
 def test_an_export_says_what_an_unfinished_turn_has() -> None:

@@ -55,6 +55,8 @@ def mend(items: Iterable[Item], changes: Changes, *, ended: TurnEnded | None = N
     between: list[Said | Noted | Answered] = []
     for item in items:
         match item:
+            case Wrote() if not any(_says_something(part) for part in item.parts):
+                changes.add(item.at, "the response had neither text nor calls and was left out.")
             case Wrote():
                 mending.heard(between)
                 mending.wrote(item)
@@ -82,10 +84,7 @@ class _Mending:
         self._past: dict[str, _Call] = {}  # every settled call, the last one of each id
 
     def wrote(self, item: Wrote) -> None:
-        """Add a response, unless it says nothing."""
-        if not any(_says_something(part) for part in item.parts):
-            self._changes.add(item.at, "the response had neither text nor calls and was left out.")
-            return
+        """Add a response."""
         if not self._turn and not self._step:
             self._changes.add(item.at, "the record begins with a response; the model is told so.")
         self._step += 1
@@ -124,17 +123,10 @@ class _Mending:
             return
         if ended is not None:
             self.entries.append(msgspec.structs.replace(ended, turn=self._turn))
-        elif self._finished:
-            self.entries.append(TurnEnded(turn=self._turn, reason="end_turn", cause="finished"))
         else:
+            detail, note = ("", "") if self._finished else ("the imported record ends here", _UNFINISHED)
             self.entries.append(
-                TurnEnded(
-                    turn=self._turn,
-                    reason="cancelled",
-                    cause="external",
-                    detail="the imported record ends here",
-                    note=_UNFINISHED,
-                )
+                TurnEnded(turn=self._turn, reason="end_turn", cause="finished", detail=detail, note=note)
             )
 
     def _own(self, part: Part, index: int, at: int) -> Part:

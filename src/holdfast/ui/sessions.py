@@ -189,10 +189,9 @@ def _shown(kind: LineKind, text: str) -> Iterator[str]:
             yield from (f"    {line}" for line in lines[:_SHOWN_LINES])
             if len(lines) > _SHOWN_LINES:
                 yield f"    … {len(lines) - _SHOWN_LINES} more lines"
-        case "finding":
-            yield from (f"! {line}" for line in lines)
-        case "session" | "note":
-            yield from (f"- {line}" for line in lines)
+        case "session" | "note" | "finding":
+            yield f"{'!' if kind == 'finding' else '-'} {lines[0]}"
+            yield from (f"  {line}" for line in lines[1:])
 
 
 def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: TextIO) -> int:
