@@ -1,0 +1,193 @@
+"""The journal, measured in this process: appending, folding, opening, and what a turn writes to the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+from history import MODEL, RESULT, conversation, journal_of
+from holdfast.agent.driver import Driver
+from holdfast.agent.model import Model
+from holdfast.agent.opening import create, resume
+from holdfast.session.catalog import Catalog
+from holdfast.session.disk import DATABASE
+from holdfast.session.entries import CallEnded, decode, encode
+from holdfast.session.fold import fold
+from holdfast.session.sqlite import SCHEMA, SqliteStore
+from holdfast.session.store import Store
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Say
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output
+from pairs import AtMost, Comparison, Equal, paired, percentile
+
+WRITTEN = Path("/proc/self/io")
+_COLUMNS = "seq, at, kind, body, sum"
+
+
+def appending(scratch: Path, *, rounds: int, appends: int) -> list[Comparison]:
+    """Compare a durable append with a bare SQLite commit of the same row, with the same settings, beside it."""
+    entry = CallEnded(call="aB3dE5fG7", outcome="ok", text=RESULT[:1000], seconds=0.1)
+    with closing(SqliteStore.create(scratch / "ours")) as store:
+        store.append([entry], expected=0)
+    with closing(sqlite3.connect(scratch / "ours" / DATABASE)) as connection:
+        _, *row = connection.execute(f"SELECT {_COLUMNS} FROM entry").fetchone()
+    numbers = count(1)
+    with closing(SqliteStore.open(scratch / "ours")) as store, closing(_bare(scratch / "bare.db")) as bare:
+
+        def append() -> None:
+            store.append([entry], expected=store.length)
+
+        def commit() -> None:
+            bare.execute("BEGIN IMMEDIATE")
+            bare.execute(f"INSERT INTO entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)", (next(numbers), *row))
+            bare.execute("COMMIT")
+
+        blocks = [paired(_timed(append), _timed(commit), rounds=appends) for _ in range(rounds)]
+    return [
+        Comparison(
+            what=f"durable append, {name} of {appends}",
+            against="bare SQLite commit, synchronous=FULL",
+            ours=[percentile(ours, percent) for ours, _ in blocks],
+            theirs=[percentile(theirs, percent) for _, theirs in blocks],
+            aim=AtMost(ratio=most),
+        )
+        for name, percent, most in (("p50", 50, 1.5), ("p99", 99, 2))
+    ]
+
+
+def opening(scratch: Path, *, entries: int, rounds: int) -> list[Comparison]:
+    """Compare opening a session, until its next prompt could be journalled, with SQLite reading its rows."""
+    catalog = Catalog(scratch / "sessions")
+    cwd = scratch / "work"
+    cwd.mkdir()
+    session = create(catalog, cwd=cwd, model=MODEL)
+    session.store.append(journal_of(entries)[1:], expected=1)
+    session.store.close()
+    database = catalog.folder(session.id) / DATABASE
+
+    def open_it() -> None:
+        again = resume(catalog, catalog.find(session.id))
+        with closing(again.store):
+            assert _driver(again.store, ScriptedModel()).conversation.turns > 0
+
+    def select() -> None:
+        with closing(sqlite3.connect(database)) as connection:
+            assert len(connection.execute(f"SELECT {_COLUMNS} FROM entry").fetchall()) == entries
+
+    ours, theirs = paired(_timed(open_it), _timed(select), rounds=rounds)
+    return [
+        Comparison(
+            what=f"open a session of {entries:,} entries",
+            against="bare SQLite SELECT of its rows",
+            ours=ours,
+            theirs=theirs,
+            aim=AtMost(ratio=20),
+        )
+    ]
+
+
+def folding(*, entries: int, rounds: int) -> list[Comparison]:
+    """Compare folding entries into a conversation with decoding them from their JSON."""
+    journal = journal_of(entries)
+    bodies = [encode(entry) for entry in journal]
+    ours, theirs = paired(
+        _timed(lambda: fold(journal)), _timed(lambda: [decode(body) for body in bodies]), rounds=rounds
+    )
+    return [
+        Comparison(
+            what=f"fold {entries:,} entries",
+            against="msgspec decoding them",
+            ours=ours,
+            theirs=theirs,
+            aim=AtMost(ratio=8),
+        )
+    ]
+
+
+def written(scratch: Path, *, few: int, many: int, turns: int) -> list[Comparison]:
+    """Compare the bytes one turn hands to the disk late in a conversation with the same turn near its start.
+
+    A turn's own are equal to the byte. Now and then SQLite also copies its log into the database (a checkpoint); with
+    those, the mean over `turns` is compared.
+    """
+    if not WRITTEN.exists():
+        return []
+    late = bytes_of_turns(scratch / "many", messages=many, turns=turns)
+    early = bytes_of_turns(scratch / "few", messages=few, turns=turns)
+    what, against = f"bytes a turn writes at {many:,} messages", f"at {few:,} messages"
+    return [
+        Comparison(what=what, against=against, ours=late, theirs=early, aim=Equal(), unit="bytes"),
+        Comparison(
+            what=f"{what}, mean of {turns} with checkpoints",
+            against=against,
+            ours=[sum(late) / turns],
+            theirs=[sum(early) / turns],
+            aim=AtMost(ratio=1.05),
+            unit="bytes",
+        ),
+    ]
+
+
+def bytes_of_turns(
+    folder: Path, *, messages: int, turns: int, reopen: Callable[[Path], Store] = SqliteStore.open
+) -> list[float]:
+    """Return what each of `turns` turns wrote, the first of them in a conversation of so many messages."""
+    with closing(SqliteStore.create(folder)) as created:
+        created.append(conversation(messages), expected=0)
+    model = ScriptedModel(
+        [step for _ in range(turns) for step in ((Call("read", "{}"), Call("read", "{}")), (Say("It is a list."),))]
+    )
+    driver = _driver(reopen(folder), model)  # closed and opened, its log is empty: checkpoints come at the same turns
+    assert len(driver.conversation.messages) == messages
+
+    async def run() -> list[float]:
+        taken: list[float] = []
+        for _ in range(turns):
+            before = _written()
+            await driver.run("What is in this file?")
+            taken.append(_written() - before)
+        await driver.close()
+        return taken
+
+    return asyncio.run(run())
+
+
+def _written() -> int:
+    """Return how many bytes this process has handed to the system to write."""
+    fields = dict(line.split(": ") for line in WRITTEN.read_text(encoding="ascii").splitlines())
+    return int(fields["wchar"])
+
+
+def _driver(store: Store, model: ScriptedModel) -> Driver:
+    async def connect(_: str) -> Model:
+        return model
+
+    async def read(_: dict[str, object], __: Context) -> Output:
+        return Output(text=RESULT)
+
+    toolbox = FunctionToolbox([FunctionTool("read", "read", read)])
+    return Driver(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None)
+
+
+def _timed(act: Callable[[], object]) -> Callable[[], float]:
+    def timed() -> float:
+        begun = time.perf_counter()
+        act()
+        return time.perf_counter() - begun
+
+    return timed
+
+
+def _bare(path: Path) -> sqlite3.Connection:
+    """Return a connection with the settings of our journal and nothing else of it."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=200"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute(SCHEMA)
+    return connection

@@ -1,0 +1,82 @@
+"""`make bench`: every measurement paired in one run, printed as ratios with their aims.
+
+A missed aim ends with exit code 0, for a machine may be busy; an equality that does not hold ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import journal
+import startup
+from pairs import Comparison, table
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How much is measured: `rounds` in this process, `starts` of processes, `requests` of each provider."""
+
+    rounds: int = 5
+    starts: int = 15
+    requests: int = 9
+    appends: int = 200
+    entries: int = 10_000
+    sessions: int = 100
+    few: int = 10
+    many: int = 5_000
+    turns: int = 30
+
+
+TINY = Sizes(rounds=1, starts=1, requests=1, appends=20, entries=200, sessions=3, many=50, turns=5)
+"""Enough to see that everything runs; its ratios mean nothing."""
+
+MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
+    "version": lambda folder, sizes: startup.version(folder, rounds=sizes.starts),
+    "list": lambda folder, sizes: startup.listing(folder, sessions=sizes.sessions, rounds=sizes.starts),
+    "openai-chat": lambda folder, sizes: startup.first_request(folder, "openai-chat", rounds=sizes.requests),
+    "anthropic": lambda folder, sizes: startup.first_request(folder, "anthropic", rounds=sizes.requests),
+    "append": lambda folder, sizes: journal.appending(folder, rounds=sizes.rounds, appends=sizes.appends),
+    "open": lambda folder, sizes: journal.opening(folder, entries=sizes.entries, rounds=sizes.rounds),
+    "fold": lambda _, sizes: journal.folding(entries=sizes.entries, rounds=sizes.rounds),
+    "bytes": lambda folder, sizes: journal.written(folder, few=sizes.few, many=sizes.many, turns=sizes.turns),
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print the table and return the exit code."""
+    parser = argparse.ArgumentParser(prog="bench/run.py", description="Measure holdfast against what it stands on.")
+    parser.add_argument("names", nargs="*", choices=[[], *MEASUREMENTS], help="what to measure (default: everything)")
+    parser.add_argument("--tiny", action="store_true", help="see that everything runs; the ratios mean nothing")
+    arguments = parser.parse_args(argv)
+    sizes = TINY if arguments.tiny else Sizes()
+    comparisons: list[Comparison] = []
+    build = ROOT / "build"  # a temporary folder may be kept in memory, where a sync costs nothing
+    build.mkdir(exist_ok=True)
+    for name in arguments.names or MEASUREMENTS:
+        print(f"measuring: {name}", file=sys.stderr)
+        with tempfile.TemporaryDirectory(prefix="bench-", dir=build) as scratch:
+            comparisons += MEASUREMENTS[name](Path(scratch), sizes)
+    print(table(comparisons))
+    return report(comparisons)
+
+
+def report(comparisons: Sequence[Comparison]) -> int:
+    """Say what does not hold, and return the exit code."""
+    for comparison in comparisons:
+        if comparison.wrong:
+            print(f"{comparison.what}: {comparison.aim} was expected. This is an error, not noise.", file=sys.stderr)
+    missed = [comparison.what for comparison in comparisons if not comparison.holds and not comparison.wrong]
+    if missed:
+        print(f"Missed in this run: {'; '.join(missed)}. Run it again before believing it.", file=sys.stderr)
+    return 1 if any(comparison.wrong for comparison in comparisons) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

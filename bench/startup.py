@@ -1,0 +1,182 @@
+"""Start-up, measured on real processes: the wall time from their spawning, and the CPU time they took."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.session.catalog import Catalog
+from holdfast.session.entries import PromptAccepted, SessionOpened
+from holdfast.session.sqlite import SqliteStore
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Hold, WireName
+from pairs import AtMost, Comparison, paired
+
+PYTHON = sys.executable
+HOLDFAST = str(Path(PYTHON).with_name("holdfast"))
+NOTHING = (PYTHON, "-c", "pass")
+
+IMPORTS: dict[WireName, str] = {
+    "openai-chat": "import pydantic_ai; from pydantic_ai.models.openai import OpenAIChatModel",
+    "anthropic": "import pydantic_ai; from pydantic_ai.models.anthropic import AnthropicModel",
+}
+"""The least that anything on pydantic-ai must import before it can send a request to that provider."""
+
+SOON = 60.0
+"""Seconds after which a request that did not come is a broken benchmark, not a slow one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What one process took, in seconds; `cpu` is user and system time of all its threads."""
+
+    wall: float
+    cpu: float
+
+
+def version(scratch: Path, *, rounds: int) -> list[Comparison]:
+    """Compare `holdfast --version` with a Python that does nothing."""
+    return _against_nothing("--version", (HOLDFAST, "--version"), scratch, rounds=rounds, aim=AtMost(ratio=2))
+
+
+def listing(scratch: Path, *, sessions: int, rounds: int) -> list[Comparison]:
+    """Compare listing so many sessions with a Python that does nothing."""
+    catalog = Catalog(scratch / "sessions")
+    for _ in range(sessions):
+        session = catalog.new_id()
+        opened = SessionOpened(
+            session=session, cwd=str(scratch), model="openai-chat:m", system="", tools=(), version="0"
+        )
+        store = SqliteStore.create(catalog.folder(session))
+        store.append([opened, PromptAccepted(turn=1, text="What does this project do?")], expected=0)
+        store.close()
+    command = (HOLDFAST, "sessions", "list")
+    return _against_nothing(
+        f"sessions list, {sessions} sessions", command, scratch, rounds=rounds, aim=AtMost(ratio=10)
+    )
+
+
+def first_request(scratch: Path, wire: WireName, *, rounds: int) -> list[Comparison]:
+    """Compare the time from spawning `holdfast -p` to its first request at the provider with the bare imports.
+
+    Each process is killed at the moment it is measured, so neither pays for its end. One clock measures both, that of
+    this machine's event loops.
+    """
+    work = scratch / "work"
+    work.mkdir()
+    command = (HOLDFAST, "-p", "What does this project do?", "-m", f"{wire}:m", "--yolo")
+    floor = (PYTHON, "-c", f"{IMPORTS[wire]}\nprint('imported', flush=True)\nimport signal; signal.pause()")
+    with ScriptedProvider(after=(Hold("for ever"),)) as provider:
+        environ = _environ(scratch, provider.environ())
+
+        def arrival(child: subprocess.Popen[bytes]) -> float:
+            try:
+                provider.wait_requests(len(provider.requests) + 1, timeout=SOON)
+            except TimeoutError:
+                child.kill()
+                raise AssertionError(f"no request came: {_complaint(child)}") from None
+            return provider.requests[-1].at
+
+        ours, theirs = paired(
+            lambda: until(arrival, command, environ=environ, cwd=work),
+            lambda: until(told, floor, environ=environ, cwd=work),
+            rounds=rounds,
+        )
+    what = f"first request, {wire}"
+    return _wall_and_cpu(what, f"import pydantic_ai and the {wire} SDK", ours, theirs, aim=AtMost(ratio=1.15))
+
+
+def told(child: subprocess.Popen[bytes]) -> float:
+    """Return when the child printed its first line."""
+    assert child.stdout is not None
+    assert child.stdout.readline(), f"the child ended without a word: {_complaint(child)}"
+    return time.monotonic()
+
+
+def until(
+    moment: Callable[[subprocess.Popen[bytes]], float],
+    command: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    cwd: Path,
+) -> Times:
+    """Return what `command` took from its spawning until `moment`, at which it is killed."""
+    begun = time.monotonic()
+    with _spawned(command, environ=environ, cwd=cwd) as child:
+        try:
+            wall = moment(child) - begun
+        finally:
+            child.kill()
+            cpu = _reaped(child)
+    return Times(wall, cpu)
+
+
+def to_the_end(command: Sequence[str], *, environ: Mapping[str, str], cwd: Path) -> Times:
+    """Return what `command` took from its spawning to its end."""
+    begun = time.monotonic()
+    with _spawned(command, environ=environ, cwd=cwd) as child:
+        cpu = _reaped(child)
+        wall = time.monotonic() - begun
+        assert child.returncode == 0, f"{command} ended with exit code {child.returncode}: {_complaint(child)}"
+    return Times(wall, cpu)
+
+
+def _against_nothing(what: str, command: Sequence[str], scratch: Path, *, rounds: int, aim: AtMost) -> list[Comparison]:
+    environ = _environ(scratch)
+    ours, theirs = paired(
+        lambda: to_the_end(command, environ=environ, cwd=scratch),
+        lambda: to_the_end(NOTHING, environ=environ, cwd=scratch),
+        rounds=rounds,
+    )
+    return _wall_and_cpu(what, "python -c pass", ours, theirs, aim=aim)
+
+
+def _wall_and_cpu(
+    what: str, against: str, ours: Sequence[Times], theirs: Sequence[Times], *, aim: AtMost
+) -> list[Comparison]:
+    return [
+        Comparison(
+            what=f"{what}, wall",
+            against=against,
+            ours=[times.wall for times in ours],
+            theirs=[times.wall for times in theirs],
+            aim=aim,
+        ),
+        Comparison(
+            what=f"{what}, CPU",
+            against=against,
+            ours=[times.cpu for times in ours],
+            theirs=[times.cpu for times in theirs],
+            aim=aim,
+        ),
+    ]
+
+
+def _environ(scratch: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of both sides: bytecode is cached, as it is wherever a package is installed."""
+    environ = {**os.environ, "HOLDFAST_HOME": str(scratch), "PYDANTIC_AI_NO_BANNER": "1", **(more or {})}
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environ
+
+
+def _spawned(command: Sequence[str], *, environ: Mapping[str, str], cwd: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, cwd=cwd
+    )
+
+
+def _reaped(child: subprocess.Popen[bytes]) -> float:
+    """Return the CPU seconds the child took; it has ended."""
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _complaint(child: subprocess.Popen[bytes]) -> str:
+    assert child.stderr is not None
+    return child.stderr.read().decode(errors="replace")

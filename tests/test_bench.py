@@ -1,0 +1,109 @@
+"""The benchmark runs, compares what it says it compares, and fails for what is wrong but not for what is slow."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import history
+import journal
+import pairs
+import run
+import startup
+from holdfast.session.entries import Entry
+from holdfast.session.fold import fold
+from holdfast.session.sqlite import SqliteStore
+from holdfast.session.store import Store
+
+
+def comparison(aim: pairs.AtMost | pairs.Equal, ours: list[float], theirs: list[float]) -> pairs.Comparison:
+    return pairs.Comparison(what="thing", against="other", ours=ours, theirs=theirs, aim=aim, unit="bytes")
+
+
+def test_everything_cheap_runs_and_is_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("version", "list", "append", "open", "fold", "bytes")
+    assert run.main(["--tiny", *names]) == 0
+    header, rule, *rows = capsys.readouterr().out.splitlines()
+    assert [cell.strip() for cell in header.strip("|").split("|")] == list(pairs.HEADER)
+    assert len({len(line) for line in (header, rule, *rows)}) == 1
+    assert len(rows) == (10 if journal.WRITTEN.exists() else 8)
+
+
+def test_an_unknown_measurement_is_refused() -> None:
+    with pytest.raises(SystemExit):
+        run.main(["coffee"])
+
+
+def test_a_missed_aim_is_told_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.report([comparison(pairs.AtMost(ratio=1), [3, 2, 1], [1, 1, 1])]) == 0
+    assert "thing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("theirs", "code"), [([7, 7, 9], 0), ([8, 8, 7], 1)])
+def test_an_equality_that_does_not_hold_is_an_error(theirs: list[float], code: int) -> None:
+    compared = comparison(pairs.Equal(), [7, 7, 7], theirs)
+    assert run.report([compared]) == code
+    assert ("WRONG" in compared.row()) == bool(code)
+
+
+def test_the_sides_take_turns_and_the_first_round_does_not_count() -> None:
+    asked: list[str] = []
+    given = pairs.paired(lambda: asked.append("a") or len(asked), lambda: asked.append("b") or len(asked), rounds=3)
+    assert "".join(asked) == "baabbaab"
+    assert given == ([3, 6, 7], [4, 5, 8])
+
+
+@pytest.mark.parametrize(("percent", "value"), [(50, 5), (99, 10), (100, 10), (1, 1)])
+def test_percentiles(percent: int, value: int) -> None:
+    assert pairs.percentile(range(10, 0, -1), percent) == value
+
+
+@pytest.mark.parametrize("messages", [2, 4, 10, 12])
+def test_a_conversation_has_the_messages_it_says(messages: int) -> None:
+    conversation = fold(history.conversation(messages))
+    assert len(conversation.messages) == messages
+    assert (conversation.turns, conversation.steps) == (-(-messages // 4), messages // 2)
+    assert conversation.open_turn is None
+
+
+@pytest.mark.parametrize("entries", [1, 11, 25])
+def test_a_journal_has_the_entries_it_says(entries: int) -> None:
+    assert len(history.journal_of(entries)) == entries
+
+
+class Rewriting(SqliteStore):
+    """Known-bad: writes the whole conversation again with every entry."""
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        length = super().append(entries, expected=expected)
+        copy = "".join(str(record.entry) for record in self.read().records)
+        self._path.with_name("copy").write_text(copy, encoding="utf-8")
+        return length
+
+
+@pytest.mark.skipif(not journal.WRITTEN.exists(), reason="the system does not count what a process writes")
+@pytest.mark.parametrize(("reopen", "code"), [(SqliteStore.open, 0), (Rewriting.open, 1)])
+def test_a_store_that_writes_the_whole_conversation_again_is_found(
+    tmp_path: Path, reopen: Callable[[Path], Store], code: int
+) -> None:
+    few, many = (
+        journal.bytes_of_turns(tmp_path / str(messages), messages=messages, turns=3, reopen=reopen)
+        for messages in (2, 40)
+    )
+    assert run.report([comparison(pairs.Equal(), many, few)]) == code
+
+
+def test_a_process_is_killed_at_its_moment(tmp_path: Path) -> None:
+    burn = "import time\nwhile time.process_time() < 0.2: pass\nprint('now', flush=True)\nwhile True: pass"
+    times = startup.until(startup.told, (sys.executable, "-c", burn), environ=os.environ, cwd=tmp_path)
+    assert times.wall > 0.15
+    assert times.cpu > 0.15
+
+
+def test_a_process_that_fails_is_not_measured(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="exit code 3"):
+        startup.to_the_end((sys.executable, "-c", "raise SystemExit(3)"), environ=os.environ, cwd=tmp_path)
