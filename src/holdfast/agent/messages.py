@@ -18,7 +18,7 @@ from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
 
 _MARKS_ERRORS = ("anthropic:",)
-"""Whose results can be marked as errors. For others pydantic-ai makes a failed one the JSON `{"error": …}`, every newline
+"""Whose results can be marked as errors. Elsewhere pydantic-ai makes a failed one the JSON `{"error": …}`, each newline
 of a test run escaped: there the text goes as journalled, and says itself that it failed."""
 
 
