@@ -22,6 +22,7 @@ from holdfast.session.entries import (
     PromptAccepted,
     ResponseEnded,
     SessionOpened,
+    TextPart,
     ThinkingPart,
     Usage,
 )
@@ -61,11 +62,12 @@ async def send(journal: list[Entry], name: str) -> ScriptedProvider:
 
 
 def signed(entry: Entry) -> Entry:
-    """Return the entry with its thinking signed as the provider would have."""
+    """Return the entry with its thinking signed, and its parts in the order in which a model that thinks writes them."""
     if not isinstance(entry, ResponseEnded):
         return entry
     parts: list[Part] = []
-    for part in entry.parts:
+    order = [ThinkingPart, TextPart, CallPart]
+    for part in sorted(entry.parts, key=lambda part: order.index(type(part))):
         if isinstance(part, ThinkingPart):
             place = sum(isinstance(before, ThinkingPart) for before in parts)
             text = part.text or "hm"

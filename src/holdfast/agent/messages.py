@@ -47,7 +47,7 @@ def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
                 messages.append(pai.ModelRequest(parts=parts))
             case AssistantMessage():
                 own = message.model == conversation.model
-                kept = [_to_part(part) for part in message.parts if own or not isinstance(part, ThinkingPart)]
+                kept = [_to_part(part) for part in _sendable(message, own=own)]
                 provider = _provider(message)
                 messages.append(pai.ModelResponse(parts=kept, model_name=message.model, provider_name=provider))
     return messages
@@ -116,6 +116,18 @@ def sendable_arguments(raw: str) -> str:
     except ValueError:
         value = None
     return raw if isinstance(value, dict) else json.dumps({"INVALID_JSON": raw}, ensure_ascii=False)
+
+
+def _sendable(message: AssistantMessage, *, own: bool) -> list[Part]:
+    """Return the parts that may be sent: thinking only to its maker, calls last.
+
+    DeepSeek's Messages validator takes text after a call for the missing result. Where signed thinking is sent along
+    the order is its maker's, and stays: the signature may cover it.
+    """
+    parts = [part for part in message.parts if own or not isinstance(part, ThinkingPart)]
+    if any(isinstance(part, ThinkingPart) and part.signature for part in parts):
+        return parts
+    return sorted(parts, key=lambda part: isinstance(part, CallPart))
 
 
 def _to_part(part: Part) -> pai.ModelResponsePart:

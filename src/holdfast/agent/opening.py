@@ -8,6 +8,7 @@ from pathlib import Path
 
 from holdfast import __version__
 from holdfast.agent.prompts import system_prompt
+from holdfast.calls import ToolSchema
 from holdfast.errors import DamageError, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import SessionOpened
@@ -32,17 +33,22 @@ def create(catalog: Catalog, *, cwd: Path, model: str) -> OpenSession:
     folder = catalog.folder(session)
     store = SqliteStore.create(folder)
     toolbox = LocalToolbox(cwd, folder)
-    opened = SessionOpened(
+    opened = first_entry(session, cwd=cwd, model=model, tools=toolbox.schemas)
+    store.append([opened], expected=0)
+    catalog.note(opened)
+    return OpenSession(id=session, cwd=cwd, store=store, toolbox=toolbox)
+
+
+def first_entry(session: str, *, cwd: Path, model: str, tools: tuple[ToolSchema, ...]) -> SessionOpened:
+    """Return what every session that works in `cwd` from today begins with."""
+    return SessionOpened(
         session=session,
         cwd=str(cwd),
         model=model,
         system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat()),
-        tools=toolbox.schemas,
+        tools=tools,
         version=__version__,
     )
-    store.append([opened], expected=0)
-    catalog.note(opened)
-    return OpenSession(id=session, cwd=cwd, store=store, toolbox=toolbox)
 
 
 def resume(catalog: Catalog, summary: Summary) -> OpenSession:

@@ -123,11 +123,10 @@ class _Mending:
             return
         if ended is not None:
             self.entries.append(msgspec.structs.replace(ended, turn=self._turn))
+        elif self._finished:
+            self.entries.append(TurnEnded(turn=self._turn, reason="end_turn", cause="finished"))
         else:
-            detail, note = ("", "") if self._finished else ("the imported record ends here", _UNFINISHED)
-            self.entries.append(
-                TurnEnded(turn=self._turn, reason="end_turn", cause="finished", detail=detail, note=note)
-            )
+            self.entries.append(TurnEnded(turn=self._turn, reason="cancelled", cause="import", note=_UNFINISHED))
 
     def _own(self, part: Part, index: int, at: int) -> Part:
         """Return the part; a call under an id of ours, waiting for its answer."""

@@ -101,7 +101,7 @@ class _Writer:
                 yield from self._call(entry)
             case TurnEnded():
                 yield from self.unfinished()
-                if entry.cause != "finished" or entry.detail:
+                if entry.cause != "finished":
                     yield "note", f"Turn ended: {words.what_happened(entry.cause, entry.detail)}."
             case Repaired():
                 for found in entry.findings:

@@ -27,6 +27,7 @@ REASONS: dict[Cause, StopReason] = {
     "storage": "error",
     "crash": "error",
     "bug": "error",
+    "import": "cancelled",
 }
 """The stop reason that a turn ended by a cause reports."""
 
@@ -44,6 +45,7 @@ CLAUSES: dict[Cause, str] = {
     "storage": "the session could not be written to disk",
     "crash": "holdfast's process ended without warning (a crash, a kill or a power loss)",
     "bug": "an internal error of holdfast ended the turn",
+    "import": "the imported record of the turn ends there",
 }
 """What happened, as a clause that begins a sentence or follows a colon."""
 

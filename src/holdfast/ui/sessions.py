@@ -14,7 +14,6 @@ from typing import TextIO
 
 import msgspec
 
-from holdfast import __version__
 from holdfast.config import homes, read_config
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
 from holdfast.session.catalog import Catalog, Summary
@@ -275,18 +274,12 @@ def _usable(model: str, environ: Mapping[str, str]) -> str:
 
 def _opening(session: str, folder: Path, *, model: str, source: str) -> SessionOpened:
     """Return the first entry of a session that goes on in this folder, as any new session does."""
-    import datetime as dt  # noqa: PLC0415 - a list needs none of these
+    import msgspec  # noqa: PLC0415 - a list needs none of these
 
-    from holdfast.agent.prompts import system_prompt  # noqa: PLC0415 - likewise
+    from holdfast.agent.opening import first_entry  # noqa: PLC0415 - likewise
     from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
 
     cwd = Path.cwd()
-    return SessionOpened(
-        session=session,
-        cwd=str(cwd),
-        model=model,
-        system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat()),
-        tools=LocalToolbox(cwd, folder).schemas,
-        version=__version__,
-        imported_from="standard input" if source == "-" else str(Path(source).absolute()),
-    )
+    opened = first_entry(session, cwd=cwd, model=model, tools=LocalToolbox(cwd, folder).schemas)
+    imported_from = "standard input" if source == "-" else str(Path(source).absolute())
+    return msgspec.structs.replace(opened, imported_from=imported_from)
