@@ -62,7 +62,7 @@ async def send(journal: list[Entry], name: str) -> ScriptedProvider:
 
 
 def signed(entry: Entry) -> Entry:
-    """Return the entry with its thinking signed, and its parts in the order in which a model that thinks writes them."""
+    """Return the entry, its thinking signed, its parts in the order in which a model that thinks writes them."""
     if not isinstance(entry, ResponseEnded):
         return entry
     parts: list[Part] = []
