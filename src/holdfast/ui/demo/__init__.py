@@ -61,7 +61,8 @@ def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
         for session in folder.glob("home/sessions/*"):
             tools_gone(session)  # after a Ctrl+C they are still about to end
         if options.keep:
-            screen.say(f"Kept: HOLDFAST_HOME={folder}/home holdfast sessions list")
+            screen.say(f"The project and the session are kept in {folder}. Look at them with:")
+            screen.command(f"HOLDFAST_HOME={folder}/home holdfast sessions list --all")
         else:
             shutil.rmtree(folder)
 

@@ -53,8 +53,9 @@ class Screen:
             self.say(look, "dim", indent=_INDENT)
 
     def command(self, line: str) -> None:
-        """Print a command as a person would type it."""
-        self.say(f"$ {line}", "cyan", indent=_INDENT)
+        """Print a command as a person would type it, on one line however long, to be copied."""
+        self.end_stream()
+        self._line(f"{_INDENT}$ {printable(line)}", "cyan")
 
     def stream(self, text: str) -> None:
         """Print text as it comes, a word at a time."""
