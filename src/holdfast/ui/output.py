@@ -5,7 +5,10 @@ Two rules. What reaches a terminal is cleaned. A reader that goes away is notice
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TextIO
@@ -82,9 +85,17 @@ class _Stream:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (BrokenPipeError, ValueError):  # ValueError: closed from elsewhere
-            self._open = False
-            self._gone()
+        except ValueError:  # closed from elsewhere
+            self._left()
+        except BrokenPipeError:
+            self._left()
+            # Else Python would try to write the rest at exit, complain, and change the exit code.
+            with contextlib.suppress(io.UnsupportedOperation):  # a stream in memory has no descriptor
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def _left(self) -> None:
+        self._open = False
+        self._gone()
 
 
 class TextOutput:
