@@ -1,0 +1,41 @@
+"""What every end-to-end test starts from: a world per wire, held to the rules when the test has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from launching import MODELS, Launcher, World
+
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import WireName
+
+
+@pytest.fixture(scope="session")
+def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
+    launcher = Launcher(tmp_path_factory.mktemp("launcher"))
+    yield launcher
+    launcher.close()
+
+
+@pytest.fixture(params=list(MODELS))
+def world(request: pytest.FixtureRequest, launcher: Launcher, tmp_path: Path) -> Iterator[World]:
+    """Return a world on each wire in turn."""
+    yield from opened(request.param, launcher, tmp_path)
+
+
+@pytest.fixture
+def one_world(launcher: Launcher, tmp_path: Path) -> Iterator[World]:
+    """Return a world on one wire, for what never comes to the other's bytes."""
+    yield from opened("openai-chat", launcher, tmp_path)
+
+
+def opened(wire: WireName, launcher: Launcher, root: Path) -> Iterator[World]:
+    with ScriptedProvider() as provider:
+        world = World(wire, root=root, provider=provider, launcher=launcher)
+        try:
+            yield world
+            world.verify()
+        finally:
+            world.close()

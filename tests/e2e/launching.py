@@ -1,0 +1,386 @@
+"""Launching holdfast for real: processes of their own, a provider on a socket, journals on the disk.
+
+Two rules. Nothing of the product is imported into the agent's place: it is started, signalled and read from outside.
+Whatever a test does, every request it caused is held to the provider's rules, the judge's, and to P8 (`World.verify`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+from holdfast.session.entries import Entry, ResponseCheckpoint, SessionOpened
+from holdfast.session.sqlite import read_copy
+from holdfast.testing.provider import Captured, ScriptedProvider
+from holdfast.testing.script import Call, Step, WireName
+from judges import judge
+from polling import eventually
+
+PRODUCT = "import sys; from holdfast.ui.cli import main; sys.exit(main())"
+"""What `python -m holdfast` does."""
+
+MODELS: dict[WireName, str] = {"openai-chat": "openai-chat:gpt-5.5", "anthropic": "anthropic:claude-sonnet-5-5"}
+CONFIG = "[limits]\nbackoff = 0.01\n"
+COLD = bool(os.environ.get("HOLDFAST_E2E_COLD"))
+"""Start every agent with a Python of its own (slow): what the shared imports of `warm` could hide."""
+
+
+class Process(Protocol):
+    """What a started process is."""
+
+    @property
+    def pid(self) -> int:
+        """Return the process id."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code, negative for a signal."""
+        ...
+
+
+class Launcher:
+    """Starts agents: forked from a warm process, or each with a Python of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = str(folder / "warm")
+        program = Path(__file__).with_name("warm.py")
+        self._warm = subprocess.Popen([sys.executable, str(program), self._socket], stdin=subprocess.PIPE, cwd="/")
+
+    def start(
+        self,
+        program: str,
+        arguments: tuple[str, ...],
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        files: tuple[int, int, int],
+        cold: bool,
+    ) -> Process:
+        """Return a process that runs the Python text `program`."""
+        if cold or COLD:
+            what = ["-m", "holdfast"] if program == PRODUCT else ["-c", program]
+            stdin, stdout, stderr = files
+            command = [sys.executable, *what, *arguments]
+            return subprocess.Popen(
+                command, cwd=cwd, env=dict(environ), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+            )
+        connection = socket.socket(socket.AF_UNIX)
+        eventually(lambda: connection.connect_ex(self._socket) == 0, 30)
+        socket.send_fds(connection, [b"\0"], files)
+        asked = {"program": program, "arguments": arguments, "cwd": str(cwd), "environ": dict(environ)}
+        connection.sendall(json.dumps(asked).encode() + b"\n")
+        return _Forked(connection)
+
+    def close(self) -> None:
+        """End the warm process."""
+        self._warm.communicate(timeout=30)
+
+
+class _Forked:
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._code: int | None = None
+        self.pid = self._number(30)
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self._code is None:
+            self._code = self._number(timeout)
+            self._connection.close()
+        return self._code
+
+    def _number(self, timeout: float | None) -> int:
+        if not select.select([self._connection], [], [], timeout)[0]:
+            raise TimeoutError
+        line = b""
+        while not line.endswith(b"\n"):
+            line += self._connection.recv(1)
+        return int(line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A process that ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Return standard output as the JSON lines it must be; a line that was cut short is no line."""
+        return [json.loads(line) for line in self.out.splitlines(keepends=True) if line.endswith("\n")]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """Return the lines of one type."""
+        return [line for line in self.lines if line["type"] == kind]
+
+
+class Agent:
+    """A process that was started; its output goes to files, so that nobody need read it."""
+
+    def __init__(self, process: Process, out: Path, err: Path) -> None:
+        self._process = process
+        self._out = out
+        self._err = err
+        self.pid = process.pid
+
+    @property
+    def so_far(self) -> Ran:
+        """Return what was printed until now."""
+        return Ran(code=0, out=self._out.read_text(), err=self._err.read_text())
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal the agent, and nobody else."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> Ran:
+        """Kill the agent without warning, unless it has ended, and return what it had printed."""
+        with contextlib.suppress(ProcessLookupError):
+            self.send(signal.SIGKILL)
+        return self.wait()
+
+    def wait(self, seconds: float = 30) -> Ran:
+        """Return how it ended, which must be soon."""
+        code = self._process.wait(seconds)
+        return Ran(code=code, out=self._out.read_text(), err=self._err.read_text())
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a request, the same for every wire; a result has the name of its tool."""
+
+    role: str
+    kind: str
+    text: str
+    name: str = ""
+
+
+class World:
+    """A folder to work in, a home for sessions, and a provider that speaks one wire first."""
+
+    def __init__(self, wire: WireName, *, root: Path, provider: ScriptedProvider, launcher: Launcher) -> None:
+        self.wire: WireName = wire
+        self.model = MODELS[wire]
+        self.provider = provider
+        self.home = root / "home"
+        self.folder = root / "work"
+        self.forked = False  # two histories, one system prompt
+        self._root = root
+        self._launcher = launcher
+        self._agents: list[Agent] = []
+        self.home.mkdir()
+        self.folder.mkdir()
+        (self.home / "config.toml").write_text(CONFIG)
+
+    def script(self, *steps: Step) -> None:
+        """Add replies."""
+        self.provider.extend(*steps)
+
+    def environ(self, **more: str) -> dict[str, str]:
+        """Return the environment of an agent: nothing of ours by accident."""
+        own = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        return {**own, "HOLDFAST_HOME": str(self.home), **self.provider.environ(), **more}
+
+    def start(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        program: str = PRODUCT,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdout: int | None = None,
+        cold: bool = False,
+    ) -> Agent:
+        """Start an agent; `stdout` is a descriptor to use in place of a file."""
+        name = self._root / f"agent-{len(self._agents)}"
+        said, out, err = name.with_suffix(".in"), name.with_suffix(".out"), name.with_suffix(".err")
+        said.write_bytes(stdin)
+        with said.open("rb") as a, out.open("wb") as b, err.open("wb") as c:
+            process = self._launcher.start(
+                program,
+                arguments,
+                cwd=cwd or self.folder,
+                environ=self.environ() if environ is None else environ,
+                files=(a.fileno(), b.fileno() if stdout is None else stdout, c.fileno()),
+                cold=cold,
+            )
+        agent = Agent(process, out, err)
+        self._agents.append(agent)
+        return agent
+
+    def run(self, *arguments: str, **how: Any) -> Ran:
+        """Start an agent and return how it ended."""
+        return self.start(*arguments, **how).wait()
+
+    def ask(self, prompt: str, *arguments: str, **how: Any) -> Ran:
+        """Run the first turn of a session; calls need no approval."""
+        return self.run("-m", self.model, "--yolo", "-p", prompt, *arguments, **how)
+
+    def go_on(self, *arguments: str, **how: Any) -> Ran:
+        """Run one more turn; it must give an answer."""
+        ran = self.run("-c", "-p", "go on", "--yolo", *arguments, **how)
+        assert ran.code == 0, ran.err
+        return ran
+
+    # --- what is on the disk ------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Path:
+        """Return the folder of the only session."""
+        (folder,) = self.sessions
+        return folder
+
+    @property
+    def sessions(self) -> list[Path]:
+        """Return the folder of every session."""
+        return sorted(path.parent for path in (self.home / "sessions").glob("*/session.db"))
+
+    def entries(self, session: Path | None = None) -> list[Entry]:
+        """Return a journal as anyone may read it."""
+        return [record.entry for record in read_copy(session or self.session).records]
+
+    def checkpointed(self) -> str:
+        """Return the streamed text that a crash would leave."""
+        return "".join(entry.text for entry in self.entries() if isinstance(entry, ResponseCheckpoint))
+
+    def printed(self) -> str:
+        """Return what commands have printed, as it is kept."""
+        return "".join(path.read_text() for path in sorted((self.session / "spool").iterdir()))
+
+    def lines(self, name: str) -> list[str]:
+        """Return the lines of a file of the folder, none if it is not there."""
+        path = self.folder / name
+        return path.read_text().splitlines() if path.exists() else []
+
+    # --- what was sent ------------------------------------------------------------------------------------------
+
+    @property
+    def last(self) -> list[Block]:
+        """Return the blocks of the last request."""
+        return blocks(self.provider.requests[-1])
+
+    @property
+    def results(self) -> list[str]:
+        """Return every result in the last request, in order."""
+        return [block.text for block in self.last if block.kind == "result"]
+
+    @property
+    def said(self) -> list[str]:
+        """Return every text of the user's side in the last request, in order."""
+        return [block.text for block in self.last if block.kind == "text" and block.role == "user"]
+
+    def verify(self) -> None:
+        """Hold every request to the rules: accepted, judged, one system prompt, the past unchanged."""
+        assert self.provider.refusals == ()
+        assert self.provider.complaints == ()
+        journalled = {e.system for s in self.sessions for e in self.entries(s) if isinstance(e, SessionOpened)}
+        groups: dict[tuple[str, str, str], list[Captured]] = {}
+        for request in self.provider.requests:
+            judge(request.wire, request.raw)
+            (system,) = systems(request)
+            assert system in journalled
+            assert request.body is not None
+            groups.setdefault((request.wire, str(request.body["model"]), system), []).append(request)
+        if not self.forked:
+            for requests in groups.values():
+                for earlier, later in pairwise(requests):
+                    assert_grown(earlier, later)
+
+    def close(self) -> None:
+        """Kill what a test left running."""
+        for agent in self._agents:
+            try:
+                agent.wait(0.01)
+            except (TimeoutError, subprocess.TimeoutExpired):
+                agent.kill()
+
+
+def systems(request: Captured) -> list[str]:
+    """Return every system prompt of a request."""
+    body: Any = request.body
+    if request.wire == "openai-chat":
+        return [message["content"] for message in body["messages"] if message["role"] in ("system", "developer")]
+    return [body["system"]] if "system" in body else []
+
+
+def messages(request: Captured) -> list[Any]:
+    """Return the messages of a request without the system prompt."""
+    body: Any = request.body
+    return [message for message in body["messages"] if message["role"] not in ("system", "developer")]
+
+
+def assert_grown(earlier: Captured, later: Captured) -> None:
+    """Fail unless the later request is the earlier one with more at its end; its last message may gain blocks."""
+    before, after = messages(earlier)[:-1], messages(later)
+    for place, message in enumerate(before):
+        assert after[place] == message, f"Message {place} was {message}, and is {after[place]}."
+    for said, still in zip(blocks(earlier), blocks(later), strict=False):
+        assert said == still, f"{said} was sent, and became {still}."
+
+
+def blocks(request: Captured) -> list[Block]:
+    """Return the pieces of a request in order, however its wire cuts them."""
+    names: dict[str, str] = {}
+    found: list[Block] = []
+    for message in messages(request):
+        role = str(message["role"])
+        if role == "tool":
+            found.append(Block("user", "result", _text(message["content"]), names[message["tool_call_id"]]))
+            continue
+        if thoughts := message.get("reasoning_content"):
+            found.append(Block(role, "thinking", thoughts))
+        content: Any = message.get("content") or ()
+        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            match part["type"]:
+                case "tool_use":
+                    names[part["id"]] = part["name"]
+                    found.append(Block(role, "call", json.dumps(part["input"]), part["name"]))
+                case "tool_result":
+                    found.append(Block(role, "result", _text(part["content"]), names[part["tool_use_id"]]))
+                case "thinking":
+                    found.append(Block(role, "thinking", part["thinking"]))
+                case _:
+                    found.append(Block(role, "text", part["text"]))
+        calls: Any = message.get("tool_calls") or ()
+        for call in calls:
+            names[call["id"]] = call["function"]["name"]
+            found.append(Block(role, "call", call["function"]["arguments"], call["function"]["name"]))
+    return found
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
+def bash(command: str) -> Call:
+    """Return a call that runs a command."""
+    return Call("bash", {"command": command})
+
+
+def alive(pids: list[str]) -> list[int]:
+    """Return which of the processes are there, zombies apart."""
+    found: list[int] = []
+    for pid in map(int, pids):
+        ran = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        if ran.stdout.strip() and not ran.stdout.strip().startswith("Z"):
+            found.append(pid)
+    return found
+
+
+def gone_within(seconds: float, pids: list[str]) -> None:
+    """Fail unless every process is gone by then."""
+    since = time.monotonic()
+    eventually(lambda: not alive(pids), seconds)
+    assert time.monotonic() - since <= seconds

@@ -1,0 +1,125 @@
+"""One session over many processes: who may write it, copies of it, other models, a past that does not change."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+
+from launching import MODELS, PRODUCT, Block, World, bash, blocks, messages
+
+from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
+from holdfast.testing.script import Call, Fail, Hold, Say, Think
+from polling import eventually
+
+WHOLE = (Say("Whole again."),)
+TELLS_IMPORTS = f"""
+import atexit, sys
+atexit.register(lambda: sys.stderr.write(f"heavy: {{sorted({{'pydantic_ai', 'openai'}} & set(sys.modules))}}"))
+{PRODUCT}
+"""
+PLAIN = (sys.executable, "-m", "holdfast", "--version")
+
+
+def test_a_second_window_is_told_who_holds_the_session(one_world: World) -> None:
+    world = one_world
+    world.script((Hold("busy"), Say("First.")))
+    first = world.start("-m", world.model, "-p", "the first prompt")
+    world.provider.wait_for("busy")
+    since = time.monotonic()
+    subprocess.run(PLAIN, check=True, capture_output=True, env=world.environ())
+    plain, since = time.monotonic() - since, time.monotonic()
+    second = world.run("-c", "-p", "me too", program=TELLS_IMPORTS, cold=True)
+    took = time.monotonic() - since
+    assert second.code == 2
+    assert f"is open in another process (pid {first.pid} on " in second.err
+    assert "--fork" in second.err
+    assert second.err.endswith("heavy: []")
+    assert took - plain < 1
+    world.provider.release("busy")
+    assert first.wait().out == "First.\n"
+    assert [entry.text for entry in world.entries() if isinstance(entry, PromptAccepted)] == ["the first prompt"]
+
+
+def test_a_fork_works_while_the_original_runs(world: World) -> None:
+    world.forked = True
+    world.script((bash("echo one >> ran"),), (Say("First."),), (Say("I work."), bash("echo two >> ran; sleep 300")))
+    world.ask("the first prompt")
+    original = world.session
+    agent = world.start("-c", "--yolo", "-p", "the second prompt")
+    eventually(lambda: world.lines("ran") == ["one", "two"])
+    world.script(WHOLE)
+    before = world.provider.requests[-1]
+    forked = world.run("-c", "--fork", "--yolo", "-p", "in the copy")
+    assert (forked.code, forked.out) == (0, "Whole again.\n")
+    copied = world.provider.requests[-1]
+    assert messages(copied)[: len(messages(before))] == messages(before)
+    assert world.lines("ran") == ["one", "two"]
+    world.script((Say("Original."),))
+    agent.send(signal.SIGINT)
+    assert agent.wait().code == 130
+    world.run("-r", original.name, "-p", "go on")
+    assert messages(world.provider.requests[-1])[: len(messages(before))] == messages(before)
+    assert "in the copy" not in str(world.last)
+    (copy,) = (session for session in world.sessions if session != original)
+    opened = next(entry for entry in world.entries(copy) if isinstance(entry, SessionOpened))
+    assert opened.forked_from == original.name
+
+
+def test_changing_the_model_and_back_with_reasoning_on_the_way(world: World) -> None:
+    """Reasoning goes back to its maker alone; every request carries the journalled system prompt (`World.verify`)."""
+    there, back = world.model, next(model for wire, model in MODELS.items() if wire != world.wire)
+    (world.folder / "a.txt").write_text("x\n")
+
+    def thinks(number: int) -> list[tuple[Think | Say | Call, ...]]:
+        thought = Think(f"thought {number}")
+        return [(thought, Say("I read."), Call("read", {"path": "a.txt"})), (Say(f"answer {number}"),)]
+
+    for number, model in enumerate([there, back, there, back]):
+        world.script(*thinks(number))
+        how = ("-m", model, "-p", f"prompt {number}")
+        assert world.run(*(["-c"] if number else []), *how).out == f"answer {number}\n"
+        thoughts = [block.text for block in world.last if block.kind == "thinking" and block.text]
+        own = [f"thought {made}" for made in range(number % 2, number + 1, 2)]
+        assert thoughts == own
+        assert [block.text for block in world.last if block.kind == "result"] == ["1\tx"] * (number + 1)
+    assert [request.wire for request in world.provider.requests[::2]] == [
+        model.partition(":")[0] for model in [there, back, there, back]
+    ]
+    assert [entry.model for entry in world.entries() if isinstance(entry, ModelChanged)] == [back, there, back]
+    world.script(WHOLE)
+    world.go_on()  # without -m the last one stays
+    assert world.provider.requests[-1].wire == back.partition(":")[0]
+
+
+def test_the_past_is_stable_through_turns_that_stop_in_every_way(world: World) -> None:
+    (world.folder / "a.txt").write_text("x\n")
+    read = Call("read", {"path": "a.txt"})
+    world.script(
+        (Say("Odd."), Call("read", "no JSON"), Call("nothing", {}), read), (Think("Well."), Say("Done."), read)
+    )
+    world.script((Say("Done."),), (Say("Half"), Hold("one")))
+    world.ask("first")
+    agent = world.start("-c", "-p", "second")
+    world.provider.wait_for("one")
+    agent.send(signal.SIGINT)
+    agent.wait()
+    world.script((Fail(400),), (read, bash("true")), (Think("Hm."), Say("More."), read, bash("sleep 300")))
+    world.run("-c", "-p", "third")
+    world.run("-c", "-p", "fourth")
+    agent = world.start("-c", "-p", "fifth", "--yolo", "--output-format", "stream-json")
+    eventually(lambda: [line for line in agent.so_far.of("tool_start") if line["effect"] == "execute"])
+    agent.kill()
+    world.script((bash("true"),), WHOLE)
+    world.go_on()
+    world.script(WHOLE)
+    world.go_on()
+    sizes = [len(blocks(request)) for request in world.provider.requests]
+    assert all(earlier < later for earlier, later in pairwise(sizes))
+    assert [text for text in world.said if not text.startswith("[Note")] == [
+        *("first", "second", "third", "fourth", "fifth", "go on", "go on")
+    ]
+    assert Block("assistant", "text", "More.") in world.last
+    # What was sent stayed as it was sent: `World.verify`.

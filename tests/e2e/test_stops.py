@@ -1,0 +1,227 @@
+"""Every other way a turn can end: the truth is told about it, and the next prompt works."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from dataclasses import dataclass
+
+import pytest
+from launching import COLD, Agent, Block, Ran, World, alive, bash, gone_within
+
+from holdfast.session.words import CLAUSES
+from holdfast.testing.script import Call, Cut, Fail, Finish, Hold, Reply, Reset, Say, Wait
+from polling import eventually
+
+WHOLE = (Say("Whole again."),)
+TIMEOUT = "5" if COLD else "1"
+"""Seconds: a turn's clock runs while a Python of its own imports the provider's library."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """What a provider does, and what must be seen of it: `kept` of the text, `told` to the model, `said` to the person.
+
+    `times` counts the requests of the turn; every one of them gets `reply`.
+    """
+
+    reply: Reply
+    code: int
+    told: str
+    said: str = ""
+    kept: str = ""
+    times: int = 1
+    arguments: tuple[str, ...] = ()
+
+
+HALF = Say("Half of it, ")
+TROUBLES = {
+    "timeout, silent": Trouble(
+        reply=(Hold("never"),), code=1, told=CLAUSES["timeout"], arguments=("--timeout", TIMEOUT), said="time limit"
+    ),
+    "timeout, streaming": Trouble(
+        reply=(HALF, Hold("never")), kept=HALF.text, code=1, told=CLAUSES["timeout"], arguments=("--timeout", TIMEOUT)
+    ),
+    "500": Trouble(reply=(Fail(500),), code=75, times=4, told="the model's provider failed", said="status 500"),
+    "429": Trouble(
+        reply=(Fail(429, retry_after=0.02),), code=75, times=4, told="the model's provider failed", said="in 0.02 s"
+    ),
+    "429, much later": Trouble(
+        reply=(Fail(429, retry_after=3600),), code=75, told="the model's provider failed", said="status 429"
+    ),
+    "400": Trouble(reply=(Fail(400, "No such seed."),), code=1, told="No such seed.", said="No such seed."),
+    "401": Trouble(reply=(Fail(401),), code=1, told="status 401", said="Check the key"),
+    "404": Trouble(reply=(Fail(404, "No such model."),), code=1, told="No such model.", said="No such model."),
+    "reset before anything": Trouble(reply=(Reset(),), code=75, times=4, told="could not be reached or broke off"),
+    "cut before anything": Trouble(reply=(Cut(),), code=75, times=4, told="the model's provider failed"),
+    "cut in the middle": Trouble(reply=(HALF, Cut()), kept=HALF.text, code=75, told="without the end"),
+    "reset in the middle": Trouble(reply=(HALF, Wait(0.1), Reset()), kept=HALF.text, code=75, told="broke off"),
+    "cut in a call": Trouble(
+        reply=(HALF, Call("bash", {"command": "echo x >> ran"}), Cut()),
+        kept=HALF.text,
+        code=75,
+        told="The tool calls you had begun to write in it (bash) were not started.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_after_trouble_the_next_prompt_works(world: World, name: str) -> None:
+    trouble = TROUBLES[name]
+    world.script(*[trouble.reply] * trouble.times, WHOLE)
+    ran = world.ask("the first prompt", *trouble.arguments)
+    assert ran.code == trouble.code, ran.err
+    assert ran.out == (trouble.kept + "\n" if trouble.kept else "")
+    assert trouble.said in ran.err
+    assert trouble.told in ran.err or trouble.kept
+    assert ran.err.count("retrying (attempt ") == trouble.times - 1
+    assert len(world.provider.requests) == trouble.times
+    assert world.go_on().out == "Whole again.\n"
+    prompt, note, words = world.said
+    assert (prompt, words) == ("the first prompt", "go on")
+    assert trouble.told in note
+    assert ("user stopped" in note) is False
+    assert [block.text for block in world.last if block.role == "assistant"] == ([trouble.kept] if trouble.kept else [])
+    assert world.lines("ran") == []
+
+
+def test_retries_are_told_to_programs_and_one_that_helps_is_no_trouble(world: World) -> None:
+    world.script((Fail(500),), (Fail(429, retry_after=0.02),), WHOLE)
+    ran = world.ask("hello", "--output-format", "stream-json")
+    assert ran.code == 0
+    first, second = ran.of("error")
+    assert (first["attempt"], first["status"], first["fault"], first["retry_in"]) == (1, 500, "overloaded", 0.01)
+    assert (second["attempt"], second["status"], second["fault"], second["retry_in"]) == (2, 429, "rate_limited", 0.02)
+    assert world.last == [Block("user", "text", "hello")]
+
+
+def test_sigint_while_text_streams(world: World) -> None:
+    world.script((HALF, Hold("here"), Say("never sent")), WHOLE)
+    agent = world.start("-m", world.model, "-p", "the first prompt", "--output-format", "stream-json")
+    eventually(lambda: HALF.text in agent.so_far.out)
+    *_, response, result = interrupted(agent).lines
+    assert (response["content"], response["delta"], response["cut"]) == (HALF.text, False, "user")
+    assert (result["cause"], result["result"], result["exit_code"]) == ("user", HALF.text, 130)
+    world.go_on()
+    assert world.last[1] == Block("assistant", "text", HALF.text)
+    prompt, note, words = world.said
+    assert (prompt, words) == ("the first prompt", "go on")
+    assert "the user stopped the turn" in note
+    assert "cut off" in note
+
+
+def test_sigint_while_the_server_is_silent(world: World) -> None:
+    world.script((Hold("silent"),), WHOLE)
+    agent = world.start("-m", world.model, "-p", "the first prompt")
+    world.provider.wait_for("silent")
+    assert interrupted(agent).out == ""
+    world.go_on()
+    assert world.said == [
+        "the first prompt",
+        "[Note from holdfast: the user stopped the turn; the previous turn ended there.]",
+        "go on",
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_command_runs(world: World, number: signal.Signals) -> None:
+    tree = "echo $$ >> pids; sleep 300 & echo $! >> pids; setsid sleep 300 & echo $! >> pids; trap '' TERM; "
+    world.script(
+        (bash("echo one >> ran"), bash(tree + "echo two >> ran; echo half of it; wait"), bash("echo 3")), WHOLE
+    )
+    agent = world.start("-m", world.model, "--yolo", "-p", "run it")
+    eventually(lambda: world.lines("ran") == ["one", "two"] and len(world.lines("pids")) == 3)
+    pids = world.lines("pids")
+    assert len(alive(pids)) == 3
+    agent.send(number)
+    gone_within(1.5, pids)
+    assert agent.wait(5).code == 130
+    cause = "the user stopped the turn" if number == signal.SIGINT else "told to exit by a signal (SIGTERM)"
+    world.go_on()
+    done, running, waiting = world.results
+    assert done.startswith("(no output)\n(exit code 0")
+    assert running.startswith("Interrupted: ")
+    assert cause in running
+    assert "half of it" in running
+    assert waiting.startswith("Not started: ")
+    assert cause in waiting
+    assert world.lines("ran") == ["one", "two"]
+
+
+def interrupted(agent: Agent) -> Ran:
+    since = time.monotonic()
+    agent.send(signal.SIGINT)
+    ran = agent.wait()
+    assert time.monotonic() - since < 2
+    assert ran.code == 130
+    return ran
+
+
+def test_a_timeout_while_a_command_runs_is_no_stop_by_the_user(world: World) -> None:
+    world.script((bash("echo half of it; sleep 300"), Call("read", {"path": "a"})), WHOLE)
+    ran = world.ask("run it", "--timeout", TIMEOUT, "--output-format", "json")
+    assert ran.code == 1
+    result = json.loads(ran.out)
+    assert (result["stop_reason"], result["cause"], result["detail"]) == ("timeout", "timeout", f"{TIMEOUT} s")
+    world.go_on()
+    told = f"the turn reached its time limit, the user did not stop it ({TIMEOUT} s)"
+    assert told in world.results[0]
+    assert "half of it" in world.results[0]
+    assert world.results[1].startswith(f"Not started: {told}")
+    assert told in world.said[1]
+
+
+def test_a_call_that_needs_a_person_ends_a_run_without_one(world: World) -> None:
+    (world.folder / "a.txt").write_text("what is in it\n")
+    world.script((Call("read", {"path": "a.txt"}), bash("echo x >> ran"), Call("write", {"path": "b", "content": ""})))
+    ran = world.run("-m", world.model, "-p", "run it")
+    assert ran.code == 3
+    assert "The call 'run: echo x >> ran' runs a command." in ran.err
+    world.script((bash("echo y >> ran"),), WHOLE)
+    asked = world.run("-c", "-p", "not that", "--output-format", "json")
+    assert asked.code == 3
+    assert json.loads(asked.out)["detail"] == "The call 'run: echo y >> ran' runs a command."
+    read, *refused = world.results
+    assert read == "1\twhat is in it"
+    assert refused == ["Not started; not approved, the user wrote instead. It had no effect."] * 2
+    assert world.said == ["run it", "not that"]
+    assert world.go_on().out == "Whole again.\n"
+    assert world.lines("ran") == []
+
+
+def test_a_denied_call_does_not_end_the_turn(world: World) -> None:
+    world.script((Call("write", {"path": "a.txt", "content": "x"}), Call("glob", {"pattern": "*"})), WHOLE, WHOLE)
+    ran = world.run("-m", world.model, "-p", "write it", "--permission-mode", "plan")
+    assert (ran.code, ran.out) == (0, "Whole again.\n")
+    assert "⊘ write a.txt denied: " in ran.err
+    denied, globbed = world.results
+    assert denied.startswith("plan mode: 'write a.txt' changes files")
+    assert not denied.startswith(globbed)
+    assert not (world.folder / "a.txt").exists()
+    world.go_on()
+    assert world.said == ["write it", "go on"]
+
+
+def test_max_steps_are_exact(world: World) -> None:
+    world.script(*[(bash(f"echo {number} >> ran"),) for number in range(5)])
+    ran = world.ask("run", "--max-steps", "3", "--output-format", "json")
+    assert ran.code == 1
+    result = json.loads(ran.out)
+    assert (result["stop_reason"], result["steps"]) == ("max_steps", 3)
+    assert len(world.provider.requests) == 3
+    assert world.lines("ran") == ["0", "1", "2"]
+    world.script(WHOLE)
+    assert world.run("-c", "-p", "go on", "--yolo", "--max-steps", "3").code == 0  # each turn counts anew
+    assert "limit of model requests" in world.said[1]
+    assert len(world.results) == 5
+
+
+def test_the_output_limit_and_a_refusal(world: World) -> None:
+    world.script((HALF, bash("echo x >> ran"), Finish("length")), (Say("No."), Finish("refusal")), WHOLE)
+    assert world.ask("first").code == 1
+    assert world.run("-c", "-p", "second", "--yolo").code == 1
+    world.go_on()
+    assert world.lines("ran") == []
+    assert world.results == []
+    assert [block.text for block in world.last if block.role == "assistant"] == [HALF.text, "No."]

@@ -1,0 +1,105 @@
+"""A process that has done what an agent does, once, and forks into agents: a start costs milliseconds, not seconds.
+
+Two rules. An agent is a process of its own, with the arguments, folder, environment and files it was asked for: its
+signals, locks and crashes are real. Shared are the imports, and Python is not taken down at the end, so what is about
+starting and leaving is tested without this.
+
+`python warm.py SOCKET`, until standard input ends. A request is three descriptors and a line of JSON; the answers are
+the process id and, when it has ended, its exit code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from typing import Any
+
+import httpx2
+
+from holdfast.agent.models import open_model
+from holdfast.agent.providers import PROVIDERS, target
+from holdfast.session.entries import PromptAccepted, SessionOpened
+from holdfast.session.fold import fold
+from holdfast.testing.memory import ScriptedTransport
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Say
+from holdfast.ui import headless
+
+
+def main() -> None:
+    for provider in PROVIDERS.values():
+        asyncio.run(once(provider.example, {provider.key_variable: "test-key"}))
+    gc.freeze()  # what is shared stays shared
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(sys.argv[1])
+        server.listen()
+        while sys.stdin not in select.select([server, sys.stdin], [], [])[0]:
+            connection, _ = server.accept()
+            with connection:
+                if os.fork() == 0:
+                    server.close()
+                    watch(connection)
+
+
+async def once(name: str, environ: dict[str, str]) -> None:
+    """Have a request answered in memory."""
+    transport = ScriptedTransport(ScriptedProvider([[Say("warm")]]))
+    model = open_model(target(name, environ), http=lambda: httpx2.AsyncClient(transport=transport))
+    opened = SessionOpened(session="warm", cwd="/", model=name, system="WARM", tools=(), version="0")
+    async with model.stream(fold([opened, PromptAccepted(turn=1, text="hello")])) as events:
+        async for _ in events:
+            pass
+    await model.aclose()
+
+
+def watch(connection: socket.socket) -> None:
+    """Fork the agent, say who it is and how it ended, and exit."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _, files, _, _ = socket.recv_fds(connection, 1, 3)
+    with connection.makefile("rb") as lines:
+        asked: Any = json.loads(lines.readline())
+    pid = os.fork()
+    if pid == 0:
+        connection.close()
+        become(asked, files)
+    for file in files:
+        os.close(file)
+    connection.sendall(f"{pid}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
+
+
+def become(asked: Any, files: list[int]) -> None:
+    """Run the program as if this process had just been started with it; never returns."""
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["environ"])
+    sys.argv = ["-c", *asked["arguments"]]
+    code = 0
+    try:
+        exec(compile(asked["program"], "<program>", "exec"), {"__name__": "__main__"})
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else 0
+    except BaseException:  # noqa: BLE001 - as Python itself would at the top
+        traceback.print_exc()
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    assert headless  # imported for the agents
+    main()
