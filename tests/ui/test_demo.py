@@ -153,11 +153,6 @@ def test_good_evidence_is_green() -> None:
     assert [entry.call for entry in unknown(GOOD)] == ["aaaaaaaa2", "aaaaaaaa3"]
 
 
-def test_a_failure_in_its_wrapping_is_the_same_text() -> None:
-    wrapped: dict[str, object] = {"role": "tool", "tool_call_id": "aaaaaaaa4", "content": '{"error":"no such file"}'}
-    assert wrong(last([*FIRST, *SAID[:-1], wrapped])) == []
-
-
 SYSTEM, USER = FIRST
 ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
 

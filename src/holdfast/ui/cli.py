@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
 from typing import TextIO
 
 from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, HoldfastError, UsageError
@@ -14,6 +15,9 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     """Run the command and return its exit code; every error on purpose becomes one sentence on standard error."""
     argv = sys.argv[1:] if argv is None else list(argv)
     environ = os.environ if environ is None else environ
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII terminal shows a question mark, not a traceback
     try:
         return _dispatch(argv, environ)
     except HoldfastError as error:

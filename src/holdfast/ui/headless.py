@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import select
 import signal
@@ -103,7 +104,9 @@ async def _run(  # noqa: PLR0913 - what a run is made of
     faults: list[str] = []
 
     async def connected(model: str) -> Model:
-        return await connect(target(model, environ))
+        connection = await connect(target(model, environ))
+        gc.freeze()  # what was imported stays: no collection need look at it again, least of all the one at the end
+        return connection
 
     def reader_gone() -> None:
         driver.stop(Leave("signal", "nobody reads the output any more"))
