@@ -16,6 +16,7 @@ from pathlib import Path
 
 import httpx2
 import msgspec
+import pytest
 
 from holdfast.agent.calls import Asker
 from holdfast.agent.driver import Driver
@@ -38,6 +39,9 @@ from judges import judge
 
 KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
 FAST = Limits(backoff=0.001, first_event=20, idle_event=20)
+
+ONE_WIRE = pytest.mark.parametrize("wire", ["openai-chat"])
+"""For scenarios that take real seconds and in which the wire plays no part."""
 
 Line = tuple[str, str]
 """One thing that a request says, and who says it: system, user, assistant, call (its tool's name) or result."""

@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 import pytest
-from stage import FAST, Stage, texts
+from stage import FAST, ONE_WIRE, Stage, texts
 
 from holdfast.agent.calls import Answer
 from holdfast.session.entries import CallPart, TurnEnded
@@ -44,9 +44,10 @@ async def test_cancelled_error_triggers_cleanup(stage: Stage) -> None:
     assert second.startswith("Interrupted: the program that runs holdfast cancelled the turn")
 
 
+@ONE_WIRE
 async def test_wait_for_becomes_timeout_error_after_the_cleanup(stage: Stage) -> None:
     async def hurried() -> None:
-        await asyncio.wait_for(stage.say("think", [Hold("never")]), 1.0)
+        await asyncio.wait_for(stage.say("think", [Hold("never")]), 0.5)
 
     with pytest.raises(TimeoutError):
         await hurried()
@@ -54,6 +55,7 @@ async def test_wait_for_becomes_timeout_error_after_the_cleanup(stage: Stage) ->
     await stage.goes_on()
 
 
+@ONE_WIRE
 async def test_a_person_who_thinks_is_not_a_silent_model(stage: Stage) -> None:
     """The deadlines are on the model's events: none of them runs while a person is asked or a tool works."""
 

@@ -7,7 +7,7 @@ import time
 
 import msgspec
 import pytest
-from stage import FAST, Line, Stage, texts
+from stage import FAST, ONE_WIRE, Line, Stage, texts
 
 from holdfast.agent.opening import fork, resume
 from holdfast.errors import SessionBusy
@@ -40,7 +40,7 @@ async def test_exactly_one_system_prompt_every_turn_and_after_resume(stage: Stag
 
 
 def saved() -> list[dict[str, object]]:
-    """Return a saved history of two turns, as lists of parts by kind."""
+    """Return a saved history of two turns."""
 
     def message(kind: str, *parts: dict[str, object]) -> dict[str, object]:
         return {"kind": kind, "parts": list(parts)}
@@ -192,7 +192,7 @@ async def test_stream_cut_does_not_execute_calls(stage: Stage, end: Action) -> N
 @pytest.mark.parametrize("end", [Cut(), Reset(), Hold("never")], ids=["cut", "reset", "silence"])
 async def test_no_second_billed_request_after_shown_text(stage: Stage, end: Action) -> None:
     """No hidden fallback: what the person saw and what the model wrote are one text, asked for once."""
-    stage.limits = msgspec.structs.replace(FAST, idle_event=0.5)
+    stage.limits = msgspec.structs.replace(FAST, idle_event=0.3)
     ended = await stage.say("question", [Say("The answer is "), end])
     assert ended.cause == "provider"
     assert len(stage.provider.requests) == 1
@@ -202,6 +202,7 @@ async def test_no_second_billed_request_after_shown_text(stage: Stage, end: Acti
     assert texts(said, "user").count("question") == 1
 
 
+@ONE_WIRE
 async def test_a_slow_stream_that_goes_on_is_not_cut(stage: Stage) -> None:
     """The deadline is on silence; the reference's watchdog was on the whole length of a healthy stream."""
     stage.limits = msgspec.structs.replace(FAST, first_event=0.9, idle_event=0.9)

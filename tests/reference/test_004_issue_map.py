@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from stage import FAST, Line, Stage, read_rounds, texts
+from stage import FAST, ONE_WIRE, Line, Stage, read_rounds, texts
 
 from holdfast.session.entries import RequestFailed
 from holdfast.testing.script import Call, Fail, Hold, Ping, Reply, Request, Say
@@ -38,6 +38,7 @@ async def test_provider_500_after_five_rounds_keeps_them(stage: Stage) -> None:
     assert texts(said, "user")[0] == "work"
 
 
+@ONE_WIRE
 async def test_unreadable_file_never_ends_the_turn(stage: Stage) -> None:
     (stage.workspace / "101kb.txt").write_text(("x" * 100 + "\n") * 1_010)
     with (stage.workspace / "100mb.txt").open("w") as large:
