@@ -131,9 +131,13 @@ class Catalog:
 
 def _summary(folder: Path) -> Summary:
     stamp = _stamp(folder)  # before the journal is read: what is appended meanwhile makes the cache old
-    about, damage = _cached(folder), ""
-    if about is None or about.stamp != stamp:
+    cached, damage = _cached(folder), ""
+    if cached is not None and cached.stamp == stamp:
+        about = cached
+    else:
         about, damage = _read(folder, stamp)
+        if cached is not None and not about.cwd:  # its first entry is lost; where it worked, it must still be found
+            about = msgspec.structs.replace(about, cwd=cached.cwd, model=about.model or cached.model)
         if not damage:
             _keep(folder, about)
     return Summary(

@@ -84,8 +84,9 @@ def _session(
             )
         target(name, environ)
         return create(catalog, cwd=cwd, model=name), name
-    # What cannot be used is said before anything is opened or copied.
-    target(arguments.model or summary.model, environ)
+    # What cannot be used is said before anything is opened or copied; a damaged session may have lost its model.
+    if model := arguments.model or summary.model:
+        target(model, environ)
     session = fork(catalog, summary) if arguments.fork else resume(catalog, summary)
     return session, arguments.model or ""
 
