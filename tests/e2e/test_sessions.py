@@ -44,7 +44,7 @@ def test_a_second_window_is_told_who_holds_the_session(one_world: World) -> None
 
 
 def test_a_fork_works_while_the_original_runs(world: World) -> None:
-    world.forked = True
+    world.one_past = False
     world.script((bash("echo one >> ran"),), (Say("First."),), (Say("I work."), bash("echo two >> ran; sleep 300")))
     world.ask("the first prompt")
     original = world.session

@@ -1,0 +1,277 @@
+"""Bad input, of people, models and disks: one clear sentence, nothing lost, and the next run works."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from launching import CONFIG, Block, World, bash
+
+from holdfast.testing.script import Call, Say
+
+WHOLE = (Say("Whole again."),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrong:
+    """What is given and what one sentence must say; `config` and `key` are what is wrong around the arguments."""
+
+    arguments: tuple[str, ...] = ("-m", "openai-chat:gpt-5.5", "-p", "hello")
+    said: str
+    stdin: bytes = b""
+    config: str | bytes | None = None
+    key: str | None = None
+
+
+def options(*arguments: str) -> tuple[str, ...]:
+    return ("-m", "openai-chat:gpt-5.5", "-p", "hello", *arguments)
+
+
+WRONG = {
+    "config is no TOML": Wrong(config="model = [", said="is not valid TOML: "),
+    "config is no text": Wrong(config=b"\xff\xfe", said="config.toml' is not valid TOML: "),
+    "config has an unknown key": Wrong(config="colour = 'red'\n", said="has a setting that is not allowed: "),
+    "config has a wrong value": Wrong(config="[limits]\nattempts = 0\n", said="$.limits.attempts"),
+    "config is a folder": Wrong(config=None, said="config.toml' cannot be read: Is a directory"),
+    "stdin is not UTF-8": Wrong(stdin=b"caf\xe9", said="Standard input is not UTF-8 text (byte 3)"),
+    "stdin is binary": Wrong(stdin=b"PK\x00\x03", said="Standard input is binary"),
+    "stdin is too long": Wrong(stdin=b"x" * (10 * 1024 * 1024 + 1), said="Standard input is longer than 10 MB"),
+    "prompt is empty": Wrong(arguments=("-m", "openai-chat:gpt-5.5", "-p", "  "), said="Prompt is empty"),
+    "prompt is missing": Wrong(arguments=("-m", "openai-chat:gpt-5.5"), said="Prompt is missing"),
+    "session is unknown": Wrong(arguments=("-r", "nope", "-p", "hello"), said="Session 'nope' is not known"),
+    "session is a path": Wrong(arguments=("-r", "../../etc", "-p", "hello"), said="Session '../../etc' is not known"),
+    "no session here": Wrong(arguments=("-c", "-p", "hello"), said="has no session to continue"),
+    "fork of nothing": Wrong(arguments=options("--fork"), said="Option --fork needs a session to copy"),
+    "model without provider": Wrong(arguments=("-m", "gpt-5.5", "-p", "hello"), said="Model 'gpt-5.5' has no provider"),
+    "provider is unknown": Wrong(arguments=("-m", "antropic:x", "-p", "hello"), said="Did you mean anthropic:x?"),
+    "model is missing": Wrong(arguments=("-p", "hello"), said="Model is missing, -m PROVIDER:MODEL was expected"),
+    "key is missing": Wrong(key="", said="Key of provider 'openai-chat' is missing, OPENAI_API_KEY"),
+    "steps are zero": Wrong(arguments=options("--max-steps", "0"), said="Option --max-steps 0 is not positive"),
+    "steps are negative": Wrong(arguments=options("--max-steps", "-3"), said="Option --max-steps -3 is not positive"),
+    "steps are no number": Wrong(arguments=options("--max-steps", "many"), said="invalid int value: 'many'"),
+    "timeout is negative": Wrong(arguments=options("--timeout", "-1"), said="Option --timeout -1.0 is not positive"),
+    "timeout is not a number": Wrong(
+        arguments=options("--timeout", "nan"), said="Option --timeout nan is not positive"
+    ),
+    "timeout is a word": Wrong(arguments=options("--timeout", "soon"), said="invalid float value: 'soon'"),
+    "folder is not there": Wrong(arguments=options("-C", "nowhere"), said="Folder 'nowhere' cannot be used"),
+    "folder is a file": Wrong(arguments=options("-C", "file"), said="Folder 'file' is not a folder"),
+    "mode is unknown": Wrong(arguments=options("--permission-mode", "free"), said="invalid choice: 'free'"),
+    "option is unknown": Wrong(arguments=options("--frok"), said="unrecognized arguments: --frok"),
+    "modes contradict": Wrong(
+        arguments=options("--yolo", "--permission-mode", "plan"), said="Option --yolo contradicts"
+    ),
+}
+
+
+def test_what_cannot_be_begun_is_said_in_one_sentence_and_leaves_nothing(one_world: World) -> None:
+    world = one_world
+    config = world.home / "config.toml"
+    (world.folder / "file").write_text("")
+    seen: dict[str, str] = {}
+    for name, wrong in WRONG.items():
+        config.unlink()
+        if name == "config is a folder":
+            config.mkdir()
+        elif isinstance(wrong.config, bytes):
+            config.write_bytes(wrong.config)
+        else:
+            config.write_text(wrong.config or CONFIG)
+        environ = world.environ() if wrong.key is None else world.environ(OPENAI_API_KEY=wrong.key)
+        ran = world.run(*wrong.arguments, stdin=wrong.stdin, environ=environ)
+        if config.is_dir():
+            config.rmdir()
+            config.touch()
+        one = ran.err.count("\n") == 1 or "usage: holdfast" in ran.err
+        if (ran.code, ran.out) != (2, "") or wrong.said not in ran.err or not one:
+            seen[name] = f"{ran.code}: {ran.out}{ran.err}"
+    assert seen == {}
+    assert world.sessions == []
+    assert world.provider.requests == ()
+
+
+def test_a_config_that_cannot_be_read(one_world: World) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads every file")
+    (one_world.home / "config.toml").chmod(0)
+    ran = one_world.run(*options())
+    assert (ran.code, "Permission denied" in ran.err) == (2, True)
+
+
+def test_a_timeout_without_end(one_world: World) -> None:
+    one_world.script(WHOLE)
+    assert one_world.run(*options("--timeout", "inf")).code == 0
+
+
+MISTAKES = [
+    (Call("read", {"path": "big.txt"}), "1\ta line of"),
+    (Call("read", {"path": "one-line.txt"}), "[... line cut, it has 3000000 bytes]"),
+    (Call("read", {"path": "image"}), "is a PNG image of 9 bytes, a text file was expected"),
+    (Call("read", {"path": "missing"}), "'missing' does not exist"),
+    (Call("read", {"path": "folder"}), "'folder' is a folder"),
+    (Call("read", {"path": "big.txt", "offset": "7"}), "offset"),
+    (Call("read", {"path": 7}), "path"),
+    (Call("read", {}), "path"),
+    (Call("read", {"path": "a", "colour": "red"}), "colour"),
+    (Call("read", {"path": "bad\x00name"}), "is not a file name"),
+    (Call("read", '{"path": "big'), "JSON"),
+    (Call("read", "[1]"), "Expected `object`, got `array`"),
+    (Call("read", ""), "path"),
+    (Call("bash", {"command": ""}), "command"),
+    (Call("bash", {"command": "true", "timeout": -1}), "timeout"),
+    (Call("edit", {"path": "image", "old": "PNG", "new": "x"}), "is binary, a text file was expected"),
+    (Call("write", {"path": "folder", "content": "x"}), "folder"),
+    (Call("nothing", {"x": 1}), "Tool 'nothing' does not exist, one of these was expected: bash, edit, glob, grep"),
+    (Call("grep", {"pattern": "("}), "Pattern '(' is not a"),
+]
+
+
+def test_what_a_model_can_get_wrong_is_told_to_it(world: World) -> None:
+    line = b"a line of a file that is very long and is read by a model\n"
+    with (world.folder / "big.txt").open("wb") as file:  # 100 MB
+        for _ in range(100):
+            file.write(line * (1_000_000 // len(line) + 1))
+    (world.folder / "one-line.txt").write_bytes(b"x" * 3_000_000)
+    (world.folder / "image").write_bytes(b"\x89PNG\r\n\x1a\n\x00")
+    (world.folder / "folder").mkdir()
+    world.script([call for call, _ in MISTAKES], WHOLE)
+    ran = world.ask("try")
+    assert (ran.code, ran.out) == (0, "Whole again.\n"), ran.err
+    results = zip(MISTAKES, world.results, strict=True)
+    assert [(call.arguments, result) for (call, said), result in results if said not in result] == []
+    assert len(world.results[0]) < 70_000
+    assert "Traceback" not in str(world.results)
+    (world.folder / "big.txt").unlink()
+
+
+def test_words_that_are_no_text(world: World) -> None:
+    world.script((Say("\u2028 \x00 \x1b[2J"),), WHOLE)
+    assert world.ask("caf\udce9").code == 0
+    world.go_on()
+    assert world.said == ["caf\ufffd", "go on"]
+
+
+DAMAGE = {
+    "the header": (b"SQLite format 3", 1),
+    "the schema": (b"CREATE TABLE entry", 1),
+    "the prompt": (b"the first prompt", 16),
+    "a bit of an answer": (b"I look.", 1),
+    "a call": (b'"call-started"', 14),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_journal_is_told_and_goes_on(one_world: World, what: str) -> None:
+    world = one_world
+    world.script((Say("I look."), bash("echo one >> ran")), (Say("The first answer."),), WHOLE, WHOLE)
+    world.ask("the first prompt")
+    world.one_past = False
+    flip(world, *DAMAGE[what])
+    ran = world.go_on()
+    assert "damage found: " in ran.err
+    assert "was damaged" in str(world.said)
+    assert Block("assistant", "text", "The first answer.") in world.last
+    assert ("the first prompt" in world.said) is (what != "the prompt")
+    again = world.go_on("--output-format", "stream-json")
+    assert again.of("damage") == []  # it is told once
+    assert world.lines("ran") == ["one"]
+    assert [path.name for path in world.session.glob("*.damaged-*")] or what in (
+        "the prompt",
+        "a bit of an answer",
+        "a call",
+    )
+
+
+def test_a_journal_without_its_first_entry_is_not_passed_over_in_silence(one_world: World) -> None:
+    world = one_world
+    world.script(WHOLE)
+    world.ask("the first prompt")
+    world.one_past = False
+    flip(world, b'"session-opened"', 3)
+    for how in (["-c"], ["-r", world.session.name], ["-c", "--fork"]):
+        ran = world.run(*how, "-p", "go on")
+        assert ran.code == 4, ran.err
+        assert "has lost its first entry" in ran.err
+    (world.session / "about.json").unlink()
+    assert "has lost its first entry" in world.run("-r", world.session.name, "-p", "go on").err
+
+
+def flip(world: World, text: bytes, length: int) -> None:
+    """Flip every bit of the first bytes of `text` where it stands in the database."""
+    path = world.session / "session.db"
+    damaged = bytearray(path.read_bytes())
+    at = damaged.find(text)
+    assert at >= 0
+    for place in range(at, at + length):
+        damaged[place] ^= 0xFF
+    path.write_bytes(damaged)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder on a disk of its own that is soon full."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a file system of its own cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Fill the disk and return the file that does."""
+    path = disk / "fill"
+    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 512)
+    return path
+
+
+def test_a_disk_that_is_full_from_the_start(small_disk: Path, one_world: World) -> None:
+    world = one_world
+    world.home = small_disk
+    world.script(WHOLE, WHOLE)
+    filled = fill(small_disk)
+    ran = world.ask("the first prompt")
+    assert ran.code == 1
+    assert "the disk is full" in ran.err
+    assert "Traceback" not in ran.err
+    assert world.provider.requests == ()
+    filled.unlink()
+    assert world.ask("the first prompt").code == 0
+    filled = fill(small_disk)
+    full = world.run("-c", "-p", "lost?", "--output-format", "stream-json")
+    assert full.code == 1
+    assert "the disk is full" in full.err
+    assert full.of("message") == []  # what is not on the disk was never said to be accepted
+    filled.unlink()
+    world.go_on()
+    assert world.said == ["the first prompt", "go on"]
+
+
+def test_a_disk_that_becomes_full_in_the_middle_of_a_turn(small_disk: Path, world: World) -> None:
+    world.home = small_disk
+    filled = small_disk / "fill"
+    world.script(
+        (bash("echo one >> ran"), bash(f"echo two >> ran; cat /dev/zero > {filled}"), bash("echo three >> ran"))
+    )
+    ran = world.ask("fill it")
+    assert ran.code == 1
+    assert "the disk is full" in ran.err
+    assert "Traceback" not in ran.err
+    assert world.lines("ran") == ["one", "two"]
+    filled.unlink()
+    world.script(WHOLE)
+    world.go_on()
+    one, two, three = world.results
+    assert one.startswith("(no output)\n(exit code 0")
+    assert two.startswith("Interrupted: ")
+    assert "Effect unknown" in two
+    assert three.startswith("Not started: ")
+    assert world.lines("ran") == ["one", "two"]
