@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
 from typing import TextIO
 
-from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, HoldfastError, UsageError
+from holdfast import __version__
+from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HoldfastError, UsageError
 
 
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
@@ -42,6 +43,9 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
 
 def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     match list(argv[:1]):
+        case ["--version"]:  # the parser knows it too; making one takes longer than starting Python
+            print(f"holdfast {__version__}")
+            return EXIT_OK
         case ["sessions"]:
             from holdfast.ui import sessions  # noqa: PLC0415 - only what the command needs
 
