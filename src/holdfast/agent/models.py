@@ -226,15 +226,16 @@ def _builder(provider: str) -> Builder:
                 client = AsyncOpenAI(api_key=target.key, base_url=target.address, http_client=http, max_retries=0)
                 provider = OpenAIProvider(openai_client=client)
 
+                # The first one loads what the SDK put off, which must not happen on the event loop.
+                usual = OpenAIChatModel(target.model, provider=provider, profile=OpenAIModelProfile())
+
                 def model_for(conversation: Conversation) -> PydanticModel[Any]:
                     # Left to find out the field itself, it adds it to earlier calls of a turn and takes it away after.
                     field = _reasoning_field(conversation)
-                    profile = (
-                        OpenAIModelProfile()
-                        if field is None
-                        else OpenAIModelProfile(
-                            openai_chat_thinking_field=field, openai_chat_send_back_thinking_parts="field"
-                        )
+                    if field is None:
+                        return usual
+                    profile = OpenAIModelProfile(
+                        openai_chat_thinking_field=field, openai_chat_send_back_thinking_parts="field"
                     )
                     return OpenAIChatModel(target.model, provider=provider, profile=profile)
 
