@@ -104,12 +104,14 @@ def test_paths_exist() -> None:
     expect_none(each for path in documents() for each in missing_paths(path, read(path), files()))
 
 
-def test_the_example_of_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    example = re.search(
-        r"^```python\n(.*?)^```.*?^```text\n(.*?)^```", read("README.md"), flags=re.MULTILINE | re.DOTALL
-    )
+EXAMPLE = re.compile(r"^```python\n(.*?)^```.*?^```text\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/library.md"])
+def test_an_example_prints_what_it_says(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    example = EXAMPLE.search(read(path))
     assert example
-    exec(example[1], {})
+    exec(example[1], {"__name__": "example"})
     assert capsys.readouterr().out == example[2]
 
 
