@@ -47,7 +47,8 @@ class Driver:
     """One session's turns, one at a time, on one event loop.
 
     `connect` gives the model of a PROVIDER:MODEL name and is called after the prompt is journalled; `emit` must not
-    block or raise; without `ask`, a call that needs a person ends the turn.
+    block or raise; without `ask`, a call that needs a person ends the turn. `left` is why a turn that is found open was
+    left, a crash if nothing else is known.
 
     Laws (`tests/agent/test_driver_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
@@ -62,6 +63,7 @@ class Driver:
         emit: Callable[[Event], None],
         ask: Asker | None = None,
         limits: Limits | None = None,
+        left: Leave | None = None,
     ) -> None:
         self._store = store
         self._toolbox = toolbox
@@ -78,7 +80,7 @@ class Driver:
         self._calls: Calls | None = None
         self._cut_calls: tuple[str, ...] = ()
         self._abandoned: set[asyncio.Task[None]] = set()
-        self._unsettled = Leave("crash")  # why a turn that is found open was left, as far as this process knows
+        self._unsettled = left or Leave("crash")  # why a turn that is found open was left, as far as this process knows
         reading = store.read()
         self._fold = Fold(record.entry for record in reading.records)
         self._length = store.length

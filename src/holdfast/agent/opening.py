@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast import __version__
 from holdfast.agent.prompts import system_prompt
+from holdfast.agent.settle import Leave
 from holdfast.calls import ToolSchema
 from holdfast.errors import DamageError, UsageError
 from holdfast.session.catalog import Catalog, Summary
@@ -19,12 +20,16 @@ from holdfast.tools.toolbox import LocalToolbox
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSession:
-    """A session whose lease this process holds, and the tools that work in its folder."""
+    """A session whose lease this process holds, and the tools that work in its folder.
+
+    `left` is why a turn that is found open in it was left.
+    """
 
     id: str
     cwd: Path
     store: SqliteStore
     toolbox: LocalToolbox
+    left: Leave = Leave("crash")  # noqa: RUF009 - frozen
 
 
 def create(catalog: Catalog, *, cwd: Path, model: str) -> OpenSession:
@@ -89,4 +94,4 @@ def fork(catalog: Catalog, summary: Summary) -> OpenSession:
     store = SqliteStore.create(catalog.folder(session))
     store.append(entries, expected=0)
     store.close()
-    return resume(catalog, catalog.find(session))
+    return replace(resume(catalog, catalog.find(session)), left=Leave("fork"))

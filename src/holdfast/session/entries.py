@@ -32,6 +32,7 @@ Cause = Literal[
     "storage",  # the journal could not be written
     "crash",  # found at recovery: the process ended without saying why
     "bug",  # an exception of our own
+    "fork",  # the session was copied in the middle of the turn; the original may have gone on
     "import",  # the document that the turn was imported from ends in the middle of it
 ]
 """What ended a turn or cut a response, from our own flags, never guessed from a library's exception."""

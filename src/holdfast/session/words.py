@@ -27,6 +27,7 @@ REASONS: dict[Cause, StopReason] = {
     "storage": "error",
     "crash": "error",
     "bug": "error",
+    "fork": "cancelled",
     "import": "cancelled",
 }
 """The stop reason that a turn ended by a cause reports."""
@@ -45,6 +46,7 @@ CLAUSES: dict[Cause, str] = {
     "storage": "the session could not be written to disk",
     "crash": "holdfast's process ended without warning (a crash, a kill or a power loss)",
     "bug": "an internal error of holdfast ended the turn",
+    "fork": "this session was copied in the middle of the turn, the original may have gone on",
     "import": "the imported record of the turn ends there",
 }
 """What happened, as a clause that begins a sentence or follows a colon."""
@@ -62,6 +64,8 @@ def not_started(cause: Cause, detail: str = "") -> str:
     """Return the result of a call whose start was never journalled."""
     if cause == "approval":
         return "Not started; not approved, the user wrote instead. It had no effect."
+    if cause == "fork":
+        return f"Not started in this copy: {CLAUSES[cause]} and run this call. Check before you run it again."
     return f"Not started: {what_happened(cause, detail)} before this call began. It had no effect."
 
 

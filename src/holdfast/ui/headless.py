@@ -1,4 +1,4 @@
-"""`holdfast -p`: one turn without a screen. The prompt is journalled before any provider's library is imported."""
+"""`holdfast -p`: one turn without a screen. The prompt is journalled while the provider's library is imported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TextIO
 
 import msgspec
 
-from holdfast.agent.connecting import connect
+from holdfast.agent.connecting import connect, preload
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Model
@@ -82,11 +82,11 @@ def _session(
                 "Model is missing, -m PROVIDER:MODEL was expected (or `model` in the config file). "
                 "For example: -m openai-chat:gpt-5.5 or -m anthropic:claude-sonnet-5-5."
             )
-        target(name, environ)
+        preload(target(name, environ))
         return create(catalog, cwd=cwd, model=name), name
     # What cannot be used is said before anything is opened or copied; a damaged session may have lost its model.
     if model := arguments.model or summary.model:
-        target(model, environ)
+        preload(target(model, environ))
     session = fork(catalog, summary) if arguments.fork else resume(catalog, summary)
     return session, arguments.model or ""
 
@@ -120,7 +120,13 @@ async def _run(  # noqa: PLR0913 - what a run is made of
         output.event(event)
 
     driver = Driver(
-        store=session.store, toolbox=session.toolbox, connect=connected, mode=mode, emit=emit, limits=limits
+        store=session.store,
+        toolbox=session.toolbox,
+        connect=connected,
+        mode=mode,
+        emit=emit,
+        limits=limits,
+        left=session.left,
     )
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         why = Leave("user") if number == signal.SIGINT else Leave("signal", number.name)
