@@ -11,6 +11,7 @@ from itertools import pairwise
 from launching import MODELS, PRODUCT, Block, World, bash, blocks, messages
 
 from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
+from holdfast.session.words import CLAUSES
 from holdfast.testing.script import Call, Fail, Hold, Say, Think
 from polling import eventually
 
@@ -45,7 +46,8 @@ def test_a_second_window_is_told_who_holds_the_session(one_world: World) -> None
 
 def test_a_fork_works_while_the_original_runs(world: World) -> None:
     world.one_past = False
-    world.script((bash("echo one >> ran"),), (Say("First."),), (Say("I work."), bash("echo two >> ran; sleep 300")))
+    world.script((bash("echo one >> ran"),), (Say("First."),))
+    world.script((Say("I work."), bash("echo two >> ran; sleep 300"), bash("true")))
     world.ask("the first prompt")
     original = world.session
     agent = world.start("-c", "--yolo", "-p", "the second prompt")
@@ -56,6 +58,12 @@ def test_a_fork_works_while_the_original_runs(world: World) -> None:
     assert (forked.code, forked.out) == (0, "Whole again.\n")
     copied = world.provider.requests[-1]
     assert messages(copied)[: len(messages(before))] == messages(before)
+    assert Block("assistant", "text", "I work.") in world.last
+    running, waiting = world.results[1:]
+    assert running.startswith(f"Interrupted: {CLAUSES['fork']} while this call was running. Effect unknown")
+    assert waiting.startswith(f"Not started in this copy: {CLAUSES['fork']}")
+    assert CLAUSES["fork"] in world.said[-2]
+    assert "crash" not in str(world.last)
     assert world.lines("ran") == ["one", "two"]
     world.script((Say("Original."),))
     agent.send(signal.SIGINT)
