@@ -75,7 +75,7 @@ def open_model(target: Target, *, http: Callable[[], httpx2.AsyncClient] | None 
     Imports the provider's SDK, which takes a second. `http` makes the HTTP client (default: a plain one with pooled
     connections). Raises `ModelUnusable`.
     """
-    build = _builder(target.provider.name)
+    build = builder(target.provider.name)
     client = (http or _client)()
     try:
         return ConnectedModel(target.name, build(target, client), client)
@@ -213,7 +213,7 @@ ModelFor = Callable[[Conversation], PydanticModel[Any]]
 Builder = Callable[[Target, httpx2.AsyncClient], ModelFor]
 
 
-def _builder(provider: str) -> Builder:
+def builder(provider: str) -> Builder:
     """Return what makes a model of the provider; imports its SDK and no other, each costs about a second."""
     match provider:
         case "openai-chat":
