@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -132,12 +133,15 @@ atexit.register(lambda: print(sorted({{"pydantic_ai", "textual", "openai", "anth
     assert ran.stdout.endswith("[]\n")
 
 
-def test_the_prompt_is_durable_before_the_import_of_a_library(one_world: World) -> None:
-    """The real start: nothing warm, and killed while the provider's library is still being imported."""
-    world = one_world
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_stopped_while_a_library_is_imported(world: World, number: signal.Signals) -> None:
+    """The real start, nothing of it warm: the prompt is durable before the import, and a stop does not wait for it."""
     agent = world.start("-m", world.model, "-p", "the first prompt", "--output-format", "stream-json", cold=True)
     eventually(lambda: "the first prompt" in agent.so_far.out)
-    agent.kill()
+    agent.send(number)
+    ran = agent.wait(2)
+    assert ran.code == (-9 if number == signal.SIGKILL else 130)
+    assert world.provider.requests == ()
     world.script(WHOLE)
     assert world.go_on(cold=True).out == "Whole again.\n"
     assert world.said[0] == "the first prompt"

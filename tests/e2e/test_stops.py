@@ -124,6 +124,16 @@ def test_sigint_while_the_server_is_silent(world: World) -> None:
     ]
 
 
+def test_sigint_while_it_waits_to_try_again(world: World) -> None:
+    world.script((Fail(429, retry_after=50),), WHOLE)
+    agent = world.start("-m", world.model, "-p", "the first prompt")
+    eventually(lambda: "retrying (attempt 2) in 50 s" in agent.so_far.err)
+    interrupted(agent)
+    world.go_on()
+    assert "the user stopped the turn" in world.said[1]
+    assert len(world.provider.requests) == 2
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_a_command_runs(world: World, number: signal.Signals) -> None:
     tree = "echo $$ >> pids; sleep 300 & echo $! >> pids; setsid sleep 300 & echo $! >> pids; trap '' TERM; "
