@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import select
 import signal
@@ -105,9 +104,7 @@ async def _run(  # noqa: PLR0913 - what a run is made of
     faults: list[str] = []
 
     async def connected(model: str) -> Model:
-        connection = await connect(target(model, environ))
-        gc.freeze()  # what was imported stays: no collection need look at it again, least of all the one at the end
-        return connection
+        return await connect(target(model, environ))
 
     def reader_gone() -> None:
         driver.stop(Leave("signal", "nobody reads the output any more"))
