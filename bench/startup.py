@@ -41,7 +41,7 @@ class Times:
 
 def version(scratch: Path, *, rounds: int) -> list[Comparison]:
     """Compare `holdfast --version` with a Python that does nothing."""
-    return _against_nothing("--version", (HOLDFAST, "--version"), scratch, rounds=rounds, aim=AtMost(ratio=2))
+    return _against_nothing("--version", (HOLDFAST, "--version"), scratch, rounds=rounds, aim=AtMost(ratio=2.5))
 
 
 def listing(scratch: Path, *, sessions: int, rounds: int) -> list[Comparison]:
