@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import gc
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from holdfast.agent.model import Model
 from holdfast.agent.providers import Target
+from holdfast.errors import ModelUnusable
 
 
 def preload(target: Target) -> None:
     """Begin to import what `connect` will need, while there is a disk to wait for; what goes wrong is its to tell."""
 
     def run() -> None:
-        with suppress(ImportError), _uncollected():
+        with suppress(ImportError, ModelUnusable):
             from holdfast.agent.models import builder  # noqa: PLC0415 - the point of this function
 
             builder(target.provider.name)
@@ -40,10 +40,9 @@ async def connect(target: Target) -> Model:
 
     def run() -> None:
         try:
-            with _uncollected():
-                from holdfast.agent.models import open_model  # noqa: PLC0415 - the point of this function
+            from holdfast.agent.models import open_model  # noqa: PLC0415 - the point of this function
 
-                model = open_model(target)
+            model = open_model(target)
         except Exception as error:  # noqa: BLE001 - handed to whoever awaits
             give = functools.partial(future.set_exception, error)
         else:
@@ -57,20 +56,3 @@ async def connect(target: Target) -> Model:
 
 def _begin(run: Callable[[], None]) -> None:
     threading.Thread(target=run, name="import of the provider's library", daemon=True).start()
-
-
-@contextmanager
-def _uncollected() -> Generator[None]:
-    """Collect no garbage meanwhile, and none of what is there now ever: what is imported stays.
-
-    Looking through it for garbage takes a tenth of the time of the import, and again as long when it is over, and half
-    a second when the process ends.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if collecting:
-            gc.enable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import select
 import signal
@@ -44,6 +45,7 @@ LONGEST_STDIN = 10 * 1024 * 1024
 
 def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     """Run one turn as `arguments` say and return the exit code; raises `HoldfastError` for what cannot be begun."""
+    gc.disable()  # until the provider's library is imported: looking through it for garbage is a tenth of that time
     places = homes(environ)
     config = read_config(places.config)
     limits = _limits(config.limits, arguments)
@@ -104,7 +106,10 @@ async def _run(  # noqa: PLR0913 - what a run is made of
     faults: list[str] = []
 
     async def connected(model: str) -> Model:
-        return await connect(target(model, environ))
+        connection = await connect(target(model, environ))
+        gc.freeze()  # what was imported stays; a first look through it would hold up the loop for a tenth of a second
+        gc.enable()
+        return connection
 
     def reader_gone() -> None:
         driver.stop(Leave("signal", "nobody reads the output any more"))
