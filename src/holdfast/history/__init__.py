@@ -1,1 +1,116 @@
-"""What a provider accepts; pure. The named rules and repairs are the next thing to be built here."""
+"""What a provider accepts: say what is wrong with a conversation, and mend it without losing a word.
+
+from holdfast.history import check, repair
+
+for violation in check(messages, format="openai-chat", profile="mistral"):
+    print(violation.position, violation.sentence)
+mended = repair(messages, format="openai-chat", profile="mistral").messages
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from holdfast.history import repair as _repair  # first: importing it later would put the module over the function
+from holdfast.history import rules as _rules
+from holdfast.history.document import messages_in
+from holdfast.history.edits import CleanText, Edit
+from holdfast.history.formats import find_format
+from holdfast.history.formats.format import Declared, Format, apply, as_object, cleaned, project, unclean
+from holdfast.history.profiles import Profile, find_profile
+from holdfast.history.rules import Violation
+from holdfast.history.shape import NO_RESULT, Shape
+
+__all__ = ["NO_RESULT", "Edit", "Repair", "Violation", "check", "repair"]
+
+
+class Repair(msgspec.Struct, frozen=True):
+    """A mended conversation. Without edits, `messages` and `document` are the very objects that were given.
+
+    `document` is the list of messages or the request body, as it was given; `remaining` is what no edit can mend.
+    """
+
+    messages: list[object]
+    document: object
+    edits: tuple[Edit, ...]
+    remaining: tuple[Violation, ...]
+
+
+def check(
+    messages: object,
+    *,
+    format: str,  # noqa: A002 - the word of the glossary
+    profile: str | None = None,
+    tools: Iterable[str] | None = None,
+    thinking: bool | None = None,
+    hearsay: bool = False,
+) -> list[Violation]:
+    """Return what the provider would refuse, in order; nothing if it accepts the conversation.
+
+    `messages` is a list of messages or a whole request body. `tools` and `thinking` say what the request declares where
+    its body does not. With `hearsay`, rules that are known by hearsay only are told too, as warnings.
+    """
+    given = _Given(messages, format, profile, tools=tools, thinking=thinking)
+    return list(_rules.check(given.shape, given.profile, hearsay=hearsay))
+
+
+def repair(
+    messages: object,
+    *,
+    format: str,  # noqa: A002 - the word of the glossary
+    profile: str | None = None,
+    tools: Iterable[str] | None = None,
+    thinking: bool | None = None,
+    frozen: int = 0,
+) -> Repair:
+    """Return the conversation as the provider accepts it, and the edits that make it so.
+
+    The first `frozen` messages were sent before and are never edited. Messages that no edit touches are the same
+    objects in the result.
+    """
+    given = _Given(messages, format, profile, tools=tools, thinking=thinking)
+    edits = _repair.repair(given.shape, given.profile, frozen=frozen)
+    if not edits:
+        return Repair(given.messages, messages, (), _rules.check(given.shape, given.profile))
+    mended = apply(given.form, given.messages, given.shape, edits)
+    document: object = mended
+    if given.key is not None:
+        body = as_object(messages)
+        beside = cleaned(body) if any(isinstance(edit, CleanText) and edit.message is None for edit in edits) else body
+        document = {**as_object(beside), given.key: mended}
+    remaining = _rules.check(project(given.form, mended, given.declared), given.profile)
+    return Repair(mended, document, edits, remaining)
+
+
+class _Given:
+    """What a caller handed over, and what it is called."""
+
+    form: Format
+    profile: Profile
+    shape: Shape
+
+    def __init__(
+        self,
+        document: object,
+        form: str,
+        profile: str | None,
+        *,
+        tools: Iterable[str] | None,
+        thinking: bool | None,
+    ) -> None:
+        self.form = find_format(form)
+        self.profile = find_profile(profile or self.form.profile, form)
+        found, self.key = messages_in(document, self.form)
+        self.messages = found if isinstance(found, list) else list(found)
+        body = as_object(document)
+        said = self.form.declared(body) if self.key is not None else Declared()
+        self.declared = Declared(
+            tools=frozenset(tools) if tools is not None else said.tools,
+            thinking=thinking if thinking is not None else said.thinking,
+        )
+        beside = {key: value for key, value in body.items() if key != self.key}
+        self.shape = msgspec.structs.replace(
+            project(self.form, self.messages, self.declared), beside=tuple(unclean(beside, ()))
+        )

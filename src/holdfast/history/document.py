@@ -1,0 +1,90 @@
+"""A document as it comes: a list of messages or a whole request body, read from JSON that may be damaged.
+
+Two rules. What is damaged is told with its position, never skipped. What stands beside the messages comes back as it
+was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import msgspec
+
+from holdfast.errors import DamageError
+from holdfast.history.formats.format import Format, Json, is_array, is_object
+from holdfast.history.shape import Path
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """Something in the text of a document that is not what it should be."""
+
+    path: Path
+    sentence: str
+
+
+class Read(msgspec.Struct, frozen=True):
+    """A document, and the damage found while reading it."""
+
+    document: object
+    damage: tuple[Damage, ...] = ()
+
+
+def read(text: str | bytes) -> Read:
+    """Return the document that the JSON text holds; raises `DamageError` with the position where it is no JSON."""
+    twice: dict[int, list[str]] = {}
+
+    def pairs(members: list[tuple[str, object]]) -> Json:
+        found: Json = dict(members)
+        if len(found) != len(members):
+            keys = [key for key, _ in members]
+            twice[id(found)] = sorted({key for key in keys if keys.count(key) > 1})
+        return found
+
+    try:
+        document = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        raise DamageError(
+            f"The document is not JSON at line {error.lineno}, column {error.colno} ({error.msg}), a conversation in"
+            f" JSON was expected. Mend or cut the text there."
+        ) from error
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise DamageError(
+            f"The document is not JSON ({error}), a conversation in JSON was expected. Mend the text there."
+        ) from error
+    return Read(document, tuple(_duplicates(document, (), twice)) if twice else ())
+
+
+def _no_number(word: str) -> object:
+    raise ValueError(f"{word} is not a number in JSON")
+
+
+def _duplicates(raw: object, path: Path, twice: dict[int, list[str]]) -> list[Damage]:
+    found = [
+        Damage((*path, key), f"The key {key!r} stands twice in one object; the last value counts.")
+        for key in twice.get(id(raw), ())
+    ]
+    if is_object(raw):
+        for key, value in raw.items():
+            found += _duplicates(value, (*path, key), twice)
+    elif is_array(raw):
+        for index, value in enumerate(raw):
+            found += _duplicates(value, (*path, index), twice)
+    return found
+
+
+def messages_in(document: object, form: Format) -> tuple[Sequence[object], str | None]:
+    """Return the messages of the document and the key that holds them, None if it is the list itself.
+
+    Raises `DamageError` if it is neither a list nor a request body of the format.
+    """
+    if is_array(document):
+        return document, None
+    if is_object(document):
+        for key in form.keys:
+            if is_array(messages := document.get(key)):
+                return messages, key
+    raise DamageError(
+        f"The document is not a conversation of the format {form.name}, a list of messages or an object with"
+        f" {' or '.join(repr(key) for key in form.keys)} was expected. Name its format, or take the list out of it."
+    )

@@ -1,0 +1,252 @@
+"""A conversation while edits are carried out on it: rows of pieces, which a format then writes as messages.
+
+Two rules. A row that no edit touched is written as the very object it was. Nothing here decides anything: what to do is
+in the edits, how a message looks is the format's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from holdfast.history.edits import (
+    AddResult,
+    AsText,
+    CleanText,
+    Complete,
+    Drop,
+    DropField,
+    DropMessage,
+    Edit,
+    Fill,
+    Insert,
+    LeaveOut,
+    Merge,
+    MoveResult,
+    Place,
+    Quote,
+    QuoteArguments,
+    Rename,
+    SetId,
+)
+from holdfast.history.shape import Item, Kind, Path, Role, Shape
+
+
+@dataclass(slots=True, kw_only=True)
+class Piece:
+    """One thing in a row: an item as it was or changed, or something new.
+
+    `item` is None if it is new. `text` is what it says if that is new; `what`, if set, is what the item was that is now
+    quoted as text; `call` is
+    what a new result answers. `left_out` says of images, by number, why they cannot be sent;
+    `added` and `dropped` name fields, as the edits do.
+    """
+
+    kind: Kind
+    item: Item | None = None
+    id: str | None = None
+    name: str | None = None
+    text: str | None = None
+    what: str | None = None
+    call: Piece | None = None
+    quote_arguments: bool = False
+    as_text: bool = False
+    left_out: dict[int, str] = field(default_factory=dict[int, str])
+    added: list[str] = field(default_factory=list[str])
+    dropped: list[str] = field(default_factory=list[str])
+    touched: bool = False
+
+
+@dataclass(slots=True)
+class Row:
+    """A message in the making. `sources` are the messages it comes from, none if it is new."""
+
+    role: Role
+    pieces: list[Piece]
+    sources: list[int]
+    touched: bool = False
+    fill: str | None = None
+    added: list[str] = field(default_factory=list[str])
+
+
+def arrange(shape: Shape, edits: Iterable[Edit]) -> list[Row]:
+    """Return the rows that the edits make of the conversation, in order."""
+    draft = _Draft(shape)
+    for edit in edits:
+        draft.do(edit)
+    return list(draft.rows())
+
+
+class _Draft:
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._rows = [
+            Row(message.role, [_piece(item) for item in message.items], [message.index]) for message in shape.messages
+        ]
+        self._pieces = {piece.item.path: piece for row in self._rows for piece in row.pieces if piece.item}
+        self._new: list[Piece] = []  # results that were made up
+        self._moved: set[int] = set()  # messages that went elsewhere as a whole
+        self._behind: dict[int, list[Row]] = {}
+        self._into: dict[int, list[Piece]] = {}
+        self._before: dict[int | None, list[Row]] = {}
+        self._dropped: set[int] = set()
+        self._merged: set[int] = set()
+
+    def do(self, edit: Edit) -> None:
+        """Carry out one edit."""
+        match edit:
+            case AddResult():
+                piece = Piece(kind="result", text=edit.text, call=self._pieces[edit.call], touched=True)
+                self._new.append(piece)
+                self._put(piece, edit.place, role="tool")
+            case MoveResult():
+                self._move(edit)
+            case Quote():
+                self._quote(edit)
+            case Drop():
+                row = self._touch(edit.path)
+                if piece := self._pieces.get(edit.path):
+                    self._take(row, piece)
+            case SetId():
+                for path in edit.paths:
+                    self._touched_piece(path).id = edit.new
+            case Rename():
+                for path in edit.paths:
+                    self._touched_piece(path).name = edit.new
+            case Fill() | Complete() if edit.path not in self._pieces:
+                self._do_to_row(edit)
+            case QuoteArguments() | AsText() | LeaveOut() | DropField() | Fill() | Complete():
+                self._do_to_piece(edit)
+            case CleanText() | DropMessage() | Merge() | Insert():
+                self._do_to_message(edit)
+
+    def _do_to_row(self, edit: Fill | Complete) -> None:
+        row = self._touch(edit.path)
+        if isinstance(edit, Fill):
+            row.fill = edit.text
+        else:
+            row.added.append(edit.what)
+
+    def _do_to_piece(self, edit: QuoteArguments | AsText | LeaveOut | DropField | Fill | Complete) -> None:
+        piece = self._touched_piece(edit.path)
+        match edit:
+            case QuoteArguments():
+                piece.quote_arguments = True
+            case AsText():
+                piece.as_text = True
+            case LeaveOut():
+                piece.left_out[edit.which] = edit.why
+            case DropField():
+                piece.dropped.append(edit.field)
+            case Fill():
+                piece.text = edit.text
+            case Complete():
+                piece.added.append(edit.what)
+
+    def _do_to_message(self, edit: CleanText | DropMessage | Merge | Insert) -> None:
+        match edit:
+            case CleanText():
+                if edit.message is not None:
+                    self._rows[edit.message].touched = True
+            case DropMessage():
+                self._dropped.add(edit.message)
+            case Merge():
+                self._merged.add(edit.message)
+            case Insert():
+                row = Row(edit.role, [Piece(kind="text", text=edit.text, touched=True)], [], touched=True)
+                self._before.setdefault(edit.message, []).append(row)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows as all edits together leave them."""
+        for piece in self._new:
+            if piece.call is not None:  # whose id and name may have changed since
+                piece.id, piece.name = piece.call.id, piece.call.name
+        last: Row | None = None
+        for row in self._in_order():
+            message = row.sources[0] if row.sources else None
+            if message is not None:
+                for new in self._before.get(message, ()):
+                    if last:
+                        yield last
+                    last = new
+            if message is not None and message in self._dropped:
+                continue
+            if message is not None and message in self._merged and last is not None:
+                last.pieces.extend(row.pieces)
+                last.sources.extend(row.sources)
+                last.touched = True
+                continue
+            if last:
+                yield last
+            last = row
+        if last:
+            yield last
+        yield from self._before.get(None, ())
+
+    def _in_order(self) -> Iterator[Row]:
+        for index, row in enumerate(self._rows):
+            if index not in self._moved:
+                if added := self._into.get(index):
+                    place = next((at for at, piece in enumerate(row.pieces) if piece.kind != "result"), len(row.pieces))
+                    added.sort(key=lambda piece: piece.kind != "result")  # what is quoted stands behind results
+                    row.pieces[place:place] = added
+                yield row
+            behind = self._behind.get(index, [])
+            behind.sort(key=lambda row: all(piece.kind != "result" for piece in row.pieces))
+            yield from behind
+
+    def _touch(self, path: Path) -> Row:
+        row = self._row(path)
+        row.touched = True
+        return row
+
+    def _touched_piece(self, path: Path) -> Piece:
+        self._touch(path)
+        piece = self._pieces[path]
+        piece.touched = True
+        return piece
+
+    def _row(self, path: Path) -> Row:
+        index = path[0]
+        assert isinstance(index, int)
+        return self._rows[index]
+
+    def _move(self, edit: MoveResult) -> None:
+        piece, row = self._pieces[edit.result], self._row(edit.result)
+        if self._shape.grammar.results == "own" and len(row.pieces) == 1:
+            self._moved.add(row.sources[0])  # the message itself goes, and stays the object it is
+            self._behind.setdefault(edit.place.message, []).append(row)
+            return
+        self._take(row, piece)
+        self._put(piece, edit.place, role="tool")
+
+    def _quote(self, edit: Quote) -> None:
+        row, piece = self._touch(edit.path), self._touched_piece(edit.path)
+        piece.kind, piece.what = "text", edit.what
+        if edit.place is None:
+            row.role = edit.role
+            return
+        self._take(row, piece)
+        self._put(piece, edit.place, role="user")
+
+    def _take(self, row: Row, piece: Piece) -> None:
+        row.pieces = [each for each in row.pieces if each is not piece]
+        row.touched = True
+
+    def _put(self, piece: Piece, place: Place, *, role: Role) -> None:
+        if place.into:
+            self._rows[place.message].touched = True
+            self._into.setdefault(place.message, []).append(piece)
+            return
+        rows = self._behind.setdefault(place.message, [])
+        if self._shape.grammar.results == "user":
+            if rows:
+                rows[-1].pieces.append(piece)
+                rows[-1].pieces.sort(key=lambda piece: piece.kind != "result")
+                return
+            role = "user"
+        rows.append(Row(role, [piece], [], touched=True))
+
+
+def _piece(item: Item) -> Piece:
+    return Piece(kind=item.kind, item=item, id=item.id, name=item.name)

@@ -1,0 +1,255 @@
+"""The changes a repair may ask for: each the smallest there is, each explained in one sentence.
+
+Two rules. An edit names places of the document as it was before any edit. Edits are carried out in their order, by
+`holdfast.history.draft.arrange`; nothing else gives them a meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.history.shape import Path, Role, position
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where something goes: behind message `message`, or `into` it, behind the results it begins with."""
+
+    message: int
+    into: bool = False
+
+
+class _Edit(msgspec.Struct, frozen=True, tag_field="edit"):
+    """What all edits share: the tag is the field `edit`."""
+
+
+class AddResult(_Edit, frozen=True, tag="add-result"):
+    """A result is made up for a call that has none."""
+
+    call: Path
+    place: Place
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"The call at {position(self.call)} has no result; it gets one that says so: {self.text}"
+
+
+class MoveResult(_Edit, frozen=True, tag="move-result"):
+    """A result goes to where its call expects it."""
+
+    result: Path
+    call: Path
+    place: Place
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"The result at {position(self.result)} goes to its call at {position(self.call)}."
+
+
+class Quote(_Edit, frozen=True, tag="quote"):
+    """Something that cannot stand as what it is becomes text, word for word, under a line that says what it was.
+
+    It stays where it is, or goes to `place` as the user's; `role` is who says the text.
+    """
+
+    path: Path
+    what: str
+    role: Role = "user"
+    place: Place | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"{position(self.path)} is {self.what}; its words are kept, as quoted {self.role} text."
+
+
+class Drop(_Edit, frozen=True, tag="drop"):
+    """Something without words of its own goes; `why` says why nothing is lost."""
+
+    path: Path
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"{position(self.path)} goes: {self.why}."
+
+
+class SetId(_Edit, frozen=True, tag="set-id"):
+    """A call and its results get another id."""
+
+    paths: tuple[Path, ...]
+    old: str | None
+    new: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        if self.old is None:
+            return f"{_all(self.paths)} has no id; it gets {self.new!r}."
+        return f"The id {_short(self.old)} at {_all(self.paths)} becomes {self.new!r}."
+
+
+class Rename(_Edit, frozen=True, tag="rename"):
+    """A call and its results get a tool name that the provider accepts."""
+
+    paths: tuple[Path, ...]
+    old: str
+    new: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"The tool name {_short(self.old)} at {_all(self.paths)} becomes {self.new!r}."
+
+
+class QuoteArguments(_Edit, frozen=True, tag="quote-arguments"):
+    """Arguments that are not a JSON object become one that quotes them."""
+
+    path: Path
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"The arguments at {position(self.path)} are not a JSON object; they become one that quotes them."
+
+
+class CleanText(_Edit, frozen=True, tag="clean-text"):
+    """Characters that no JSON parser takes become U+FFFD, in the whole message; None: in what stands beside them."""
+
+    message: int | None
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        where = "what stands beside the messages" if self.message is None else f"messages[{self.message}]"
+        return f"Characters that JSON parsers refuse become U+FFFD in {where}."
+
+
+class Fill(_Edit, frozen=True, tag="fill"):
+    """Missing or blank content gets a text that claims nothing."""
+
+    path: Path
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"{position(self.path)} has no content; it becomes {self.text!r}."
+
+
+class Complete(_Edit, frozen=True, tag="complete"):
+    """A field that the provider requires is added, with the value that says nothing."""
+
+    path: Path
+    what: Literal["thinking", "signature", "field"]
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"{position(self.path)} lacks a required {self.what}; it is added, empty."
+
+
+class AsText(_Edit, frozen=True, tag="as-text"):
+    """A result that holds blocks of a kind that cannot be sent says in text what they held."""
+
+    path: Path
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"{position(self.path)} holds content of a kind that cannot be sent; it is said in text."
+
+
+class LeaveOut(_Edit, frozen=True, tag="leave-out"):
+    """An image or a file that cannot be sent is replaced by a note that says so; `which` counts those of the item."""
+
+    path: Path
+    which: int
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"{self.why} ({position(self.path)}); a note in its place says so."
+
+
+class DropField(_Edit, frozen=True, tag="drop-field"):
+    """A field that carries no words goes: an item's own id, a cache marker."""
+
+    path: Path
+    field: Literal["item-id", "cache-mark"]
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"The {self.field.replace('-', ' ')} at {position(self.path)} goes."
+
+
+class DropMessage(_Edit, frozen=True, tag="drop-message"):
+    """A message that holds nothing (any more) goes."""
+
+    message: int
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"messages[{self.message}] holds nothing and goes."
+
+
+class Merge(_Edit, frozen=True, tag="merge"):
+    """A message is joined to the one before it."""
+
+    message: int
+    role: Role
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"messages[{self.message}] is joined to the {self.role} message before it."
+
+
+class Insert(_Edit, frozen=True, tag="insert"):
+    """A message that says nothing goes before `message`, or to the end (None)."""
+
+    message: int | None
+    role: Literal["user", "assistant"]
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        where = "at the end" if self.message is None else f"before messages[{self.message}]"
+        return f"A placeholder of the {self.role} goes {where}: {self.text}"
+
+
+Edit = (
+    AddResult
+    | MoveResult
+    | Quote
+    | Drop
+    | SetId
+    | Rename
+    | QuoteArguments
+    | CleanText
+    | Fill
+    | Complete
+    | AsText
+    | LeaveOut
+    | DropField
+    | DropMessage
+    | Merge
+    | Insert
+)
+
+
+def _all(paths: tuple[Path, ...]) -> str:
+    return " and ".join(position(path) for path in paths)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")  # noqa: PLR2004 - a line's worth

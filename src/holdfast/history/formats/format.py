@@ -1,0 +1,185 @@
+"""What a format has to say, and what is the same for all of them: carrying out edits, cleaning text, quoting.
+
+Two rules. A format reads everything a document holds and changes only what an edit names. A message that no edit
+touches comes back as the same object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Protocol, TypeGuard
+
+import msgspec
+
+from holdfast.history.draft import Row, arrange
+from holdfast.history.edits import CleanText, Edit
+from holdfast.history.shape import Grammar, Message, Path, Shape, Unclean
+from holdfast.text import valid_unicode
+
+Json = dict[str, object]
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """What a request declares beside its messages: names of tools (None if it cannot be told), thinking on or off."""
+
+    tools: frozenset[str] | None = None
+    thinking: bool | None = None
+
+
+class Format(Protocol):
+    """One kind of document. A message is any JSON value: what is not one is projected as malformed, never refused."""
+
+    name: str
+    grammar: Grammar
+    profile: str
+    """The profile of the provider whose format it is."""
+
+    keys: tuple[str, ...]
+    """Where a request body holds the list of messages, the likeliest first."""
+
+    def declared(self, body: Mapping[str, object]) -> Declared:
+        """Return what the request body says about tools and thinking."""
+        ...
+
+    def message(self, index: int, raw: object) -> Message:
+        """Return the projection of one message (without `unclean`, which is the same for every format)."""
+        ...
+
+    def build(self, row: Row, messages: Sequence[object]) -> object:
+        """Return the message that a touched row stands for; `messages` are the originals, with clean text."""
+        ...
+
+
+def project(form: Format, messages: Sequence[object], declared: Declared | None = None) -> Shape:
+    """Return the shape of the messages."""
+    declared = declared or Declared()
+    projected: list[Message] = []
+    for index, raw in enumerate(messages):
+        message = form.message(index, raw)
+        if not _is_clean(raw):
+            message = msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
+        projected.append(message)
+    return Shape(form.name, form.grammar, tuple(projected), declared.tools, declared.thinking)
+
+
+def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:
+    """Return the messages with the edits carried out; those that no edit touches are the same objects."""
+    sources = list(messages)
+    for edit in edits:
+        if isinstance(edit, CleanText) and edit.message is not None:
+            sources[edit.message] = cleaned(sources[edit.message])
+    return [form.build(row, sources) if row.touched else sources[row.sources[0]] for row in arrange(shape, edits)]
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def _is_clean(raw: object) -> bool:
+    """Return whether no string in `raw` is refused by JSON parsers: a fast look, which may say no too often."""
+    try:
+        return b"\\u0000" not in msgspec.json.encode(raw)
+    except (UnicodeEncodeError, TypeError, RecursionError, OverflowError):
+        return False
+
+
+def unclean(raw: object, path: Path) -> Iterator[Unclean]:
+    """Yield every string in `raw` that is not valid Unicode without NUL."""
+    if isinstance(raw, str):
+        if valid_unicode(raw) != raw:
+            yield Unclean(path, "nul" if "\x00" in raw else "lone-surrogate")
+    elif is_object(raw):
+        for key, value in raw.items():
+            yield from unclean(key, path)
+            yield from unclean(value, (*path, valid_unicode(key)))
+    elif is_array(raw):
+        for index, value in enumerate(raw):
+            yield from unclean(value, (*path, index))
+
+
+def cleaned(raw: object) -> object:
+    """Return `raw` with every string in it made valid Unicode without NUL; what is valid stays the same object."""
+    if isinstance(raw, str):
+        return valid_unicode(raw)
+    if is_object(raw):
+        return {valid_unicode(key): cleaned(value) for key, value in raw.items()}
+    if is_array(raw):
+        return [cleaned(value) for value in raw]
+    return raw
+
+
+# --- for the formats -------------------------------------------------------------------------------------------------
+
+
+def is_object(raw: object) -> TypeGuard[Json]:
+    """Return whether `raw` is a JSON object."""
+    return isinstance(raw, dict)
+
+
+def is_array(raw: object) -> TypeGuard[list[object]]:
+    """Return whether `raw` is a JSON array."""
+    return isinstance(raw, list | tuple)
+
+
+def as_object(raw: object) -> Json:
+    """Return `raw` if it is a JSON object, else an empty one."""
+    return raw if is_object(raw) else {}
+
+
+def as_array(raw: object) -> Sequence[object]:
+    """Return `raw` if it is a JSON array, else an empty one."""
+    return raw if is_array(raw) else ()
+
+
+def as_text(raw: object) -> str | None:
+    """Return `raw` if it is a string that is not empty, else None."""
+    return raw if isinstance(raw, str) and raw else None
+
+
+_arguments = msgspec.json.Decoder(dict[str, object])
+
+
+def is_arguments(text: object) -> bool:
+    """Return whether `text` is the JSON text of an object."""
+    if not isinstance(text, str):
+        return False
+    try:
+        _arguments.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+def quoted_arguments(raw: object) -> Json:
+    """Return an object that holds what a model wrote in place of arguments."""
+    return {"_unreadable_arguments": raw if isinstance(raw, str) else json_text(raw)}
+
+
+def digest(text: str) -> bytes:
+    """Return what tells equal texts from others."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def json_text(raw: object) -> str:
+    """Return `raw` as the same JSON text every time."""
+    return json.dumps(raw, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def quoted(what: str, words: str) -> str:
+    """Return the text that tells of something in the words it had."""
+    return f"[{what[:1].upper()}{what[1:]}]\n{words}"
+
+
+_TEXT_BLOCK = {"type", "text", "annotations", "cache_control"}
+
+
+def words(raw: object) -> str:
+    """Return what `raw` says: a text as it is, the texts of a list of blocks, anything else as JSON."""
+    if isinstance(raw, str):
+        return raw
+    if is_array(raw):
+        return "\n".join(words(each) for each in raw)
+    if is_object(raw) and isinstance(text := raw.get("text"), str) and raw.keys() <= _TEXT_BLOCK:
+        return text
+    return json_text(raw)

@@ -1,0 +1,35 @@
+"""Ids and names that every provider accepts, made from those they replace: by hash, so that two never become one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from hashlib import blake2b
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def hashed_id(seed: str, *, taken: Callable[[str], bool]) -> str:
+    """Return nine letters and digits, the same for the same seed, that are not taken.
+
+    Nine alphanumerics are what every provider's rule on ids accepts (Mistral's is the strictest), so one id serves all.
+    """
+    for salt in range(1_000_000):
+        number = int.from_bytes(_hash(f"{seed}\0{salt}"))
+        letters: list[str] = []
+        for _ in range(9):
+            number, letter = divmod(number, len(_ALPHABET))
+            letters.append(_ALPHABET[letter])
+        if not taken(own := "".join(letters)):
+            return own
+    raise AssertionError("a million ids in a row are taken")
+
+
+def legal_name(name: str) -> str:
+    """Return a tool name that every provider accepts, the same for the same name, and as readable as it was."""
+    word = re.sub(r"[^a-zA-Z0-9]+", "_", name).strip("_")[:40]
+    return f"tool_{word}_{_hash(name).hex()[:6]}" if word else f"tool_{_hash(name).hex()[:6]}"
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

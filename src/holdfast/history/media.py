@@ -1,0 +1,60 @@
+"""What an image is, from its first bytes: its type and its size in pixels, as far as they can be told."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+
+from holdfast.history.shape import Media
+
+_HEAD = 96_000  # base64 characters: a JPEG may hold much else before its size
+
+
+def look(declared: str, data: str) -> Media:
+    """Return what is known of base64 `data` that is declared as `declared`; what is no base64 is `broken`."""
+    size = len(data) * 3 // 4 - data[-2:].count("=")
+    try:
+        head = base64.b64decode(data[:_HEAD], validate=True)
+    except (binascii.Error, ValueError):
+        return Media(declared=declared, found="broken", size=size)
+    found, width, height = _read(head)
+    return Media(declared=declared, found=found, size=size, width=width, height=height)
+
+
+def _read(head: bytes) -> tuple[str, int, int]:
+    try:
+        if head.startswith(b"\x89PNG\r\n\x1a\n"):
+            return "image/png", *struct.unpack(">II", head[16:24])
+        if head.startswith((b"GIF87a", b"GIF89a")):
+            return "image/gif", *struct.unpack("<HH", head[6:10])
+        if head.startswith(b"\xff\xd8\xff"):
+            return "image/jpeg", *_jpeg(head)
+        if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+            return "image/webp", *_webp(head)
+    except (struct.error, IndexError):
+        return "", 0, 0  # cut short: what is not known is not judged
+    return ("application/pdf", 0, 0) if head.startswith(b"%PDF") else ("", 0, 0)
+
+
+def _jpeg(head: bytes) -> tuple[int, int]:
+    at = 2
+    while at + 9 < len(head):
+        marker, length = head[at + 1], struct.unpack(">H", head[at + 2 : at + 4])[0]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # noqa: PLR2004 - the frame markers of JPEG
+            height, width = struct.unpack(">HH", head[at + 5 : at + 9])
+            return width, height
+        at += 2 + length
+    return 0, 0
+
+
+def _webp(head: bytes) -> tuple[int, int]:
+    match head[12:16]:
+        case b"VP8X":
+            return 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
+        case b"VP8L":
+            bits = int.from_bytes(head[21:25], "little")
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+        case _:
+            width, height = struct.unpack("<HH", head[26:30])
+            return width & 0x3FFF, height & 0x3FFF

@@ -1,0 +1,112 @@
+"""Edits for what a message holds: one for each thing that a rule objects to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from holdfast.history.edits import (
+    AsText,
+    CleanText,
+    Complete,
+    Drop,
+    DropField,
+    Edit,
+    Fill,
+    LeaveOut,
+    Quote,
+    QuoteArguments,
+)
+from holdfast.history.rules import Found
+from holdfast.history.shape import Message, Path, Shape
+
+EMPTY = "(empty)"
+"""The content of what has none, where a provider wants some."""
+
+_NO_THINKING = {
+    "thinking-foreign": "another provider made this thinking, and only that one can read it",
+    "thinking-unsigned": "thinking without its signature is refused",
+    "thinking-altered": "signed thinking that was changed is refused",
+    "thinking-unbound": "what this thinking produced is not there",
+    "thinking-forbidden": "thinking is off",
+    "thinking-off": "not every provider takes thinking",
+}
+_FOREIGN = "Content of a kind that cannot be sent here"
+_AS_USER = {"late-system": "System message", "system-after-answer": "System message", "unknown-role": "Message"}
+
+
+def content_edits(shape: Shape, broken: Iterable[Found], frozen: int) -> Iterator[Edit]:
+    """Yield the edits that mend what messages hold; each item is taken out or turned into text at most once."""
+    done: set[Edit | Path] = set()
+    for found in broken:
+        message = found.path[0] if found.path else None
+        if isinstance(message, str) and CleanText(None) not in done:
+            done.add(CleanText(None))
+            yield CleanText(None)
+        if not isinstance(message, int) or message < frozen:
+            continue
+        of_message = found.item is None
+        for edit in _of_message(found.rule, shape.messages[message]) if of_message else _of_item(found):
+            key = edit.path if isinstance(edit, Drop | Quote) else edit
+            if key not in done:
+                done.add(key)
+                yield edit
+
+
+def _of_message(rule: str, message: Message) -> Iterator[Edit]:
+    match rule:
+        case "lone-surrogate" | "nul":
+            yield CleanText(message.index)
+        case "late-system" | "system-after-answer" | "unknown-role" | "malformed-message":
+            for item in message.items:
+                if "blank" in item.flags:
+                    yield Drop(item.path, "it is blank")
+                else:
+                    yield Quote(item.path, _AS_USER.get(rule, "Something that is not a message"))
+        case "blank-answer":
+            for item in message.items:
+                if item.kind != "thinking":
+                    yield Drop(item.path, "it is blank")
+        case "null-content":
+            yield Fill((message.index, "content"), "")
+        case "empty-calls":
+            yield Drop((message.index, "tool_calls"), "it is an empty list of calls")
+        case "thinking-required":
+            yield Complete((message.index,), "thinking")
+        case _:
+            return
+
+
+def _of_item(found: Found) -> Iterator[Edit]:
+    item = found.item
+    assert item is not None
+    match found.rule:
+        case "blank-text":
+            yield Drop(item.path, "it is blank")
+        case "blank-block" | "blank-result" | "empty-content":
+            yield Fill(item.path, EMPTY)
+        case "arguments-not-object" | "arguments-type":
+            yield QuoteArguments(item.path)
+        case "foreign-content":
+            yield AsText(item.path) if item.kind == "result" else Quote(item.path, _FOREIGN, item.role)
+        case "media-invalid" | "media-too-large":
+            yield LeaveOut(item.path, found.which, found.what)
+        case "block-misplaced" if item.kind != "result":
+            yield Quote(item.path, "A call", item.role)
+        case "server-call-without-result":
+            yield Quote(item.path, f"A call of the provider's own tool {item.name}, without a result", "assistant")
+        case "server-result-without-call":
+            yield Quote(item.path, "A result of the provider's own tool", "assistant")
+        case "duplicate-item" if item.kind == "thinking":
+            yield Drop(item.path, "it stands there already")
+        case "duplicate-item" | "item-id-illegal" | "item-without-thinking":
+            yield DropField(item.path, "item-id")
+        case "too-many-cache-marks":
+            yield DropField(item.path, "cache-mark")
+        case "field-missing":
+            yield Complete(item.path, "field")
+        case "signature-required":
+            yield Complete(item.path, "signature")
+        case rule if rule in _NO_THINKING:
+            yield Drop(item.path, _NO_THINKING[rule])
+        case _:
+            return

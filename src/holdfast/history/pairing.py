@@ -1,0 +1,178 @@
+"""Which result answers which call: by id where there is one, else by name and position, nearest first.
+
+Two rules. A result answers only a call before it. Two different results of one call never count as one: the first
+stands, unless a repair made it up and the other is real.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+from holdfast.history.shape import Item, Message, Shape
+
+Verdict = Literal[
+    "ok",  # where its call expects it
+    "first",  # in the right message, but behind other content
+    "split",  # in a second message of results
+    "displaced",  # something stands between it and the calls
+    "late",  # the conversation went on without it
+    "duplicate",  # its call has another result
+    "made-up",  # its call has a real one
+    "orphan",  # there is no such call before it
+]
+
+
+@dataclass(slots=True)
+class Call:
+    """A call and the result that answers it, if any."""
+
+    item: Item
+    step: Step
+    answer: Answer | None = None
+
+
+@dataclass(slots=True)
+class Answer:
+    """A result, the call it belongs to, and how it stands to it."""
+
+    item: Item
+    verdict: Verdict
+    call: Call | None = None
+
+
+@dataclass(slots=True)
+class Step:
+    """The calls of one response. `last` is its last message, `tail` the last that holds results in their place."""
+
+    last: int
+    tail: int
+    calls: list[Call] = field(default_factory=list[Call])
+    clean: bool = True  # nothing but results in their place has come since
+    closed: bool = False  # something has come since
+    _waiting: dict[tuple[str, str], deque[Call]] | None = None
+
+    def first(self, key: tuple[str, str]) -> Call | None:
+        """Return the first call without an answer that has that id, that name (`bare`: and no id), or `any`."""
+        if self._waiting is None:
+            self._waiting = self._index()
+        waiting = self._waiting.get(key)
+        while waiting:
+            if waiting[0].answer is None:
+                return waiting[0]
+            waiting.popleft()
+        return None
+
+    def _index(self) -> dict[tuple[str, str], deque[Call]]:
+        waiting: dict[tuple[str, str], deque[Call]] = {}
+        for call in self.calls:
+            name = call.item.name or ""
+            for key in (("any", ""), ("name", name), ("bare", name) if call.item.id is None else ("id", call.item.id)):
+                waiting.setdefault(key, deque()).append(call)
+        return waiting
+
+
+@dataclass(slots=True)
+class Pairing:
+    """All steps that have calls, and all results, in order."""
+
+    steps: list[Step]
+    answers: list[Answer]
+
+
+def pair(shape: Shape) -> Pairing:
+    """Return how the calls and the results of a conversation belong together."""
+    walk = _Walk(shape)
+    for message in shape.messages:
+        if message.role == "assistant":
+            walk.response(message)
+        else:
+            walk.others(message)
+    return Pairing([step for step in walk.steps if step.calls], walk.answers)
+
+
+class _Walk:
+    def __init__(self, shape: Shape) -> None:
+        self._own = shape.grammar.results == "own"
+        self._atomic = shape.grammar.atomic
+        self._known: dict[str, Call] = {}  # the last call of each id
+        self._step = Step(last=-1, tail=-1, closed=True)
+        self.steps: list[Step] = []
+        self.answers: list[Answer] = []
+
+    def response(self, message: Message) -> None:
+        """Take what the model said."""
+        if not self._atomic or self._step.closed:
+            self._step = Step(last=message.index, tail=message.index)
+            self.steps.append(self._step)
+        step = self._step
+        step.last = step.tail = message.index
+        for item in message.items:
+            if item.kind == "call" and "misplaced" not in item.flags:
+                call = Call(item, step)
+                step.calls.append(call)
+                if item.id is not None:
+                    self._known[item.id] = call
+            elif item.kind == "result":
+                self._result(item, message)
+
+    def others(self, message: Message) -> None:
+        """Take what anybody else said."""
+        step = self._step
+        step.closed = True
+        if not message.items:
+            step.clean = False
+        for item in message.items:
+            if item.kind == "result":
+                self._result(item, message)
+            else:
+                step.clean = False
+
+    def _result(self, item: Item, message: Message) -> None:
+        step = self._step
+        call = self._waiting(item)
+        if call is not None:
+            verdict = self._stands(message) if message.role != "assistant" else "displaced"
+            call.answer = Answer(item, verdict, call)
+            self.answers.append(call.answer)
+        else:
+            verdict = self._stray(item)
+        if verdict == "ok":
+            step.tail = message.index
+        elif verdict != "split":
+            step.clean = False
+
+    def _waiting(self, item: Item) -> Call | None:
+        """Return the call of this step that the result answers, if there is one."""
+        step = self._step
+        if item.id is not None and (call := step.first(("id", item.id))):
+            return call
+        if item.name is not None:
+            return step.first(("name" if item.id is None else "bare", item.name))
+        return step.first(("any", "")) if item.id is None else None
+
+    def _stands(self, message: Message) -> Verdict:
+        step = self._step
+        if self._own:
+            return "ok" if step.clean else "displaced"
+        if message.index == step.last + 1:
+            return "ok" if step.clean else "first"
+        return "split" if step.clean and step.tail > step.last else "displaced"
+
+    def _stray(self, item: Item) -> Verdict:
+        """Take a result that no call of this step waits for."""
+        call = self._known.get(item.id) if item.id is not None else None
+        answer = Answer(item, "orphan", call)
+        self.answers.append(answer)
+        if call is None:
+            return answer.verdict
+        earlier = call.answer
+        if earlier is None:
+            answer.verdict, call.answer = "late", answer
+        elif "synthetic" in earlier.item.flags and "synthetic" not in item.flags:
+            answer.verdict, call.answer = "late", answer
+            earlier.verdict = "made-up"
+        else:
+            answer.verdict = "duplicate"
+        return answer.verdict

@@ -1,0 +1,141 @@
+"""Edits for calls and results: each call one result, in its place, under an id and a name that the provider takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.history.edits import AddResult, Drop, Edit, MoveResult, Place, Quote, Rename, SetId
+from holdfast.history.ids import hashed_id, legal_name
+from holdfast.history.pairing import Answer, Call, Pairing, Step
+from holdfast.history.profiles import Profile
+from holdfast.history.rules.pairs import broken_limits, rule_of
+from holdfast.history.shape import NO_RESULT, Path, Shape
+from holdfast.text import valid_unicode
+
+_ORPHAN = "A result whose call is not part of this conversation"
+_LATE = "A result that came late"
+_FURTHER = "A further result of a call that has one"
+
+
+def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], frozen: int) -> Iterator[Edit]:
+    """Yield the edits after which every call has one result where it expects it, and no result is without its call."""
+    placed: set[Path] = set()
+    for step in pairing.steps:
+        place = _place(step, shape, frozen)
+        misplaced = [call for call in step.calls if not _stands(call, enforced)]
+        if place is None or not misplaced:
+            continue
+        behind = not shape.grammar.by_id  # pairing by position: whatever follows a new result has to go behind it
+        moving = False
+        for call in step.calls:
+            answer = call.answer
+            moving = moving or call is misplaced[0]
+            if answer is None:
+                yield AddResult(call.item.path, place, NO_RESULT)
+            elif answer.item.message >= frozen and (not _stands(call, enforced) or (behind and moving)):
+                yield MoveResult(answer.item.path, call.item.path, place)
+                placed.add(answer.item.path)
+    for answer in pairing.answers:
+        if answer.item.message >= frozen and answer.item.path not in placed:
+            yield from _stray(answer, shape, enforced)
+
+
+def _stands(call: Call, enforced: frozenset[str]) -> bool:
+    """Return whether the call has a result where the provider expects it."""
+    return (
+        call.answer is not None
+        and (call.answer.verdict == "ok" or rule_of(call.answer.verdict) not in enforced)
+        and call.answer.item.role != "assistant"
+    )
+
+
+def _place(step: Step, shape: Shape, frozen: int) -> Place | None:
+    """Return where results of the step go, None if that was sent."""
+    if shape.grammar.results == "user":
+        following = step.last + 1
+        if following < len(shape.messages) and shape.messages[following].role == "user":
+            return Place(following, into=True) if following >= frozen else None
+    return Place(step.tail) if step.tail >= frozen - 1 else None
+
+
+def _stray(answer: Answer, shape: Shape, enforced: frozenset[str]) -> Iterator[Edit]:
+    """Yield what becomes of a result that is not where a call expects it and did not go there."""
+    item, call = answer.item, answer.call
+    match answer.verdict:
+        case "orphan":
+            yield _quote(answer, _ORPHAN, shape)
+        case "duplicate":
+            first = call.answer if call else None
+            if "synthetic" in item.flags:
+                yield Drop(item.path, "it was made up, and its call has a real result")
+            elif first is not None and first.item.digest == item.digest:
+                yield Drop(item.path, "it is the result that its call has already")
+            else:
+                yield _quote(answer, _FURTHER, shape)
+        case "made-up":
+            yield Drop(item.path, "it was made up, and there is a real one now")
+        case verdict if verdict != "ok" and rule_of(verdict) in enforced:
+            yield _quote(answer, _LATE, shape)
+        case _:
+            if item.role == "assistant":
+                yield _quote(answer, _LATE, shape)
+
+
+def _quote(answer: Answer, what: str, shape: Shape) -> Quote:
+    item = answer.item
+    named = f" ({item.name})" if item.name else ""
+    if item.role != "assistant":
+        return Quote(item.path, what + named)
+    following = item.message + 1
+    into = following < len(shape.messages) and shape.messages[following].role == "user"
+    return Quote(item.path, what + named, place=Place(following if into else item.message, into=into))
+
+
+# --- ids and names ---------------------------------------------------------------------------------------------------
+
+
+def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> Iterator[Edit]:
+    """Yield the edits after which ids and names are accepted, and every result has the id of its call."""
+    enforced = profile.enforced(shape.grammar)
+    taken = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
+    times: dict[str, int] = {}
+    seen: set[str] = set()
+    for step in pairing.steps:
+        here: set[str] = set()
+        for call in step.calls:
+            item = call.item
+            paths = _paths(call, frozen)
+            final = item.id
+            if final is not None:
+                times[final] = times.get(final, 0) + 1
+            if item.message >= frozen and _needs_id(call, profile, enforced, here=here, seen=seen):
+                seed = f"{times[final]}\0{final}" if final is not None else f"at {item.message} {len(here)}"
+                final = hashed_id(seed, taken=taken.__contains__)
+                taken.add(final)
+                yield SetId(paths, item.id, final)
+            elif shape.grammar.by_id and final is not None and call.answer and call.answer.item.id != final:
+                yield SetId(paths[1:], call.answer.item.id, final)
+            if final is not None:
+                here.add(final)
+            if "tool-name-illegal" in enforced and profile.name_pattern.fullmatch(item.name or "") is None:
+                yield Rename(paths, item.name or "", legal_name(item.name or ""))
+        seen |= here
+
+
+def _paths(call: Call, frozen: int) -> tuple[Path, ...]:
+    paths = [call.item.path]
+    if call.answer is not None:
+        paths.append(call.answer.item.path)
+    return tuple(path for path in paths if isinstance(path[0], int) and path[0] >= frozen)
+
+
+def _needs_id(call: Call, profile: Profile, enforced: frozenset[str], *, here: set[str], seen: set[str]) -> bool:
+    item = call.item
+    if item.id is None:
+        return "id-missing" in item.flags and "call-id-missing" in enforced
+    return (
+        valid_unicode(item.id) != item.id
+        or (item.id in here and "duplicate-call-id" in enforced)
+        or (item.id in seen and "reused-call-id" in enforced)
+        or any(rule in enforced for rule in broken_limits(item.id, profile))
+    )

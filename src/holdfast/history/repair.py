@@ -1,0 +1,121 @@
+"""The edits that make a conversation acceptable to a provider: the fewest and smallest, and never at a loss of words.
+
+Two rules. Nothing is edited unless a rule of the profile is broken, and nothing before `frozen`, which was sent. The
+same shape always gives the same edits.
+
+Laws (`tests/history/test_repair_laws.py`): a repaired conversation is valid; a second repair is empty; a valid one gets
+no edits; texts and finished results survive; the same input gives the same edits; what is frozen is never edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from holdfast.history.draft import Row, arrange
+from holdfast.history.edits import DropMessage, Edit, Insert, Merge
+from holdfast.history.mending import content_edits
+from holdfast.history.pairing import pair
+from holdfast.history.placing import id_edits, result_edits
+from holdfast.history.profiles import Profile
+from holdfast.history.rules import findings
+from holdfast.history.shape import Shape
+
+NO_USER = "(No message of the user is recorded here.)"
+NO_RESPONSE = "(No response is recorded here.)"
+
+CANNOT_BE_MENDED: Mapping[str, str] = MappingProxyType(
+    {
+        "no-messages": "an empty conversation has nothing to say",
+        "too-many-calls": "a response cannot be split without changing what the model did",
+        "tools-not-declared": "the request has to declare tools, which no edit of messages does",
+        "thinking-not-first": "thinking cannot be made up; turn it off for this request",
+    }
+)
+"""The rules that no edit of messages mends, each with the reason."""
+
+
+def repair(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ...]:
+    """Return the edits after which the profile accepts the conversation; none if it does already.
+
+    The first `frozen` messages are never edited, and nothing is put between them.
+    """
+    enforced = profile.enforced(shape.grammar)
+    pairing = pair(shape)
+    broken = [found for found in findings(shape, pairing, profile) if found.rule in enforced]
+    if not broken:
+        return ()
+    edits: list[Edit] = [
+        *content_edits(shape, broken, frozen),
+        *result_edits(shape, pairing, enforced, frozen),
+        *id_edits(shape, pairing, profile, frozen),
+    ]
+    return (*edits, *_Turns(shape, enforced, frozen).edits(arrange(shape, edits)))
+
+
+class _Turns:
+    """What is left to do once calls and contents are right: empty messages, and who speaks when."""
+
+    def __init__(self, shape: Shape, enforced: frozenset[str], frozen: int) -> None:
+        self._shape = shape
+        self._enforced = enforced
+        self._frozen = frozen
+        self._previous: Row | None = None
+        self._begun = False  # somebody but the system has spoken
+
+    def edits(self, rows: list[Row]) -> Iterator[Edit]:
+        """Yield the edits, row by row."""
+        for row in rows:
+            edit: Edit | None = None
+            if row.sources and row.sources[0] >= self._frozen:
+                edit = DropMessage(row.sources[0]) if self._is_empty(row) else self._turn(row, row.sources[0])
+            if edit is not None:
+                yield edit
+            if not isinstance(edit, DropMessage | Merge):  # then the row before it is still the one before the next
+                self._previous = row
+                self._begun = self._begun or row.role != "system"
+        if self._shape.messages and self._needs_an_end():
+            yield Insert(None, "user", NO_USER)
+
+    def _turn(self, row: Row, message: int) -> Edit | None:
+        """Return what has to be done to let the row follow the one before it."""
+        previous = self._previous
+        calls = "call-not-after-user" in self._enforced and any(piece.kind == "call" for piece in row.pieces)
+        edit: Edit | None = None
+        if row.role == "system":
+            if "several-systems" in self._enforced and previous is not None and previous.role == "system":
+                edit = Merge(message, "system")
+        elif not self._begun:
+            if row.role != "user" and (calls or "first-not-user" in self._enforced):
+                edit = Insert(message, "user", NO_USER)
+        elif previous is None or row.role == "tool":
+            pass
+        elif previous.role == row.role and (calls or "consecutive-roles" in self._enforced):
+            edit = self._second(previous, row, message)
+        elif previous.role == "tool" and row.role == "user" and "user-after-result" in self._enforced:
+            edit = Insert(message, "assistant", NO_RESPONSE)
+        return edit
+
+    def _second(self, previous: Row, row: Row, message: int) -> Edit | None:
+        """Return what has to be done to a message that follows another of the same role."""
+        if row.role == "assistant" and self._shape.grammar.atomic:
+            return None  # items of one response
+        if not previous.sources or previous.sources[0] >= self._frozen:
+            return Merge(message, row.role)
+        return (
+            Insert(message, "user", NO_USER) if row.role == "assistant" else Insert(message, "assistant", NO_RESPONSE)
+        )
+
+    def _needs_an_end(self) -> bool:
+        if self._previous is None:
+            return True
+        return "last-not-user" in self._enforced and (self._previous.role == "assistant" or not self._begun)
+
+    def _is_empty(self, row: Row) -> bool:
+        """Return whether nothing is left in the row that a provider could take for a message."""
+        if row.fill is not None or any(piece.kind != "thinking" for piece in row.pieces):
+            return False
+        message = self._shape.messages[row.sources[0]]
+        if "empty" in message.flags:
+            return row.touched or "empty-content" in self._enforced
+        return not row.pieces or any(item.kind != "thinking" for item in message.items)

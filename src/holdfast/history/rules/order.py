@@ -1,0 +1,151 @@
+"""Rules on who speaks when: first, last, twice in a row, and where a system message may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.history.rules.rule import Found, Rule, within
+from holdfast.history.shape import Message, Shape
+
+_ALTERNATE = 'messages: roles must alternate between "user" and "assistant", but found multiple "{name}" roles in a row'
+
+RULES = (
+    Rule(
+        "no-messages",
+        "A conversation has at least one message.",
+        {
+            "openai-chat": "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty"
+            " array instead.",
+            "anthropic": "messages: at least one message is required",
+        },
+    ),
+    Rule(
+        "malformed-message",
+        "Every message is an object with a role.",
+        {"openai-chat": "Invalid type for 'messages[{message}]': expected an object."},
+    ),
+    Rule(
+        "unknown-role",
+        "Every message has a role that the provider knows.",
+        {
+            "openai-chat": "Invalid value: '{name}'. Supported values are: 'system', 'assistant', 'user', 'function',"
+            " 'tool', and 'developer'."
+        },
+    ),
+    Rule(
+        "consecutive-roles",
+        "The user and the assistant take turns.",
+        {
+            "bedrock": _ALTERNATE,
+            "deepseek": "deepseek-reasoner does not support successive user or assistant messages",
+            "openai-compatible": "Conversation roles must alternate user/assistant/user/assistant/...",
+            "anthropic": _ALTERNATE,
+        },
+    ),
+    Rule(
+        "first-not-user",
+        "The first message, after the system's, is the user's.",
+        {
+            "anthropic": 'messages: first message must use the "user" role',
+            "bedrock": "A conversation must start with a user message. Try again with a conversation that starts with"
+            " a user message.",
+            "openai-compatible": "After the optional system message, conversation roles must alternate"
+            " user/assistant/user/assistant/...",
+        },
+    ),
+    Rule(
+        "last-not-user",
+        "The last message is the user's or a result.",
+        {
+            "anthropic": "This model does not support assistant message prefill. The conversation must end with a user"
+            " message.",
+            "mistral": "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
+            "openai-compatible": "Cannot have 2 or more assistant messages at the end of the list.",
+        },
+    ),
+    Rule(
+        "late-system",
+        "System messages stand at the beginning only.",
+        {
+            "openai-compatible": "System message must be at the beginning.",
+            "anthropic": "role 'system' is not supported on this model",
+        },
+    ),
+    Rule(
+        "system-after-answer",
+        "No system message directly follows the assistant or a result.",
+        {"mistral": "Unexpected role 'system' after role 'assistant'"},
+    ),
+    Rule(
+        "several-systems",
+        "There is one system message.",
+        {"openai-compatible": "System message must be at the beginning."},
+    ),
+    Rule(
+        "user-after-result",
+        "After a result the assistant speaks, not the user.",
+        {
+            "openai-compatible": "Unexpected role 'user' after role 'tool'",
+            "mistral": "Unexpected role 'user' after role 'tool'",
+        },
+    ),
+    Rule(
+        "call-not-after-user",
+        "A message with calls follows the user or results.",
+        {
+            "gemini": "Please ensure that function call turn comes immediately after a user turn or after a function"
+            " response turn."
+        },
+    ),
+)
+
+
+def find(shape: Shape) -> Iterator[Found]:
+    """Yield every message that stands where its role may not."""
+    if not shape.messages:
+        yield Found("no-messages", (), "The conversation has no messages")
+        return
+    previous: Message | None = None
+    begun = False
+    for message in shape.messages:
+        if message.flags:
+            if "malformed" in message.flags:
+                yield within("malformed-message", message, "is not an object")
+            if "unknown-role" in message.flags:
+                yield within("unknown-role", message, "has a role that nobody knows")
+        if message.role == "system":
+            if begun:
+                yield within("late-system", message, "stands in the middle of the conversation")
+            elif previous is not None:
+                yield within("several-systems", message, "is not the first of its kind")
+            if previous is not None and previous.role in ("assistant", "tool"):
+                yield within("system-after-answer", message, f"directly follows the {previous.role}")
+        else:
+            if not begun and message.role != "user":
+                yield within("first-not-user", message, "is the first")
+            if previous is not None:
+                yield from _after(previous, message, shape)
+            elif holds_call(message):
+                yield within("call-not-after-user", message, "begins the conversation with a call")
+            begun = True
+        previous = message
+    if previous is not None and (previous.role == "assistant" or not begun):
+        yield within("last-not-user", previous, "is the last")
+
+
+def _after(previous: Message, message: Message, shape: Shape) -> Iterator[Found]:
+    if message.role == "assistant":
+        if previous.role == "assistant" and not shape.grammar.atomic:
+            yield within("consecutive-roles", message, "follows another of the assistant")
+            if holds_call(message):
+                yield within("call-not-after-user", message, "has calls and follows another of the assistant")
+    elif message.role == "user":
+        if previous.role == "user":
+            yield within("consecutive-roles", message, "follows another of the user")
+        elif previous.role == "tool":
+            yield within("user-after-result", message, "directly follows a result")
+
+
+def holds_call(message: Message) -> bool:
+    """Return whether the message asks for a tool."""
+    return any(item.kind == "call" for item in message.items)

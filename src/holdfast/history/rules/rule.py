@@ -1,0 +1,74 @@
+"""A rule, and what is found when it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from holdfast.history.shape import Item, Message, Path, position
+
+Severity = Literal["violation", "warning"]
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One thing a provider insists on. `errors` are the words it refuses with, by the name of its profile."""
+
+    id: str
+    says: str
+    errors: Mapping[str, str]
+
+    def error(self, profile: str) -> str:
+        """Return the error that the provider answers, or the one that another answers to the same."""
+        return self.errors.get(profile) or next(iter(self.errors.values()), "")
+
+
+class Found(NamedTuple):
+    """A place where a rule is broken; `what` is a sentence about it without its full stop.
+
+    `which` counts the images of an item.
+    """
+
+    rule: str
+    path: Path
+    what: str
+    item: Item | None = None
+    which: int = 0
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """A place where a conversation breaks a rule of a provider, and the error it answers with."""
+
+    rule: str
+    path: Path
+    message: int
+    sentence: str
+    error: str
+    severity: Severity = "violation"
+
+    @property
+    def position(self) -> str:
+        """Return where it is, as people write it: `messages[4].tool_calls[0]`."""
+        return position(self.path)
+
+
+def about(rule: str, item: Item, what: str) -> Found:
+    """Return a finding about an item."""
+    return Found(rule, item.path, f"{titled(item)} {what}", item)
+
+
+def within(rule: str, message: Message, what: str) -> Found:
+    """Return a finding about a message."""
+    return Found(rule, (message.index,), f"The {message.role} message {what}")
+
+
+def titled(item: Item) -> str:
+    """Return what the item is, with its name and id as far as it has them."""
+    named = f" of {item.name}" if item.name and item.kind != "call" else f" {item.name}" if item.name else ""
+    known = f" ({_short(item.id)})" if item.id else ""
+    return f"The {item.kind.replace('-', ' ')}{named}{known}"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 48 else f"{text[:45]}...")  # noqa: PLR2004 - as much as tells one id from another

@@ -1,0 +1,164 @@
+"""Rules on thinking: whose it is, whether it is whole, and when a provider wants it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.history.profiles import Profile
+from holdfast.history.rules.rule import Found, Rule, about, within
+from holdfast.history.shape import Flag, Item, Message, Shape
+
+RULES = (
+    Rule(
+        "thinking-foreign",
+        "Thinking goes back only to the provider that made it.",
+        {
+            "anthropic": "messages.{message}.content.0: Invalid `signature` in `thinking` block",
+            "openai-responses": "The encrypted content for item {id} could not be verified.",
+            "gemini": "Corrupted thought signature.",
+        },
+    ),
+    Rule(
+        "thinking-unsigned",
+        "Thinking goes back only with its signature.",
+        {"anthropic": "messages.{message}.content.0.thinking.signature: Field required"},
+    ),
+    Rule(
+        "thinking-altered",
+        "Signed thinking goes back as it was signed.",
+        {
+            "anthropic": "messages.{message}.content.0: `thinking` or `redacted_thinking` blocks in the latest"
+            " assistant message cannot be modified. These blocks must remain as they were in the original response."
+        },
+    ),
+    Rule(
+        "thinking-unbound",
+        "Thinking is followed by what it produced.",
+        {"openai-responses": "Item '{id}' of type 'reasoning' was provided without its required following item."},
+    ),
+    Rule(
+        "item-without-thinking",
+        "What was produced by thinking goes back with it, or without its own id.",
+        {"openai-responses": "Item '{id}' of type 'function_call' was provided without its required 'reasoning' item"},
+    ),
+    Rule(
+        "thinking-required",
+        "With thinking on, a message with calls holds the thinking that led to them.",
+        {
+            "deepseek": "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        },
+    ),
+    Rule(
+        "thinking-not-first",
+        "With thinking on, the message whose calls are being answered begins with thinking.",
+        {
+            "anthropic": "messages.{message}.content.0.type: Expected `thinking` or `redacted_thinking`, but found"
+            " `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block"
+        },
+    ),
+    Rule(
+        "thinking-forbidden",
+        "With thinking off, the last message of the assistant holds none.",
+        {
+            "anthropic": "messages.{message}.content.0: When thinking is disabled, an `assistant` message in the final"
+            " position cannot contain `thinking`."
+        },
+    ),
+    Rule(
+        "thinking-off",
+        "What is to please all providers holds no thinking.",
+        {"openai-compatible": "property 'reasoning_content' is unsupported"},
+    ),
+    Rule(
+        "signature-required",
+        "The first call of each step of the current turn carries its signature.",
+        {
+            "gemini": "Function call is missing a thought_signature in functionCall parts. This is required for tools"
+            " to work correctly, and missing thought_signature may lead to degraded model performance."
+        },
+    ),
+    Rule(
+        "duplicate-item",
+        "No item stands twice.",
+        {
+            "openai-responses": "Duplicate item found with id {id}. Remove duplicate items from your input and try"
+            " again."
+        },
+    ),
+    Rule(
+        "item-id-illegal",
+        "An item's own id has the prefix of its kind, and an accepted length.",
+        {"openai-responses": "Invalid 'input[{message}].id': '{id}'. Expected an ID that begins with 'fc'."},
+    ),
+    Rule(
+        "field-missing",
+        "Every item has the fields that the provider requires.",
+        {"openai-responses": "Input[{message}] missing required field `summary`"},
+    ),
+    Rule(
+        "too-many-cache-marks",
+        "There are at most four cache markers.",
+        {"anthropic": "A maximum of 4 blocks with cache_control may be provided. Found 5."},
+    ),
+)
+
+_FLAGS: dict[Flag, tuple[str, str]] = {
+    "unsigned": ("thinking-unsigned", "has no signature"),
+    "altered": ("thinking-altered", "is not as it was signed"),
+    "unbound": ("thinking-unbound", "is not followed by what it produced"),
+    "duplicate": ("duplicate-item", "stands there already"),
+    "item-id": ("item-id-illegal", "has an id of its own that is not accepted"),
+    "incomplete": ("field-missing", "lacks a field that is required"),
+}
+
+
+def find(shape: Shape, profile: Profile) -> Iterator[Found]:
+    """Yield every place where thinking is not as the provider wants it."""
+    for message in shape.messages:
+        if message.role == "assistant":
+            for item in message.items:
+                if item.flags or item.kind == "thinking":
+                    yield from _of_item(item, profile)
+    if shape.thinking is True:
+        yield from _lacking(shape)
+        yield from _opening(shape)
+    elif shape.thinking is False and shape.messages:
+        yield from _closing(shape.messages[-1])
+
+
+def _of_item(item: Item, profile: Profile) -> Iterator[Found]:
+    for flag in item.flags:
+        if flag in _FLAGS:
+            rule, what = _FLAGS[flag]
+            yield about(rule, item, what)
+    if item.kind == "thinking":
+        yield about("thinking-off", item, "is there")
+        if item.maker is not None and item.maker not in profile.makers:
+            yield about("thinking-foreign", item, f"was made by {item.maker}")
+
+
+def _lacking(shape: Shape) -> Iterator[Found]:
+    for message in shape.messages:
+        if (
+            message.role == "assistant"
+            and any(item.kind == "call" for item in message.items)
+            and not any(item.kind == "thinking" for item in message.items)
+        ):
+            yield within("thinking-required", message, "has calls and no thinking")
+
+
+def _closing(message: Message) -> Iterator[Found]:
+    if message.role == "assistant":
+        for item in message.items:
+            if item.kind == "thinking":
+                yield about("thinking-forbidden", item, "is in the last message, and thinking is off")
+
+
+def _opening(shape: Shape) -> Iterator[Found]:
+    for message in reversed(shape.messages):
+        if message.role == "assistant":
+            if any(item.kind == "call" for item in message.items) and message.items[0].kind != "thinking":
+                yield within("thinking-not-first", message, "does not begin with thinking")
+            return
+        if any(item.kind != "result" for item in message.items):
+            return

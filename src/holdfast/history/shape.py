@@ -1,0 +1,155 @@
+"""What rules look at: where something stands in a conversation, and what is known of it, but never what it says.
+
+Two rules. A shape cannot be sent: a format projects a document to it and applies edits to the document, never to a
+shape. Whatever a shape does not say (an absent id, an unknown maker) is None, never a guess.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Path = tuple[str | int, ...]
+"""Where in the list of messages: (4, "tool_calls", 0). The first is the index of the message."""
+
+Role = Literal["system", "user", "assistant", "tool"]
+"""Who speaks. `tool` is the side of results where they are messages of their own."""
+
+Kind = Literal["text", "thinking", "call", "result", "server-call", "server-result", "media", "other"]
+"""`server-*` are calls that the provider runs itself; `other` is content this format does not know."""
+
+Flag = Literal[
+    "blank",  # text of nothing but white space; of a result: its text
+    "blank-block",  # a result that holds a blank block, or an empty list of blocks
+    "null",  # a result whose content is null or missing
+    "arguments",  # a call whose arguments are not (the text of) a JSON object
+    "arguments-type",  # arguments in a JSON type that this format does not have for them
+    "synthetic",  # a result that a repair made up
+    "id-missing",  # no id where this format pairs by id
+    "misplaced",  # a block in a message of a role that cannot hold it
+    "foreign",  # a kind of content that the format's own provider does not know, or that is malformed
+    "unsigned",  # thinking without the signature it needs to be sent again
+    "unbound",  # thinking that is not followed by what it produced
+    "altered",  # signed thinking that is known to differ from what was signed
+    "incomplete",  # a field that the provider requires is missing, and can be given a value that says nothing
+    "duplicate",  # the same item, by an id that is not a call's, stands earlier
+    "item-id",  # an id of the item itself (not the call's) that the provider would refuse
+    "signature",  # a call that carries a signature (Gemini)
+]
+
+MessageFlag = Literal[
+    "empty",  # no content at all: null, missing, an empty list
+    "blank-answer",  # of the assistant, with neither calls nor a text that is not blank
+    "null-content",  # calls beside a content that is null or missing
+    "no-calls",  # an empty list of calls
+    "unknown-role",  # a role that the format does not have
+    "malformed",  # not a message at all
+]
+
+
+class Media(msgspec.Struct, frozen=True, gc=False):
+    """An image or a file: its declared type, the type its bytes have, its size; 0 and "" are unknown."""
+
+    declared: str = ""
+    found: str = ""
+    size: int = 0
+    width: int = 0
+    height: int = 0
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One thing in a conversation: a text, some thinking, a call, a result, an image.
+
+    `id` pairs a call with its result, None if there is none: then pairing is by name and position. `maker` is the
+    provider that signed thinking, None if unknown. `digest` tells equal contents, of results only.
+    """
+
+    kind: Kind
+    role: Role
+    path: Path
+    id: str | None = None
+    name: str | None = None
+    flags: frozenset[Flag] = frozenset()
+    maker: str | None = None
+    digest: bytes = b""
+    media: tuple[Media, ...] = ()
+
+    @property
+    def message(self) -> int:
+        """Return the index of the message it stands in."""
+        index = self.path[0]
+        assert isinstance(index, int)
+        return index
+
+
+class Unclean(msgspec.Struct, frozen=True):
+    """A string that JSON parsers or stores refuse, and where it is."""
+
+    path: Path
+    what: Literal["lone-surrogate", "nul"]
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message: who speaks, what it holds in order, and what is wrong with it as a whole."""
+
+    index: int
+    role: Role
+    items: tuple[Item, ...] = ()
+    flags: frozenset[MessageFlag] = frozenset()
+    unclean: tuple[Unclean, ...] = ()
+
+
+class Grammar(msgspec.Struct, frozen=True):
+    """How a format arranges a conversation.
+
+    `results`: "own" if a result is a message, "user" if results stand at the head of a user message. `atomic`: a
+    message is one item, so that one response of the model is several. `by_id`: calls and results are paired by id.
+    """
+
+    results: Literal["own", "user"]
+    atomic: bool = False
+    by_id: bool = True
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """A conversation as rules see it. `tools` are the names declared, None if not known; the same for `thinking`.
+
+    `beside` are the strings of the request beside its messages (its system prompt, say) that are not clean.
+    """
+
+    format: str
+    grammar: Grammar
+    messages: tuple[Message, ...]
+    tools: frozenset[str] | None = None
+    thinking: bool | None = None
+    beside: tuple[Unclean, ...] = ()
+
+
+NO_FLAGS: frozenset[Flag] = frozenset()
+
+NO_RESULT = "No result was recorded for this call; it may or may not have run."
+"""The result that is made up for a call without one: it claims nothing that is not known."""
+
+_MADE_UP = frozenset(
+    {
+        NO_RESULT,
+        "[Tool execution was interrupted]",
+        "Tool execution was interrupted.",
+        "[Request interrupted by user]",
+        "[Request interrupted by user for tool use]",
+        "Tool call interrupted by user.",
+        "aborted",
+    }
+)
+
+
+def is_synthetic(text: str) -> bool:
+    """Return whether `text` is a result that some program makes up where none was recorded."""
+    return text in _MADE_UP
+
+
+def position(path: Path) -> str:
+    """Return the path as people write it: `messages[4].tool_calls[0]`; beside the messages: `system[0].text`."""
+    written = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+    return written.removeprefix(".") if path and isinstance(path[0], str) else f"messages{written}"

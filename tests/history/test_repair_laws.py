@@ -1,0 +1,134 @@
+"""The laws of repair, over every legal pair of format and profile."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+
+import pytest
+from conversations import NO_RESULT, Answered, Junk, Piece, Returned, Said, conversations
+from hypothesis import given
+from hypothesis import strategies as st
+from renderings import RENDERINGS
+
+from holdfast.history import check, repair
+from holdfast.history.edits import AddResult, Edit, MoveResult
+from holdfast.history.formats.format import is_array, is_object
+from holdfast.history.profiles import PAIRS
+from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.text import valid_unicode
+
+EVERY_FORMAT = pytest.mark.parametrize("form", RENDERINGS)
+THINKING = st.sampled_from([None, True, False])
+
+
+@EVERY_FORMAT
+@given(data=st.data(), pieces=conversations(), thinking=THINKING)
+def test_a_repaired_conversation_is_valid_and_needs_no_second_repair(
+    form: str, *, data: st.DataObject, pieces: tuple[Piece, ...], thinking: bool | None
+) -> None:
+    profile = data.draw(st.sampled_from(PAIRS[form]))
+    mended = repair(RENDERINGS[form](pieces), format=form, profile=profile, thinking=thinking)
+    left = check(mended.messages, format=form, profile=profile, thinking=thinking)
+    assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
+    again = repair(mended.messages, format=form, profile=profile, thinking=thinking)
+    if not left:
+        assert again.edits == ()
+        assert again.messages is mended.messages
+
+
+@EVERY_FORMAT
+@given(st.data(), conversations())
+def test_a_valid_conversation_is_the_same_document(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:
+    profile = data.draw(st.sampled_from(PAIRS[form]))
+    messages = RENDERINGS[form](pieces)
+    if not check(messages, format=form, profile=profile):
+        mended = repair(messages, format=form, profile=profile)
+        assert mended.edits == ()
+        assert mended.messages is messages
+
+
+@EVERY_FORMAT
+@given(st.data(), conversations())
+def test_untouched_messages_are_the_same_objects_and_the_input_is_never_changed(
+    form: str, data: st.DataObject, pieces: tuple[Piece, ...]
+) -> None:
+    profile = data.draw(st.sampled_from(PAIRS[form]))
+    messages = RENDERINGS[form](pieces)
+    before = copy.deepcopy(messages)
+    mended = repair(messages, format=form, profile=profile)
+    assert messages == before
+    kept = {id(message) for message in mended.messages}
+    touched = {index for edit in mended.edits for index in indices(edit)}
+    for index, message in enumerate(messages):
+        assert id(message) in kept or index in touched or index + 1 in touched  # the next may have been joined to it
+
+
+@EVERY_FORMAT
+@given(st.data(), conversations())
+def test_texts_and_finished_results_survive(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:
+    profile = data.draw(st.sampled_from(PAIRS[form]))
+    mended = repair(RENDERINGS[form](pieces), format=form, profile=profile)
+    strings = list(_strings(mended.messages))
+    for text in _texts(pieces):
+        if text.strip():
+            assert any(valid_unicode(text) in each for each in strings), text
+
+
+@EVERY_FORMAT
+@given(st.data(), conversations())
+def test_the_same_input_gives_the_same_edits(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:
+    profile = data.draw(st.sampled_from(PAIRS[form]))
+    first = repair(RENDERINGS[form](pieces), format=form, profile=profile)
+    second = repair(RENDERINGS[form](pieces), format=form, profile=profile)
+    assert first.edits == second.edits
+    assert first.messages == second.messages
+
+
+@EVERY_FORMAT
+@given(st.data(), conversations(), conversations(), st.integers(0, 20))
+def test_what_is_frozen_is_never_edited(
+    form: str, data: st.DataObject, pieces: tuple[Piece, ...], more: tuple[Piece, ...], cut: int
+) -> None:
+    profile = data.draw(st.sampled_from(PAIRS[form]))
+    sent = repair(RENDERINGS[form](pieces), format=form, profile=profile)
+    messages = [*sent.messages, *RENDERINGS[form](more)]
+    mended = repair(messages, format=form, profile=profile, frozen=len(sent.messages))
+    assert all(kept is was for kept, was in zip(mended.messages, sent.messages, strict=False))
+    assert len(mended.messages) >= len(sent.messages)
+    if not sent.remaining:
+        left = check(mended.messages, format=form, profile=profile)
+        assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
+    anywhere = repair(messages, format=form, profile=profile, frozen=min(cut, len(messages)))
+    assert all(kept is was for kept, was in zip(anywhere.messages, messages[:cut], strict=False))
+
+
+def indices(edit: Edit) -> Iterator[int]:
+    """Yield the indices of the messages that the edit names."""
+    yield from (int(index) for index in re.findall(r"messages\[(\d+)\]", edit.sentence))
+    if isinstance(edit, AddResult | MoveResult):
+        yield edit.place.message
+
+
+def _texts(pieces: tuple[Piece, ...]) -> Iterator[str]:
+    for piece in pieces:
+        match piece:
+            case Said(text=text) | Junk(text=text):
+                yield text
+            case Answered(text=str(text)):
+                yield text
+            case Returned(text=str(text)) if text != NO_RESULT:
+                yield text
+            case _:
+                pass
+
+
+def _strings(raw: object) -> Iterator[str]:
+    if isinstance(raw, str):
+        yield raw
+    elif is_object(raw):
+        yield from _strings(list(raw.values()))
+    elif is_array(raw):
+        for value in raw:
+            yield from _strings(value)
