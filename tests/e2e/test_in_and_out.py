@@ -133,13 +133,25 @@ atexit.register(lambda: print(sorted({{"pydantic_ai", "textual", "openai", "anth
     assert ran.stdout.endswith("[]\n")
 
 
+SLOW_IMPORT = f"""
+import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pydantic_ai":
+            time.sleep(30)
+sys.meta_path.insert(0, Slow())
+{PRODUCT}
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_while_a_library_is_imported(world: World, number: signal.Signals) -> None:
     """The real start, nothing of it warm: the prompt is durable before the import, and a stop does not wait for it."""
-    agent = world.start("-m", world.model, "-p", "the first prompt", "--output-format", "stream-json", cold=True)
+    how = ("-m", world.model, "-p", "the first prompt", "--output-format", "stream-json")
+    agent = world.start(*how, program=SLOW_IMPORT, cold=True)
     eventually(lambda: "the first prompt" in agent.so_far.out)
     agent.send(number)
-    ran = agent.wait(2)
+    ran = agent.wait(5)
     assert ran.code == (-9 if number == signal.SIGKILL else 130)
     assert world.provider.requests == ()
     world.script(WHOLE)
