@@ -71,9 +71,10 @@ def repair(
     objects in the result.
     """
     given = _Given(messages, format, profile, tools=tools, thinking=thinking)
-    edits = _repair.repair(given.shape, given.profile, frozen=frozen)
+    violations = _rules.check(given.shape, given.profile)
+    edits = _repair.repair(given.shape, given.profile, frozen=frozen) if violations else ()
     if not edits:
-        return Repair(given.messages, messages, (), _rules.check(given.shape, given.profile))
+        return Repair(given.messages, messages, (), violations)
     mended = apply(given.form, given.messages, given.shape, edits)
     document: object = mended
     if given.key is not None:

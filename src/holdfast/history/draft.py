@@ -7,7 +7,7 @@ in the edits, how a message looks is the format's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from holdfast.history.edits import (
     AddResult,
@@ -51,9 +51,9 @@ class Piece:
     call: Piece | None = None
     quote_arguments: bool = False
     as_text: bool = False
-    left_out: dict[int, str] = field(default_factory=dict[int, str])
-    added: list[str] = field(default_factory=list[str])
-    dropped: list[str] = field(default_factory=list[str])
+    left_out: tuple[tuple[int, str], ...] = ()
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
     touched: bool = False
 
 
@@ -66,7 +66,7 @@ class Row:
     sources: list[int]
     touched: bool = False
     fill: str | None = None
-    added: list[str] = field(default_factory=list[str])
+    added: tuple[str, ...] = ()
 
 
 def arrange(shape: Shape, edits: Iterable[Edit]) -> list[Row]:
@@ -125,7 +125,7 @@ class _Draft:
         if isinstance(edit, Fill):
             row.fill = edit.text
         else:
-            row.added.append(edit.what)
+            row.added += (edit.what,)
 
     def _do_to_piece(self, edit: QuoteArguments | AsText | LeaveOut | DropField | Fill | Complete) -> None:
         piece = self._touched_piece(edit.path)
@@ -135,13 +135,13 @@ class _Draft:
             case AsText():
                 piece.as_text = True
             case LeaveOut():
-                piece.left_out[edit.which] = edit.why
+                piece.left_out += ((edit.which, edit.why),)
             case DropField():
-                piece.dropped.append(edit.field)
+                piece.dropped += (edit.field,)
             case Fill():
                 piece.text = edit.text
             case Complete():
-                piece.added.append(edit.what)
+                piece.added += (edit.what,)
 
     def _do_to_message(self, edit: CleanText | DropMessage | Merge | Insert) -> None:
         match edit:
@@ -174,6 +174,8 @@ class _Draft:
             if message is not None and message in self._merged and last is not None:
                 last.pieces.extend(row.pieces)
                 last.sources.extend(row.sources)
+                last.added += row.added
+                last.fill = row.fill if last.fill is None else last.fill
                 last.touched = True
                 continue
             if last:

@@ -29,7 +29,6 @@ class Call:
     """A call and the result that answers it, if any."""
 
     item: Item
-    step: Step
     answer: Answer | None = None
 
 
@@ -55,6 +54,9 @@ class Step:
 
     def first(self, key: tuple[str, str]) -> Call | None:
         """Return the first call without an answer that has that id, that name (`bare`: and no id), or `any`."""
+        if len(self.calls) == 1:  # almost always
+            call = self.calls[0]
+            return call if call.answer is None and key in _keys(call.item) else None
         if self._waiting is None:
             self._waiting = self._index()
         waiting = self._waiting.get(key)
@@ -67,10 +69,15 @@ class Step:
     def _index(self) -> dict[tuple[str, str], deque[Call]]:
         waiting: dict[tuple[str, str], deque[Call]] = {}
         for call in self.calls:
-            name = call.item.name or ""
-            for key in (("any", ""), ("name", name), ("bare", name) if call.item.id is None else ("id", call.item.id)):
+            for key in _keys(call.item):
                 waiting.setdefault(key, deque()).append(call)
         return waiting
+
+
+def _keys(item: Item) -> tuple[tuple[str, str], ...]:
+    """Return what a result can find the call by."""
+    name = item.name or ""
+    return ("bare", name) if item.id is None else ("id", item.id), ("name", name), ("any", "")
 
 
 @dataclass(slots=True)
@@ -110,7 +117,7 @@ class _Walk:
         step.last = step.tail = message.index
         for item in message.items:
             if item.kind == "call" and "misplaced" not in item.flags:
-                call = Call(item, step)
+                call = Call(item)
                 step.calls.append(call)
                 if item.id is not None:
                     self._known[item.id] = call

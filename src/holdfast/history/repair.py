@@ -18,7 +18,7 @@ from holdfast.history.mending import content_edits
 from holdfast.history.pairing import pair
 from holdfast.history.placing import id_edits, result_edits
 from holdfast.history.profiles import Profile
-from holdfast.history.rules import findings
+from holdfast.history.rules import broken
 from holdfast.history.shape import Shape
 
 NO_USER = "(No message of the user is recorded here.)"
@@ -42,11 +42,11 @@ def repair(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ..
     """
     enforced = profile.enforced(shape.grammar)
     pairing = pair(shape)
-    broken = [found for found in findings(shape, pairing, profile) if found.rule in enforced]
-    if not broken:
+    found = [each for each in broken(shape, pairing, profile) if each.rule in enforced]
+    if not found:
         return ()
     edits: list[Edit] = [
-        *content_edits(shape, broken, frozen),
+        *content_edits(shape, found, frozen),
         *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen),
     ]

@@ -58,7 +58,7 @@ class Media(msgspec.Struct, frozen=True, gc=False):
     height: int = 0
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """One thing in a conversation: a text, some thinking, a call, a result, an image.
 
     `id` pairs a call with its result, None if there is none: then pairing is by name and position. `maker` is the
@@ -83,14 +83,14 @@ class Item(msgspec.Struct, frozen=True):
         return index
 
 
-class Unclean(msgspec.Struct, frozen=True):
+class Unclean(msgspec.Struct, frozen=True, gc=False):
     """A string that JSON parsers or stores refuse, and where it is."""
 
     path: Path
     what: Literal["lone-surrogate", "nul"]
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """A message: who speaks, what it holds in order, and what is wrong with it as a whole."""
 
     index: int

@@ -93,10 +93,10 @@ class OpenAIChat:
             return _built_result(row.pieces[0], base)
         calls = [piece for piece in row.pieces if piece.kind == "call"]
         content = _joined([value for piece in row.pieces for value in _values(piece, base, messages)])
-        if row.fill is not None:
-            base["content"] = row.fill
-        elif content:
+        if content:
             base["content"] = content
+        elif row.fill is not None:
+            base["content"] = row.fill
         elif base.get("content"):
             base["content"] = ""
         if row.role == "assistant":
@@ -248,7 +248,7 @@ def _values(piece: Piece, base: Json, messages: Sequence[object]) -> Iterator[ob
     elif piece.what is not None:
         yield from _quoted(piece.what, piece, messages)
     elif piece.left_out:
-        yield {"type": "text", "text": "".join(f"[{why}, and was left out.]" for why in piece.left_out.values())}
+        yield {"type": "text", "text": "".join(f"[{why}, and was left out.]" for _, why in piece.left_out)}
     elif piece.kind in ("text", "media", "other") and piece.item.path[1] == "content":
         yield _raw(piece.item, messages)
     elif piece.kind == "text" and base.get("refusal") != (refusal := _raw(piece.item, messages)):
@@ -268,10 +268,12 @@ def _quoted(what: str, piece: Piece, messages: Sequence[object]) -> Iterator[obj
 
 def _kept(parts: object, piece: Piece) -> Iterator[object]:
     """Yield the parts of a result; in place of the images that are left out, why."""
+    reasons = dict(piece.left_out)
     which = -1
     for part in as_array(parts):
-        which += as_object(part).get("type") == "image_url"
-        why = piece.left_out.get(which) if as_object(part).get("type") == "image_url" else None
+        is_image = as_object(part).get("type") == "image_url"
+        which += is_image
+        why = reasons.get(which) if is_image else None
         yield part if why is None else {"type": "text", "text": f"[{why}, and was left out.]"}
 
 

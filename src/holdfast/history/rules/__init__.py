@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from holdfast.history.pairing import Pairing, pair
@@ -11,19 +11,18 @@ from holdfast.history.rules import content, order, pairs, thinking
 from holdfast.history.rules.rule import Found, Rule, Severity, Violation
 from holdfast.history.shape import Shape
 
-__all__ = ["RULES", "Found", "Rule", "Violation", "check", "findings"]
+__all__ = ["RULES", "Found", "Rule", "Violation", "broken", "check"]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {rule.id: rule for rule in (*pairs.RULES, *order.RULES, *content.RULES, *thinking.RULES)}
 )
 
 
-def findings(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
-    """Yield every place where a rule is broken that some provider enforces."""
-    yield from pairs.find(shape, pairing, profile)
-    yield from order.find(shape)
-    yield from content.find(shape, profile)
-    yield from thinking.find(shape, profile)
+def broken(shape: Shape, pairing: Pairing, profile: Profile) -> list[Found]:
+    """Return every place where a rule of the profile is broken, also those known by hearsay."""
+    found = [*pairs.find(shape, pairing, profile), *order.find(shape)]
+    found += [*content.find(shape, profile), *thinking.find(shape, profile)]
+    return [each for each in found if each.rule in profile.rules or each.rule in profile.in_items]
 
 
 def check(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Violation, ...]:
@@ -32,13 +31,13 @@ def check(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Vio
     With `hearsay`, also what breaks a rule that is known by hearsay only, as warnings.
     """
     enforced = profile.enforced(shape.grammar)
-    found = [
-        _violation(each, profile, "violation" if each.rule in enforced else "warning")
-        for each in findings(shape, pair(shape), profile)
-        if each.rule in enforced or (hearsay and each.rule in profile.rules)
+    violations = [
+        _violation(found, profile, "violation" if found.rule in enforced else "warning")
+        for found in broken(shape, pair(shape), profile)
+        if hearsay or found.rule in enforced
     ]
-    found.sort(key=lambda violation: violation.message)
-    return tuple(found)
+    violations.sort(key=lambda violation: violation.message)
+    return tuple(violations)
 
 
 def _violation(found: Found, profile: Profile, severity: Severity) -> Violation:

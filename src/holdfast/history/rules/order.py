@@ -73,7 +73,7 @@ RULES = (
     ),
     Rule(
         "system-after-answer",
-        "No system message directly follows the assistant or a result.",
+        "Between an answer and the next message of the user stands no system message.",
         {"mistral": "Unexpected role 'system' after role 'assistant'"},
     ),
     Rule(
@@ -106,7 +106,7 @@ def find(shape: Shape) -> Iterator[Found]:
         yield Found("no-messages", (), "The conversation has no messages")
         return
     previous: Message | None = None
-    begun = False
+    begun = answered = False
     for message in shape.messages:
         if message.flags:
             if "malformed" in message.flags:
@@ -118,9 +118,11 @@ def find(shape: Shape) -> Iterator[Found]:
                 yield within("late-system", message, "stands in the middle of the conversation")
             elif previous is not None:
                 yield within("several-systems", message, "is not the first of its kind")
-            if previous is not None and previous.role in ("assistant", "tool"):
-                yield within("system-after-answer", message, f"directly follows the {previous.role}")
+            if answered:
+                yield within("system-after-answer", message, "follows the assistant or a result")
         else:
+            if message.items:
+                answered = message.role != "user"
             if not begun and message.role != "user":
                 yield within("first-not-user", message, "is the first")
             if previous is not None:

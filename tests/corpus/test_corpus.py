@@ -1,0 +1,134 @@
+"""Every conversation of the corpus, rebuilt from public bug reports: what is wrong is told, and mended without loss."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypedDict
+
+import pytest
+
+from holdfast.history import NO_RESULT, check, repair
+from holdfast.history.edits import AddResult, Fill, Insert
+from holdfast.history.formats import FORMATS
+from holdfast.history.formats.format import is_array, is_object
+from holdfast.history.mending import EMPTY
+from holdfast.history.profiles import PAIRS
+from holdfast.history.repair import NO_RESPONSE, NO_USER
+from judges import judge
+
+
+class Case(TypedDict):
+    """A file of the corpus, as far as these tests read it."""
+
+    id: str
+    provider_format: str
+    messages: list[object]
+    violations: list[str]
+    must_preserve: list[str]
+    context: dict[str, object]
+
+
+HERE = Path(__file__).parent
+JUDGED = ("openai-chat", "anthropic")
+
+# What a file calls its fault, and the rules that tell of it. None: not a fault of the conversation.
+RULES: dict[str, tuple[str, ...] | None] = {
+    "O_BAD_ARGS": ("arguments-not-object",),
+    "O_CONSECUTIVE_USER": ("consecutive-roles",),
+    "O_DANGLING": ("call-without-result", "result-not-adjacent"),
+    "O_EMPTY_ASSISTANT": ("blank-answer", "empty-content"),
+    "O_ID_MISTRAL": ("call-id-length",),
+    "O_ID_REUSED": ("reused-call-id",),
+    "O_NULL_CONTENT_WITH_CALLS": ("null-content",),
+    "O_ORPHAN_TOOL": ("result-without-call", "result-not-adjacent"),
+    "O_REASONING_CONTENT_MISSING": ("thinking-required",),
+    "O_SYSTEM_NOT_FIRST": ("late-system",),
+    "LOG_BAD_LINE": None,
+    "LOG_DANGLING_PARENT": None,
+    "LOG_FORK": None,
+    "LOG_TORN_TAIL": None,
+    "SEM_ERROR_TEXT_IN_HISTORY": None,
+    "SEM_NO_TURN_CLOSE": None,
+}
+
+
+def _cases(folder: Path) -> list[Case]:
+    cases: list[Case] = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    return [case for case in cases if case["provider_format"] in FORMATS]
+
+
+BROKEN = _cases(HERE)
+VALID = _cases(HERE / "valid")
+EVERY_PAIR = [(case, profile) for case in BROKEN for profile in PAIRS[case["provider_format"]]]
+every_pair = pytest.mark.parametrize(
+    ("case", "profile"), EVERY_PAIR, ids=[f"{case['id']}-{profile}" for case, profile in EVERY_PAIR]
+)
+
+
+def thinking(case: Case) -> bool | None:
+    return True if case.get("context", {}).get("thinking_enabled") is True else None
+
+
+@every_pair
+def test_it_is_mended_without_losing_a_word(case: Case, profile: str) -> None:
+    form = case["provider_format"]
+    mended = repair(case["messages"], format=form, profile=profile, thinking=thinking(case))
+    assert mended.remaining == ()
+    assert check(mended.messages, format=form, profile=profile, thinking=thinking(case)) == []
+    strings = list(_strings(mended.messages))
+    assert [text for text in case["must_preserve"] if not any(text in each for each in strings)] == []
+    assert repair(mended.messages, format=form, profile=profile, thinking=thinking(case)).edits == ()
+
+
+@every_pair
+def test_nothing_is_claimed_that_is_not_known(case: Case, profile: str) -> None:
+    mended = repair(case["messages"], format=case["provider_format"], profile=profile, thinking=thinking(case))
+    said = {edit.text for edit in mended.edits if isinstance(edit, AddResult | Insert | Fill)}
+    assert said <= {NO_RESULT, NO_USER, NO_RESPONSE, EMPTY, ""}
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case["id"])
+def test_its_faults_are_told(case: Case) -> None:
+    form = case["provider_format"]
+    told = {
+        violation.rule
+        for profile in PAIRS[form]
+        for violation in check(case["messages"], format=form, profile=profile, thinking=thinking(case))
+    }
+    for fault in case["violations"]:
+        rules = RULES[fault]
+        assert rules is None or told & set(rules), fault
+
+
+@pytest.mark.parametrize("case", VALID, ids=lambda case: case["id"])
+def test_a_valid_one_is_left_alone(case: Case) -> None:
+    form = case["provider_format"]
+    assert check(case["messages"], format=form) == []
+    mended = repair(case["messages"], format=form)
+    assert mended.edits == ()
+    assert mended.messages is case["messages"]
+
+
+@every_pair
+def test_the_judge_accepts_what_was_mended(case: Case, profile: str) -> None:
+    form = case["provider_format"]
+    if form not in JUDGED:
+        pytest.skip("there is no judge for this format")
+    mended = repair(case["messages"], format=form, profile=profile, thinking=thinking(case))
+    judge(form, {"model": "m", "max_tokens": 1, "messages": mended.messages})
+
+
+def test_every_fault_has_a_name_here() -> None:
+    assert {fault for case in BROKEN for fault in case["violations"]} - RULES.keys() == set()
+
+
+def _strings(raw: object) -> Iterator[str]:
+    if isinstance(raw, str):
+        yield raw
+    elif is_object(raw):
+        yield from _strings(list(raw.values()))
+    elif is_array(raw):
+        for value in raw:
+            yield from _strings(value)
