@@ -133,22 +133,14 @@ atexit.register(lambda: print(sorted({{"pydantic_ai", "textual", "openai", "anth
     assert ran.stdout.endswith("[]\n")
 
 
-SLOW_IMPORT = f"""
-import sys, time
-class Slow:
-    def find_spec(self, name, path=None, target=None):
-        if name == "pydantic_ai":
-            time.sleep(30)
-sys.meta_path.insert(0, Slow())
-{PRODUCT}
-"""
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_while_a_library_is_imported(world: World, number: signal.Signals) -> None:
     """The real start, nothing of it warm: the prompt is durable before the import, and a stop does not wait for it."""
+    slow = world.home / "slow" / "pydantic_ai"
+    slow.mkdir(parents=True)
+    (slow / "__init__.py").write_text("import time; time.sleep(600)")
     how = ("-m", world.model, "-p", "the first prompt", "--output-format", "stream-json")
-    agent = world.start(*how, program=SLOW_IMPORT, cold=True)
+    agent = world.start(*how, environ=world.environ(PYTHONPATH=str(slow.parent)), cold=True)
     eventually(lambda: "the first prompt" in agent.so_far.out)
     agent.send(number)
     ran = agent.wait(5)
