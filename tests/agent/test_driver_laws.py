@@ -422,8 +422,7 @@ async def test_a_full_disk_lets_no_effect_happen_and_the_next_prompt_works_when_
     store.full = False
     await rig.driver.recover()
     await works_afterwards(rig)
-    assert rig.results()["fill"].outcome == "interrupted"
-    assert "could not be written to disk" in rig.results()["fill"].text
+    assert rig.results()["fill"].outcome == "ok"  # it had finished: what the disk refused was kept and written now
     assert rig.results()["act"].outcome == "not_started"
 
 

@@ -90,13 +90,13 @@ def test_any_journal_and_a_new_prompt_make_a_request_that_is_accepted(wire: str,
     judge(wire, provider.requests[0].raw)
 
 
+BAD = ["", "{", "[1]", "null", '{"a": NaN}', '{"a": -Infinity}', '{"a": 1e999}', '{"a":' * 2000 + "1" + "}" * 2000]
+
+
 @pytest.mark.parametrize("wire", MODELS)
 def test_arguments_that_are_no_json_object_are_sent_as_one_that_quotes_them(wire: str) -> None:
     opened = SessionOpened(session="s", cwd="/", model=MODELS[wire], system="SYSTEM", tools=(), version="0")
-    calls = tuple(
-        CallPart(id=f"call{index:05}", name="read", arguments=raw)
-        for index, raw in enumerate(["", "{", "[1]", "null", '{"path": "a"}'])
-    )
+    calls = tuple(CallPart(id=f"call{index:05}", name="read", arguments=raw) for index, raw in enumerate(BAD))
     journal: list[Entry] = [
         opened,
         PromptAccepted(turn=1, text="go"),

@@ -7,11 +7,12 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings
 
-from holdfast.agent.limits import Limits, retry_delay
+from holdfast.agent.limits import retry_delay
 from holdfast.agent.model import Finish
 from holdfast.agent.settle import Known, Leave, settle
 from holdfast.agent.turn import TABLE, Signal, State, cause_after, step
 from holdfast.calls import FileChange, Looked
+from holdfast.config import Limits
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.session import words
 from holdfast.session.entries import (

@@ -30,7 +30,9 @@ from source_tree import (
 BROAD_EXCEPTS = {
     "agent/calls.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
     "agent/driver.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
-    "agent/connecting.py": "an import in a thread: whatever it raises is handed to whoever awaits the model",
+    "agent/connecting.py": "an import begun early: `connect` meets its failure again, and tells",
+    "agent/stream.py": "a Model is anybody's code: whatever it raises ends its response, and the turn",
+    "tools/thread.py": "work in a thread: whatever it raises is handed to whoever awaits it",
     "agent/models.py": "the provider boundary: whatever a provider's library raises becomes ProviderFailed",
     "ui/cli.py": "the top: a bug becomes a sentence, its traceback and an exit code",
 }

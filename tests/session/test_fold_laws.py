@@ -186,7 +186,7 @@ def test_a_late_outcome_is_told_with_the_next_prompt_and_the_settled_result_stan
     last = fold(journal).messages[-1]
     assert isinstance(last, UserMessage)
     assert last.results[0].text == "settled"
-    assert last.texts == (words.late("bash", "42"), "so?")
+    assert last.texts == (words.late("bash", "ok", "42"), "so?")
 
 
 def test_thinking_of_a_cut_response_is_not_replayed() -> None:

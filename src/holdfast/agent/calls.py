@@ -7,25 +7,23 @@ waited for it. Nobody waits for a call without a bound.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from holdfast.agent.events import Event, LiveOutput, NotRecorded
-from holdfast.agent.limits import Limits
-from holdfast.agent.settle import Leave
-from holdfast.agent.stream import Race
+from holdfast.agent.events import Event, LiveOutput
+from holdfast.agent.stop import Stop
 from holdfast.agent.turn import Signal
 from holdfast.calls import Mode
-from holdfast.errors import ToolFailed
+from holdfast.config import Limits
+from holdfast.errors import StorageFailed, ToolFailed
 from holdfast.session import words
 from holdfast.session.entries import ApprovalAnswered, ApprovalAsked, CallEnded, CallLate, CallPart, CallStarted
 from holdfast.session.fold import OpenCall
 from holdfast.text import valid_unicode
 from holdfast.tools.approval import Allow, Ask, Deny, decide
+from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Context, Output, Plan, Tool
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +61,8 @@ class Turn(Protocol):
         """Return whether the call still waits for its outcome."""
         ...
 
-    @property
-    def leaving(self) -> Leave | None:
-        """Return why the turn is being left, None while it is not."""
-        ...
-
-    @property
-    def race(self) -> Race:
-        """Return what awaits work unless the turn is stopped."""
+    def not_recorded(self, failed: BaseException) -> None:
+        """Tell that something could not be journalled."""
         ...
 
 
@@ -83,9 +75,10 @@ class _Running:
 class Calls:
     """The calls of one turn."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what calls are run with
         self,
         turn: Turn,
+        stop: Stop,
         *,
         tools: Mapping[str, Tool],
         mode: Mode,
@@ -94,17 +87,20 @@ class Calls:
         limits: Limits,
     ) -> None:
         self._turn = turn
+        self._stop = stop
         self._tools = tools
         self._mode: Mode = mode
         self._ask = ask
         self._emit = emit
         self._limits = limits
-        self._stop = asyncio.Event()
+        self._stop_asked = asyncio.Event()
         self._running: dict[str, _Running] = {}
+        self.unwritten: dict[str, CallEnded] = {}
+        """Outcomes that the journal did not take, by call id."""
 
     def stop(self) -> None:
         """Ask every running call to end."""
-        self._stop.set()
+        self._stop_asked.set()
 
     def seconds(self) -> dict[str, float]:
         """Return how long each call that was started and not waited for has run."""
@@ -122,7 +118,7 @@ class Calls:
             alone = tool is None or tool.effect != "read"
             if alone:
                 await self._finish(together)
-            plan = self._plan(call.part, tool)
+            plan = await self._plan(call.part, tool)
             if plan is None or not await self._allowed(call.part, plan, together):
                 continue
             together.append(self._start(call.part, plan))
@@ -132,7 +128,7 @@ class Calls:
 
     async def end(self) -> set[asyncio.Task[None]]:
         """Ask the running calls to end, wait `stop_grace`, cancel them, wait `drop_wait`; return those that go on."""
-        self._stop.set()
+        self._stop_asked.set()
         tasks = {running.task for running in self._running.values()}
         late = await _wait(tasks, self._limits.stop_grace)
         for task in late:
@@ -140,14 +136,14 @@ class Calls:
         late = await _wait(late, self._limits.drop_wait)
         for task in tasks - late:
             if not task.cancelled() and (error := task.exception()) is not None:
-                self._emit(NotRecorded(str(error)))  # its outcome was not written: the exit says what is known instead
+                self._turn.not_recorded(error)
         return late
 
-    def _plan(self, call: CallPart, tool: Tool | None) -> Plan | None:
+    async def _plan(self, call: CallPart, tool: Tool | None) -> Plan | None:
         """Return the call's plan, or None having given it its `failed` outcome."""
         try:
             if tool is not None:
-                return tool.plan(call.id, call.arguments)
+                return await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments)))
             names = ", ".join(sorted(self._tools))
             text = f"Tool {call.name!r} does not exist, one of these was expected: {names}. Nothing was done."
         except ToolFailed as failed:
@@ -171,7 +167,7 @@ class Calls:
                 if self._ask is None:
                     raise NobodyToAsk(why)
                 self._turn.to(Signal.ASK)
-                answer = await self._turn.race(_awaited(self._ask(call, plan, why)))
+                answer = await self._stop.race(self._ask(call, plan, why))
                 said = valid_unicode(answer.words)
                 self._turn.append(ApprovalAnswered(call=call.id, allowed=answer.allowed, words=said))
                 self._turn.to(Signal.ANSWER)
@@ -195,9 +191,14 @@ class Calls:
             self._emit(LiveOutput(call.id, text))
 
         try:
-            output = await plan.run(Context(call=call.id, stop=self._stop, emit=emit))
+            output = await plan.run(Context(call=call.id, stop=self._stop_asked, emit=emit))
         except ToolFailed as failed:
             output = Output(text=str(failed), ok=False)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            output = Output(text=f"Tool {call.name!r} gave up by itself. Its effect is unknown.", ok=False)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn goes on
             text = f"Tool {call.name!r} failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
             output = Output(text=text, ok=False)
@@ -205,12 +206,17 @@ class Calls:
 
     def _record(self, call: CallPart, output: Output, seconds: float) -> None:
         text = valid_unicode(output.text)
-        leaving = self._turn.leaving
+        leaving = self._stop.leave
         if output.interrupted and leaving is not None:
             text = words.interrupted(leaving.cause, leaving.detail, seen=text)
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._turn.is_open(call.id):
-            self._turn.append(CallEnded(call=call.id, outcome=outcome, text=text, seconds=seconds))
+            ended = CallEnded(call=call.id, outcome=outcome, text=text, seconds=seconds)
+            try:
+                self._turn.append(ended)
+            except StorageFailed:
+                self.unwritten[call.id] = ended  # what finished is not lost: the exit tries again
+                raise
         else:  # it was settled without us: what is known now is told with the next prompt
             self._turn.append(CallLate(call=call.id, outcome=outcome, text=text))
 
@@ -219,7 +225,7 @@ class Calls:
         if not tasks:
             return
         for task in tasks:
-            await self._turn.race(_awaited(asyncio.shield(task)))
+            await self._stop.race(asyncio.shield(task))
         tasks.clear()
         self._running = {call: running for call, running in self._running.items() if not running.task.done()}
         self._turn.to(Signal.RAN)
@@ -228,7 +234,3 @@ class Calls:
 async def _wait(tasks: set[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:
     """Return the tasks that have not ended within `seconds`."""
     return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else tasks
-
-
-async def _awaited(work: Awaitable[T]) -> T:
-    return await work

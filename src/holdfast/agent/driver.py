@@ -7,19 +7,21 @@ ends a turn leaves through `_exit`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
 
 from holdfast.agent.calls import Asker, Calls, NobodyToAsk
 from holdfast.agent.events import Event, Fact, NotRecorded
-from holdfast.agent.limits import Limits, retry_delay
+from holdfast.agent.limits import retry_delay
 from holdfast.agent.model import Finish, Model
 from holdfast.agent.settle import Known, Leave, settle
+from holdfast.agent.stop import Left, Stop, to_the_end
 from holdfast.agent.stream import Stream
 from holdfast.agent.turn import Signal, State, cause_after, step
 from holdfast.calls import Mode
-from holdfast.errors import AppendConflict, ProviderFailed, StorageFailed, UsageError
+from holdfast.config import Limits
+from holdfast.errors import AppendConflict, ProviderFailed, StateError, UsageError
 from holdfast.session.entries import (
+    CallEnded,
     CallPart,
     Entry,
     ModelChanged,
@@ -34,13 +36,7 @@ from holdfast.session.store import Store
 from holdfast.text import valid_unicode
 from holdfast.tools.tool import Toolbox
 
-T = TypeVar("T")
-
 _CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
-
-
-class _Left(Exception):
-    """Unwinds the turn to its exit; the cause is already recorded."""
 
 
 class Driver:
@@ -74,21 +70,28 @@ class Driver:
         self._limits = limits or Limits()
         self._model: Model | None = None
         self._state = State.IDLE
-        self._leaving: Leave | None = None
-        self._stopped: asyncio.Future[None] | None = None
+        self._stop: Stop | None = None
         self._stream: Stream | None = None
         self._calls: Calls | None = None
+        self._ended = asyncio.Event()  # of the turn that runs
         self._cut_calls: tuple[str, ...] = ()
         self._abandoned: set[asyncio.Task[None]] = set()
         self._unsettled = left or Leave("crash")  # why a turn that is found open was left, as far as this process knows
-        reading = store.read()
+        self._unwritten: dict[str, CallEnded] = {}  # outcomes that the journal has not taken yet
+        self._reported = ""  # the last thing told that could not be journalled
+        self._load()
+
+    def _load(self) -> None:
+        reading = self._store.read()
         self._fold = Fold(record.entry for record in reading.records)
-        self._length = store.length
+        self._length = self._store.length
         told = {
-            told for record in reading.records if isinstance(record.entry, Repaired) for told in record.entry.findings
+            finding
+            for record in reading.records
+            if isinstance(record.entry, Repaired)
+            for finding in record.entry.findings
         }
-        found = (str(finding) for finding in reading.findings)
-        self._untold = tuple(finding for finding in found if finding not in told)
+        self._untold = tuple(found for found in map(str, reading.findings) if found not in told)
 
     @property
     def conversation(self) -> Conversation:
@@ -100,11 +103,6 @@ class Driver:
         """Return where the turn is."""
         return self._state
 
-    @property
-    def leaving(self) -> Leave | None:
-        """Return why the turn is being left, None while it is not."""
-        return self._leaving
-
     async def run(self, prompt: str) -> TurnEnded:
         """Run one turn and return how it ended; the prompt is durable before anything of it happens.
 
@@ -114,16 +112,17 @@ class Driver:
         """
         if not prompt.strip():
             raise UsageError("Prompt is blank, some words were expected. Say what you want done.")
-        if self._stopped is not None:
+        if self._stop is not None:
             raise UsageError("A turn of this session is running, an idle session was expected. Stop it or wait for it.")
-        self._leaving = None
-        self._stopped = asyncio.get_running_loop().create_future()
+        self._stop = Stop()
+        self._ended = asyncio.Event()
         try:
             await self.recover()
             self.append(PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
-            return await self._turn()
+            return await self._turn(self._stop)
         finally:
-            self._stopped = None
+            self._stop = None
+            self._ended.set()
 
     async def recover(self) -> None:
         """Settle what an earlier process left open, having looked, and tell of damage found in the journal."""
@@ -133,10 +132,10 @@ class Driver:
             entries.append(Repaired(findings=self._untold, note=note))
         conversation = self.conversation
         if conversation.open_turn is not None or conversation.streaming is not None or conversation.open_calls:
-            self.to(Signal.LEAVE)
             leave = self._unsettled
             if not await self._toolbox.quiet():
                 leave = Leave(leave.cause, "processes that it had started may still be running")
+            self.to(Signal.LEAVE)
             entries.extend(settle(conversation, leave, known=self._known(conversation.open_calls)))
             self.to(Signal.SETTLED)
         self.append(*entries)
@@ -144,12 +143,10 @@ class Driver:
 
     def stop(self, leave: Leave | None = None) -> None:
         """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""
-        if self._stopped is None or self._stopped.done():
-            return
-        self._leaving = leave or Leave("user")
-        self._stopped.set_result(None)
-        if self._calls is not None:
-            self._calls.stop()
+        if self._stop is not None:
+            self._stop.ask(leave or Leave("user"))
+            if self._calls is not None:
+                self._calls.stop()
 
     def use_model(self, name: str) -> None:
         """Send later requests to `name` (PROVIDER:MODEL)."""
@@ -157,7 +154,10 @@ class Driver:
             self.append(ModelChanged(model=name))
 
     async def close(self) -> None:
-        """End every process of the tools, close the connections and give up the session."""
+        """Stop a turn that runs, end every process of the tools, close the connections and give up the session."""
+        if self._stop is not None:
+            self.stop(Leave("external", "the session was closed"))
+            await self._ended.wait()
         await self._drop_model()
         await self._toolbox.close()
         if self._abandoned:
@@ -166,13 +166,14 @@ class Driver:
 
     # --- the turn -----------------------------------------------------------------------------------------------
 
-    async def _turn(self) -> TurnEnded:
+    async def _turn(self, stop: Stop) -> TurnEnded:
         deadline = None
         if (timeout := self._limits.timeout) is not None:
             late = Leave("timeout", f"{timeout:g} s")
             deadline = asyncio.get_running_loop().call_later(timeout, self.stop, late)
         self._calls = Calls(
             self,
+            stop,
             tools=self._toolbox.tools,
             mode=self._mode,
             ask=self._ask,
@@ -181,20 +182,20 @@ class Driver:
         )
         leave = Leave("bug", "the turn ended without saying why")
         try:
-            leave = await self._steps()
-        except _Left:
-            leave = self._leaving or leave
+            leave = await self._steps(stop, self._calls)
+        except Left:
+            leave = stop.leave or leave
         except NobodyToAsk as needed:
             leave = Leave("approval", str(needed))
         except ProviderFailed as failed:
             leave = Leave("provider", str(failed))
-        except (StorageFailed, AppendConflict) as failed:
+        except StateError as failed:  # the journal takes no more: full, closed, or in another's hands
             leave = Leave("storage", str(failed))
         except UsageError as error:  # a model that cannot be used
             leave = Leave("provider", str(error))
             raise
         except asyncio.CancelledError:
-            leave = self._leaving or Leave("external")
+            leave = stop.leave or Leave("external")
             raise
         except BaseException as error:
             leave = Leave("bug", f"{type(error).__name__}: {error}")
@@ -202,39 +203,38 @@ class Driver:
         finally:
             if deadline is not None:
                 deadline.cancel()
-            ended = await _to_the_end(self._exit(leave, self._calls))
+            ended = await to_the_end(self._exit(leave, stop, self._calls))
         return ended
 
-    async def _steps(self) -> Leave:
+    async def _steps(self, stop: Stop, running: Calls) -> Leave:
         """Return why the turn ends by itself; raises for every other ending."""
-        assert self._calls is not None
         while True:
-            self._go_on()
+            stop.go_on()
             conversation = self.conversation
             limit = self._limits.max_steps
             if limit is not None and conversation.turn_steps >= limit:
                 return Leave("max_steps", f"{limit} requests")
-            finish = await self._request(conversation)
+            finish = await self._request(conversation, stop)
             calls = self.conversation.open_calls
             cause = cause_after(finish, calls=len(calls))
             if cause is not None:
                 return Leave(cause)
-            self._go_on()
-            await self._calls.run(calls)
+            stop.go_on()
+            await running.run(calls)
 
-    async def _request(self, conversation: Conversation) -> Finish:
+    async def _request(self, conversation: Conversation, stop: Stop) -> Finish:
         """Send the conversation until a response is journalled; raises `ProviderFailed` when no attempt is left."""
         number = conversation.steps + 1
         attempt = 0
         while True:
             attempt += 1
-            model = await self._connected(conversation.model)
+            model = await self._connected(conversation.model, stop)
             self.append(RequestStarted(step=number, attempt=attempt, model=model.name))
             self.to(Signal.SEND)
             stream = Stream(number, model, limits=self._limits, append=self.append, emit=self._emit)
             self._stream = stream
             try:
-                finished = await stream.run(conversation, self.race, on_event=lambda: self.to(Signal.EVENT))
+                finished = await stream.run(conversation, stop, on_event=lambda: self.to(Signal.EVENT))
             except ProviderFailed as failed:
                 delay = retry_delay(failed, attempt, limits=self._limits, shown=stream.shown)
                 stream.checkpoint()
@@ -252,7 +252,7 @@ class Driver:
                     raise
                 self.to(Signal.FAIL)
                 await self._drop_model()
-                await self.race(asyncio.sleep(delay))
+                await stop.race(asyncio.sleep(delay))
                 continue
             opened = conversation.opened
             session = opened.session if opened else ""
@@ -266,14 +266,26 @@ class Driver:
 
     # --- the one exit -------------------------------------------------------------------------------------------
 
-    async def _exit(self, leave: Leave, calls: Calls) -> TurnEnded:
+    async def _exit(self, leave: Leave, stop: Stop, calls: Calls) -> TurnEnded:
         """Settle every open call and the turn, and return how it ended; journalled, unless the disk refuses."""
-        self._leaving = self._leaving or leave
+        stop.ask(leave)  # one that comes from now on is too late to be the cause
+        self._unsettled = leave  # until it is journalled
         self.to(Signal.LEAVE)
-        for task in await calls.end():
-            self._abandon(task)
-        if leave.cause not in _CONNECTION_STAYS:
-            await self._drop_model()
+        try:
+            dropped = asyncio.ensure_future(self._drop_model()) if leave.cause not in _CONNECTION_STAYS else None
+            for task in await calls.end():
+                self._abandon(task)
+            if dropped is not None:
+                await dropped
+            self._unwritten |= calls.unwritten
+            return self._settled(leave, calls)
+        finally:
+            self._stream = None
+            self._calls = None
+            self._cut_calls = ()
+            self.to(Signal.SETTLED)
+
+    def _settled(self, leave: Leave, calls: Calls) -> TurnEnded:
         try:
             if self._stream is not None:
                 self._cut_calls = self._stream.begun_calls
@@ -282,18 +294,16 @@ class Driver:
             known = self._known(conversation.open_calls, calls.seconds())
             entries = settle(conversation, leave, known=known, cut_calls=self._cut_calls)
             self.append(*entries)
-            ended = entries[-1]
-            assert isinstance(ended, TurnEnded)
-        except (StorageFailed, AppendConflict) as failed:
+        except StateError as failed:
             # Nothing more can be written: whoever runs this session next finds the turn open and settles it then.
             self._unsettled = Leave("storage", str(failed))
-            self._emit(NotRecorded(str(failed)))
+            self.not_recorded(failed)
             turn = self.conversation.open_turn or self.conversation.turns
-            ended = TurnEnded(turn=turn, reason="error", cause="storage", detail=str(failed))
-        self._stream = None
-        self._calls = None
-        self._cut_calls = ()
-        self.to(Signal.SETTLED)
+            return TurnEnded(turn=turn, reason="error", cause="storage", detail=str(failed))
+        self._unsettled = Leave("crash")
+        self._unwritten.clear()
+        ended = entries[-1]
+        assert isinstance(ended, TurnEnded)
         return ended
 
     def _abandon(self, task: asyncio.Task[None]) -> None:
@@ -302,7 +312,7 @@ class Driver:
         def done(task: asyncio.Task[None]) -> None:
             self._abandoned.discard(task)
             if not task.cancelled() and (error := task.exception()) is not None:
-                self._emit(NotRecorded(str(error)))
+                self.not_recorded(error)
 
         self._abandoned.add(task)
         task.add_done_callback(done)
@@ -314,6 +324,7 @@ class Driver:
             looked={entry.call: self._toolbox.look(entry.change) for entry in started if entry.change},
             printed={entry.call: valid_unicode(self._toolbox.printed(entry.spool)) for entry in started if entry.spool},
             seconds=seconds or {},
+            ended=self._unwritten,
         )
 
     # --- what the turn is made of -------------------------------------------------------------------------------
@@ -322,41 +333,42 @@ class Driver:
         """Append durably, fold, then tell: in this order, always here."""
         if not entries:
             return
-        self._length = self._store.append(entries, expected=self._length)
-        for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
+        try:
+            self._length = self._store.append(entries, expected=self._length)
+        except AppendConflict:
+            self._load()  # somebody else's entries count: the next append goes after them
+            raise
+        self._reported = ""
+        for entry in entries:
             self._fold.add(entry)
+        for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self._emit(Fact(seq, entry))
 
     def is_open(self, call: str) -> bool:
         """Return whether the call still waits for its outcome."""
         return self._fold.is_open(call)
 
+    def not_recorded(self, failed: BaseException) -> None:
+        """Tell that something could not be journalled, once for each reason."""
+        if str(failed) != self._reported:
+            self._reported = str(failed)
+            self._emit(NotRecorded(str(failed)))
+
     def to(self, signal: Signal) -> None:
         """Move along the turn table."""
         self._state = step(self._state, signal)
 
-    async def race(self, work: Coroutine[None, None, T], within: float | None = None) -> T:
-        """Return what `work` gives, unless a stop comes first; raises `TimeoutError` after `within` seconds."""
-        assert self._stopped is not None
-        task = asyncio.ensure_future(work)
-        try:
-            await asyncio.wait({task, self._stopped}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
-            self._go_on()
-            if not task.done():
-                raise TimeoutError
-            return task.result()
-        finally:
-            if not task.cancel() and not task.cancelled():
-                task.exception()  # it ended together with the stop: the stop is what counts
-
-    def _go_on(self) -> None:
-        if self._stopped is not None and self._stopped.done():
-            raise _Left
-
-    async def _connected(self, name: str) -> Model:
+    async def _connected(self, name: str, stop: Stop) -> Model:
         if self._model is None or self._model.name != name:
             await self._drop_model()
-            self._model = await self.race(_awaited(self._connect(name)))
+            try:
+                self._model = await stop.race(self._connect(name), self._limits.first_event)
+            except TimeoutError:
+                raise ProviderFailed(
+                    f"Model {name!r} was not connected to within {self._limits.first_event:g} s, as was expected. "
+                    "Try again, or choose another model.",
+                    fault="silent",
+                ) from None
         return self._model
 
     async def _drop_model(self) -> None:
@@ -369,22 +381,3 @@ class Driver:
                 task.cancel()
             for task in done:
                 task.exception()  # a connection that fails to close is closed
-
-
-async def _awaited(work: Awaitable[T]) -> T:
-    return await work
-
-
-async def _to_the_end(work: Coroutine[None, None, T]) -> T:
-    """Return what `work` gives; a cancellation that comes meanwhile waits for it and is raised then."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    result = task.result()
-    if cancelled is not None:
-        raise cancelled
-    return result

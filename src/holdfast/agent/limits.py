@@ -5,8 +5,6 @@ from __future__ import annotations
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
 
-__all__ = ["Limits", "retry_delay"]
-
 
 def retry_delay(failed: ProviderFailed, attempt: int, *, limits: Limits, shown: bool) -> float | None:
     """Return the seconds to wait before attempt `attempt + 1`, None if there must be none.

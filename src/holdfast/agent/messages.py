@@ -108,12 +108,16 @@ def raw_arguments(args: str | Mapping[str, object] | None) -> str:
 
 
 def sendable_arguments(raw: str) -> str:
-    """Return `raw` if it is the text of a JSON object, else an object that quotes it: every wire needs an object."""
+    """Return `raw` if it is the text of a JSON object, else an object that quotes it: every wire needs an object.
+
+    NaN, an infinity or a nesting that is too deep is text that Python reads and no wire takes.
+    """
     if not raw.strip():
         return "{}"
     try:
         value: object = json.loads(raw)
-    except ValueError:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
         value = None
     return raw if isinstance(value, dict) else json.dumps({"INVALID_JSON": raw}, ensure_ascii=False)
 

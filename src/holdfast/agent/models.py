@@ -170,10 +170,14 @@ async def _events(response: StreamedResponse) -> AsyncIterator[StreamEvent]:
     details = final.provider_details or {}
     if "finish_reason" in details or "refusal" in details:
         parts = tuple(ours for part in final.parts if (ours := from_part(part)) is not None)
-        yield Finished(parts, _finish(final), _usage(final))
+        yield Finished(parts, _finish(final, str(details.get("finish_reason"))), _usage(final))
 
 
-def _finish(response: pai.ModelResponse) -> Finish:
+def _finish(response: pai.ModelResponse, raw: str) -> Finish:
+    """Return how a response ended; raises `ProviderFailed` if the reason it gives is an error, or not known to be none.
+
+    Some servers end a broken response politely, with a reason such as "error" or "network_error".
+    """
     match response.finish_reason:
         case "length":
             return "max_tokens"
@@ -181,10 +185,22 @@ def _finish(response: pai.ModelResponse) -> Finish:
             return "refusal"
         case "tool_call":
             return "calls"
-        case "stop" | "error" | None:
+        case "stop":
             return "stop"
+        case "error" | None if raw in _ALSO_STOP:
+            return "stop"
+        case "error" | None:
+            raise ProviderFailed(
+                f"Model {response.model_name!r} ended its response with {raw!r}, a complete one was expected. "
+                "Nothing in it was run; try again.",
+                fault="cut",
+            )
         case _:
             assert_never(response.finish_reason)
+
+
+_ALSO_STOP = frozenset({"eos", "eos_token", "end", "pause_turn"})
+"""Reasons of servers that speak the protocol with words of their own, and mean a complete response."""
 
 
 def _usage(response: pai.ModelResponse) -> Usage:

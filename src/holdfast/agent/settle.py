@@ -24,11 +24,15 @@ class Leave:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What was learnt about calls that started and have no outcome, by call id."""
+    """What was learnt about calls that started and have no outcome, by call id.
+
+    `ended` holds the outcomes of calls that finished while the journal could not be written.
+    """
 
     looked: Mapping[str, Looked] = field(default_factory=dict[str, Looked])
     printed: Mapping[str, str] = field(default_factory=dict[str, str])
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    ended: Mapping[str, CallEnded] = field(default_factory=dict[str, CallEnded])
 
 
 def settle(
@@ -68,15 +72,18 @@ def settle(
 
 
 def _ended(call: OpenCall, leave: Leave, known: Known) -> CallEnded:
+    own = call.part.id
+    if own in known.ended:
+        return known.ended[own]
     if call.started is None:
-        return CallEnded(call=call.part.id, outcome="not_started", text=words.not_started(leave.cause, leave.detail))
+        text = words.not_started(leave.cause, leave.detail, asked=call.asked is not None)
+        return CallEnded(call=own, outcome="not_started", text=text)
     change = call.started.change
     text = words.interrupted(
         leave.cause,
         leave.detail,
-        looked=known.looked.get(call.part.id),
+        looked=known.looked.get(own),
         path=change.path if change else "",
-        seen=known.printed.get(call.part.id, ""),
+        seen=known.printed.get(own, ""),
     )
-    seconds = known.seconds.get(call.part.id, 0.0)
-    return CallEnded(call=call.part.id, outcome="interrupted", text=text, seconds=seconds)
+    return CallEnded(call=own, outcome="interrupted", text=text, seconds=known.seconds.get(own, 0.0))

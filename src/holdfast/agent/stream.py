@@ -6,35 +6,25 @@ Two rules. What arrived is kept, whatever ends the stream; nothing here waits lo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Protocol, TypeVar
+from collections.abc import Callable
 
 import msgspec
 
 from holdfast.agent.events import Event, LiveCall, LiveText, LiveThinking
-from holdfast.agent.limits import Limits
 from holdfast.agent.model import CallDelta, Finished, Model, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.agent.stop import Stop
+from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
-from holdfast.session.entries import CallPart, Part, ResponseCheckpoint, ResponseEnded, TextPart
+from holdfast.session.entries import CallPart, Part, ResponseCheckpoint, ResponseEnded, TextPart, ThinkingPart
 from holdfast.session.fold import Conversation
 from holdfast.session.ids import call_id
 from holdfast.text import valid_unicode
-
-T = TypeVar("T")
 
 CHECKPOINT_EVERY = 1.0
 """Seconds of streamed text that a crash may lose."""
 
 QUEUE = 256
 """Events the pump may be ahead; past that the provider's own flow control holds it."""
-
-
-class Race(Protocol):
-    """Awaits work unless the turn is stopped first; `TimeoutError` after `within` seconds."""
-
-    async def __call__(self, work: Coroutine[None, None, T], within: float | None = None) -> T:
-        """Return what `work` gives."""
-        ...
 
 
 class Stream:
@@ -55,6 +45,7 @@ class Stream:
         self._append = append
         self._emit = emit
         self._queue: asyncio.Queue[StreamEvent | ProviderFailed] = asyncio.Queue(maxsize=QUEUE)
+        self._arrived = asyncio.Event()  # awaited instead of the queue: a stop then takes nothing out of it
         self._pump: asyncio.Task[None] | None = None
         self._text: list[str] = []
         self._thinking: list[str] = []
@@ -77,8 +68,8 @@ class Stream:
     def _fresh(self) -> bool:
         return len(self._text) > self._fresh_text or len(self._thinking) > self._fresh_thinking
 
-    async def run(self, conversation: Conversation, race: Race, *, on_event: Callable[[], None]) -> Finished:
-        """Return the complete response; raises `ProviderFailed`, or whatever `race` raises on a stop.
+    async def run(self, conversation: Conversation, stop: Stop, *, on_event: Callable[[], None]) -> Finished:
+        """Return the complete response; raises `ProviderFailed`, `Left` on a stop.
 
         The pump has ended, or was abandoned after `limits.drop_wait`, when this returns or raises.
         """
@@ -89,7 +80,7 @@ class Stream:
         try:
             while True:
                 wait = self._limits.first_event if first else self._limits.idle_event
-                event = await self._next(race, wait)
+                event = await self._next(stop, wait)
                 if first:
                     first = False
                     on_event()
@@ -135,11 +126,17 @@ class Stream:
                     taken.add(own)
                     parts.append(
                         msgspec.structs.replace(
-                            part, id=own, name=valid_unicode(part.name), arguments=valid_unicode(part.arguments)
+                            part,
+                            id=own,
+                            name=valid_unicode(part.name),
+                            arguments=valid_unicode(part.arguments),
+                            wire_id=part.wire_id and valid_unicode(part.wire_id),
+                            details=_encodable(part.details),
                         )
                     )
-                case _:
-                    parts.append(part)  # thinking is signed: byte for byte or not at all
+                case ThinkingPart():
+                    if valid_unicode(part.text) == part.text:  # else it cannot go back as it came, so not at all
+                        parts.append(msgspec.structs.replace(part, details=_encodable(part.details)))
         calls = any(isinstance(part, CallPart) for part in parts)
         return ResponseEnded(
             step=self._step,
@@ -163,16 +160,16 @@ class Stream:
                 self._calls[event.index] = self._calls.get(event.index, "") + event.name
                 self._emit(LiveCall(self._step, event.index, event.name, event.arguments))
 
-    async def _next(self, race: Race, wait: float) -> StreamEvent:
+    async def _next(self, stop: Stop, wait: float) -> StreamEvent:
         """Return the next event; raises `ProviderFailed` if the pump did, or if nothing comes for `wait` seconds."""
         clock = asyncio.get_running_loop().time
         silent_at = clock() + wait
         while self._queue.empty():
             # What came before a silence is journalled in it, not after.
             due = min(silent_at, self._checkpoint_at) if self._fresh else silent_at
+            self._arrived.clear()
             try:
-                event = await race(self._queue.get(), due - clock())
-                break
+                await stop.race(self._arrived.wait(), due - clock())
             except TimeoutError:
                 if clock() >= silent_at:
                     raise ProviderFailed(
@@ -181,28 +178,39 @@ class Stream:
                         fault="silent",
                     ) from None
                 self.checkpoint()
-        else:
-            event = self._queue.get_nowait()
+        event = self._queue.get_nowait()
         if isinstance(event, ProviderFailed):
             raise event
         return event
 
     async def _fill(self, conversation: Conversation) -> None:
-        finished = False
+        ended = ProviderFailed(
+            f"Model {self._model.name!r} ended its response without the end its protocol asks for, a complete one was "
+            "expected. Nothing in it was run; try again.",
+            fault="cut",
+        )
         try:
             async with self._model.stream(conversation) as events:
                 async for event in events:
-                    await self._queue.put(event)
-                    finished = isinstance(event, Finished)
+                    await self._put(event)
         except ProviderFailed as failed:
-            if not finished:
-                await self._queue.put(failed)
-            return
-        if not finished:
-            await self._queue.put(
-                ProviderFailed(
-                    f"Model {self._model.name!r} ended its response without the end its protocol asks for, a complete "
-                    "one was expected. Nothing in it was run; try again.",
-                    fault="cut",
-                )
+            ended = failed
+        except Exception as error:  # noqa: BLE001 - a Model is anybody's code: what it raises ends its response
+            ended = ProviderFailed(
+                f"Model {self._model.name!r} failed with {type(error).__name__}: {error}. Choose another model.",
+                fault="malformed",
             )
+        await self._put(ended)  # after a `Finished` nobody reads it
+
+    async def _put(self, event: StreamEvent | ProviderFailed) -> None:
+        await self._queue.put(event)
+        self._arrived.set()
+
+
+def _encodable(details: dict[str, object] | None) -> dict[str, object] | None:
+    """Return what a provider added for itself, None if a journal cannot hold it."""
+    try:
+        msgspec.json.encode(details)
+    except (UnicodeEncodeError, TypeError):
+        return None
+    return details

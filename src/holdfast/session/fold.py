@@ -171,7 +171,7 @@ class Fold:
             case CallEnded():
                 self._call_ended(entry)
             case CallLate():
-                self._late(entry.call, entry.text)
+                self._late(entry)
             case TurnEnded():
                 self._leave_turn()
                 self._last_end = entry
@@ -298,15 +298,15 @@ class Fold:
     def _call_ended(self, entry: CallEnded) -> None:
         call = self._open.pop(entry.call, None)
         if call is None:
-            self._late(entry.call, entry.text)
+            self._late(entry)
             return
         text = entry.text if entry.text.strip() else words.NO_OUTPUT
         self._results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text)
 
-    def _late(self, call: str, text: str) -> None:
-        name = self._calls.get(call)
+    def _late(self, entry: CallEnded | CallLate) -> None:
+        name = self._calls.get(entry.call)
         if name is not None:
-            self._note(words.late(name, text))
+            self._note(words.late(name, entry.outcome, entry.text))
 
     def _note(self, note: str) -> None:
         if note.strip():

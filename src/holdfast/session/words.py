@@ -6,7 +6,7 @@ when they are first used, so changing one here never changes what an older sessi
 
 from __future__ import annotations
 
-from holdfast.calls import Looked
+from holdfast.calls import Looked, Outcome
 from holdfast.session.entries import Cause, StopReason
 
 NO_OUTPUT = "(no output)"
@@ -60,9 +60,9 @@ def what_happened(cause: Cause, detail: str = "") -> str:
     return f"{CLAUSES[cause]} ({detail})" if detail else CLAUSES[cause]
 
 
-def not_started(cause: Cause, detail: str = "") -> str:
-    """Return the result of a call whose start was never journalled."""
-    if cause == "approval":
+def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
+    """Return the result of a call whose start was never journalled; `asked` if a person was asked about this one."""
+    if cause == "approval" and asked:
         return "Not started; not approved, the user wrote instead. It had no effect."
     if cause == "fork":
         return f"Not started in this copy: {CLAUSES[cause]} and run this call. Check before you run it again."
@@ -98,6 +98,7 @@ def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was
     return "[" + " ".join(said) + "]"
 
 
-def late(name: str, text: str) -> str:
+def late(name: str, outcome: Outcome, text: str) -> str:
     """Return how an outcome that arrived after its call was settled is told."""
-    return f"[Note from holdfast: the earlier call of {name}, reported as interrupted, has since ended:\n{text}]"
+    since = f"the earlier call of {name}, reported as interrupted, has since ended ({outcome})"
+    return f"[Note from holdfast: {since}:\n{text}]"

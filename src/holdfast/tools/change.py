@@ -24,6 +24,9 @@ from holdfast.tools.tool import Context, Output, Plan
 LARGEST = 10_000_000
 """The size in bytes up to which a file's content is held in memory, compared and edited."""
 
+LARGEST_REPLACED = 100_000_000
+"""The size in bytes of a file that may be replaced: it is hashed whole, before and, after a crash, again."""
+
 SNIFF = 8192
 """How much of a file's beginning says whether it is text."""
 
@@ -57,7 +60,14 @@ def look(place: Place) -> Present | None:
     with told(place):
         try:
             with opened(place) as file:
-                if not os.fstat(file.fileno()).st_mode & 0o222:
+                status = os.fstat(file.fileno())
+                if status.st_size > LARGEST_REPLACED:
+                    msg = (
+                        f"File {place.name!r} has {status.st_size:,} bytes, {LARGEST_REPLACED:,} were expected at most. "
+                        "Use bash to change it."
+                    )
+                    raise ToolFailed(msg)
+                if not status.st_mode & 0o222:
                     msg = f"File {place.name!r} is read-only, a writable one was expected. Use bash to change its mode."
                     raise ToolFailed(msg)
                 content = file.read(LARGEST + 1)

@@ -17,7 +17,7 @@ from holdfast.calls import Effect, FileChange, Looked
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
-from holdfast.tools.change import SNIFF, Diff, guarded, look, replacement
+from holdfast.tools.change import LARGEST_REPLACED, SNIFF, Diff, guarded, look, replacement
 from holdfast.tools.output import beginning, one_line
 from holdfast.tools.paths import Place, opened, placed, resolve, told
 from holdfast.tools.thread import in_thread
@@ -127,6 +127,8 @@ def landed(root: Path, change: FileChange) -> Looked:
         if not place.anchor.is_dir():
             return "unreadable"
         with opened(place) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST_REPLACED:
+                return "other"  # neither was this large, and hashing it would hold up the recovery
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         digest = None

@@ -1,13 +1,41 @@
-"""Blocking work of a tool, done in a thread that a stop or a cancellation ends soon."""
+"""Blocking work in a thread that nobody need wait for: not the event loop, not a stop, not the end of the process."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+async def in_daemon(work: Callable[[], T]) -> T:
+    """Return what `work` gives in a thread, or raise what it raises; a cancellation does not wait for it.
+
+    `asyncio.to_thread` will not do: its threads are joined when the loop closes, however long they take.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def deliver(give: Callable[[], None]) -> None:
+        if not future.done():
+            give()
+
+    def run() -> None:
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001 - handed to whoever awaits
+            give = functools.partial(future.set_exception, error)
+        else:
+            give = functools.partial(future.set_result, result)
+        with suppress(RuntimeError):  # the loop has closed: nobody awaits any more
+            loop.call_soon_threadsafe(deliver, give)
+
+    threading.Thread(target=run, name="blocking work", daemon=True).start()
+    return await future
 
 
 async def in_thread(work: Callable[[threading.Event], T], stop: asyncio.Event) -> T:
@@ -23,7 +51,7 @@ async def in_thread(work: Callable[[threading.Event], T], stop: asyncio.Event) -
 
     watcher = asyncio.create_task(mirror())
     try:
-        return await asyncio.to_thread(work, flag)
+        return await in_daemon(functools.partial(work, flag))
     finally:
         flag.set()
         watcher.cancel()

@@ -1,0 +1,236 @@
+"""What no tool, model, disk or listener should do, and some will: the turn settles all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+from rig import Rig, opened, says, waits
+
+from holdfast.agent.events import Event, Fact
+from holdfast.agent.model import Finished, StreamEvent
+from holdfast.agent.turn import State
+from holdfast.config import Limits
+from holdfast.errors import AppendConflict, StorageFailed
+from holdfast.session.entries import (
+    CallEnded,
+    CallPart,
+    Entry,
+    PromptAccepted,
+    ResponseEnded,
+    TextPart,
+    ThinkingPart,
+    TurnEnded,
+    Usage,
+)
+from holdfast.session.fold import Conversation, fold
+from holdfast.session.store import MemoryStore, conflict
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Hold, Say
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output, Plan
+
+
+async def goes_on(rig: Rig) -> None:
+    """Assert that the next prompt gets its answer, and that the fold is that of the journal."""
+    rig.model.extend([Say("still here")])
+    assert (await rig.driver.run("go on")).cause == "finished"
+    assert rig.driver.state is State.IDLE
+    assert rig.driver.conversation == fold(rig.entries)
+
+
+async def test_a_tool_that_cancels_itself_has_failed_and_the_turn_goes_on() -> None:
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        raise asyncio.CancelledError
+
+    rig = Rig(ScriptedModel([[Call("odd", {})], [Say("I see")]]), [FunctionTool("odd", "execute", run)])
+    assert (await rig.driver.run("go")).cause == "finished"
+    assert rig.results()["odd"].outcome == "failed"
+    await goes_on(rig)
+
+
+class Breaks(ScriptedModel):
+    """A model that raises what no model should."""
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        self.requests.append(conversation)
+        raise ZeroDivisionError
+        yield  # pragma: no cover - makes it a generator
+
+
+async def test_a_model_that_raises_anything_ends_its_response_at_once() -> None:
+    rig = Rig(Breaks(), limits=Limits(attempts=1))
+    ended = await asyncio.wait_for(rig.driver.run("go"), 2)
+    assert ended.cause == "provider"
+    assert "ZeroDivisionError" in ended.detail
+
+
+async def test_a_connection_that_never_comes_is_not_waited_for_without_end() -> None:
+    async def connect(name: str) -> ScriptedModel:
+        del name
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    rig = Rig(ScriptedModel(), limits=Limits(first_event=0.02))
+    rig.driver._connect = connect
+    ended = await rig.driver.run("go")
+    assert ended.cause == "provider"
+    assert "was not connected to" in ended.detail
+
+
+class Slow(FunctionToolbox):
+    """A toolbox whose former processes take their time."""
+
+    async def quiet(self) -> bool:
+        await asyncio.sleep(3600)
+        return False
+
+
+async def test_a_recovery_that_is_cancelled_can_be_done_again() -> None:
+    store = MemoryStore()
+    store.append([opened(), PromptAccepted(turn=1, text="begun")], expected=0)
+    rig = Rig(ScriptedModel(), store=store, toolbox=Slow([]))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(rig.driver.run("go on"), 0.02)
+    rig.driver._toolbox = FunctionToolbox([])
+    await goes_on(rig)
+
+
+@pytest.mark.parametrize("at", range(1, 11))
+async def test_a_listener_that_raises_ends_the_turn_and_forks_nothing(at: int) -> None:
+    rig = Rig(ScriptedModel([[Call("quick", {}), Call("quick", {})], [Say("done")]]), [says("quick")])
+    told = 0
+
+    def emit(event: Event) -> None:
+        nonlocal told
+        told += isinstance(event, Fact)
+        if told == at:
+            raise OSError("nobody listens")
+
+    rig.driver._emit = emit
+    with pytest.raises(OSError, match="nobody listens"):
+        await rig.driver.run("go")
+    rig.driver._emit = rig.events.append
+    rig.model._steps.clear()
+    await goes_on(rig)
+
+
+async def test_closing_stops_the_turn_that_runs() -> None:
+    started = asyncio.Event()
+    rig = Rig(ScriptedModel([[Call("slow", {})]]), [waits("slow", started=started)])
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await started.wait()
+    await rig.driver.close()
+    assert (await turn).cause == "external"
+    assert isinstance(rig.entries[-1], TurnEnded)
+
+
+class Shared(MemoryStore):
+    """A journal in which somebody else has written meanwhile."""
+
+    strange: Sequence[Entry] = ()
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        if self.strange:
+            super().append(self.strange, expected=self.length)
+            self.strange = ()
+            raise conflict(expected=expected, found=self.length)
+        return super().append(entries, expected=expected)
+
+
+async def test_entries_of_somebody_else_are_read_and_the_next_prompt_works() -> None:
+    store = Shared()
+    store.append([opened()], expected=0)
+    rig = Rig(ScriptedModel(), store=store)
+    store.strange = [PromptAccepted(turn=1, text="from elsewhere")]
+    with pytest.raises(AppendConflict):
+        await rig.driver.run("mine")
+    await goes_on(rig)
+    assert "from elsewhere" in str(rig.model.requests[-1].messages)
+
+
+class Full(MemoryStore):
+    """A disk that refuses the outcome of a call, once."""
+
+    refused = False
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        if not self.refused and any(isinstance(entry, CallEnded) for entry in entries):
+            self.refused = True
+            raise StorageFailed("Journal cannot be written: the disk is full. Free some space.")
+        return super().append(entries, expected=expected)
+
+
+async def test_a_finished_result_is_not_lost_with_the_write_that_failed() -> None:
+    store = Full()
+    store.append([opened()], expected=0)
+    rig = Rig(ScriptedModel([[Call("quick", {})]]), [says("quick", "the answer is 42")], store=store)
+    assert (await rig.driver.run("go")).cause == "storage"
+    assert rig.results()["quick"].text == "the answer is 42"
+    await goes_on(rig)
+
+
+async def test_only_the_call_that_was_asked_about_was_not_approved() -> None:
+    calls = [Call("act", {}), Call("look", {})]
+    rig = Rig(ScriptedModel([calls]), [says("act", effect="execute"), says("look")], "ask")
+    await rig.driver.run("go")
+    assert "not approved" in rig.results()["act"].text
+    assert "not approved" not in rig.results()["look"].text
+    assert "before this call began" in rig.results()["look"].text
+
+
+async def test_a_plan_that_takes_its_time_does_not_hold_up_a_stop() -> None:
+    class Ponders(FunctionTool):
+        def plan(self, call: str, arguments: str) -> Plan:
+            time.sleep(2)
+            return super().plan(call, arguments)
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        raise AssertionError((arguments, context))
+
+    rig = Rig(ScriptedModel([[Call("ponders", {})]]), [Ponders("ponders", "write", run)])
+    turn = asyncio.create_task(rig.driver.run("go"))
+    while not any(isinstance(entry, ResponseEnded) for entry in rig.entries):  # noqa: ASYNC110 - no event of its own
+        await asyncio.sleep(0)
+    rig.driver.stop()
+    ended = await asyncio.wait_for(turn, 1)
+    assert ended.cause == "user"
+    assert rig.results()["ponders"].outcome == "not_started"
+
+
+async def test_what_arrived_together_with_the_stop_is_kept() -> None:
+    rig = Rig(ScriptedModel([[Say("abcdefgh", chunk=1), Hold("never")]]))
+    seen: list[int] = []
+
+    def emit(event: Event) -> None:
+        rig.events.append(event)
+        if getattr(event, "text", "") == "c" and not seen:
+            seen.append(1)
+            asyncio.get_running_loop().call_soon(rig.driver.stop)
+
+    rig.driver._emit = emit
+    await rig.driver.run("go")
+    live = "".join(text for event in rig.events if isinstance(text := getattr(event, "text", None), str))
+    (cut,) = [entry for entry in rig.entries if isinstance(entry, ResponseEnded)]
+    assert "".join(getattr(part, "text", "") for part in cut.parts) == live
+    assert live.startswith("abc")
+
+
+async def test_halves_of_a_character_in_what_a_model_sends_end_nothing() -> None:
+    class Odd(ScriptedModel):
+        async def _play(self, reply: object) -> AsyncIterator[StreamEvent]:  # pyright: ignore[reportIncompatibleMethodOverride]
+            del reply
+            call = CallPart(id="", name="quick\ud800", arguments='{"x": "\ud800"}', wire_id="\ud800")
+            thought = ThinkingPart("hm \ud800", signature="s", details={"x": "\ud800"})
+            finish = "calls" if len(self.requests) == 1 else "stop"
+            parts = (thought, TextPart("so \ud800"), call) if finish == "calls" else (TextPart("done"),)
+            yield Finished(parts, finish, Usage())
+
+    rig = Rig(Odd([[], []]), [says("quick")])
+    assert (await rig.driver.run("go")).cause == "finished"
+    assert rig.driver.conversation == fold(rig.entries)
