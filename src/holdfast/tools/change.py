@@ -63,8 +63,8 @@ def look(place: Place) -> Present | None:
                 status = os.fstat(file.fileno())
                 if status.st_size > LARGEST_REPLACED:
                     msg = (
-                        f"File {place.name!r} has {status.st_size:,} bytes, {LARGEST_REPLACED:,} were expected at most. "
-                        "Use bash to change it."
+                        f"File {place.name!r} has {status.st_size:,} bytes, at most {LARGEST_REPLACED:,} were "
+                        "expected. Use bash to change it."
                     )
                     raise ToolFailed(msg)
                 if not status.st_mode & 0o222:
