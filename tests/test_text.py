@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.text import printable, valid_unicode
+from holdfast.text import literal, printable, valid_unicode
 
 any_text = st.text(st.characters(exclude_categories=[]))
 
@@ -57,6 +57,35 @@ def test_nothing_a_terminal_acts_on_is_left(hostile: str) -> None:
     for left in ("\x1b", "\x9b", "\x9d", "\x07", "\x08", "\r", "\u202e", "\u200b", "\U000e0041"):
         assert left not in shown
     assert shown.startswith("before")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("harmless # \x1b]\necho OWNED > ran", "harmless # \necho OWNED > ran"),
+        ("a \x1b]0;the rest of it", "a 0;the rest of it"),
+        ("a \x1bPq\nthe rest\x1b\\", "a q\nthe rest"),
+        ("a \x1b]0;first\nsecond\x07", "a 0;first\nsecond"),
+        ("a \x1b]" + "x" * 5000 + "\x07", "a " + "x" * 5000),
+        ("a \x1b[12;" + "3" * 100, "a 12;" + "3" * 100),
+    ],
+)
+def test_a_sequence_without_an_end_hides_nothing(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@given(st.text(st.sampled_from("a;/ [\n\x07\\]P\x1b")))
+def test_the_end_of_a_line_always_stays(text: str) -> None:
+    assert printable(text).count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("hidden", ["\x1b]; rm -rf ~ #\x07", "\x1b[; ./x", "\x1bP; rm -rf ~ \x1b\\", "\u202e; rm"])
+def test_what_is_decided_on_is_shown_whole(hidden: str) -> None:
+    shown = literal(f"echo {hidden}\n\tdone")
+    assert shown.startswith("echo \\")
+    assert shown.endswith("\n\tdone")
+    assert hidden[1:-2] in shown
+    assert printable(shown) == shown
 
 
 @given(any_text)

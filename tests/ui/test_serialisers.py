@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -50,8 +51,8 @@ def ended(cause: Cause = "finished", code: int = 0) -> Ended:
     return Ended(turn=turn, conversation=fold(journal), exit_code=code)
 
 
-def never() -> None:
-    raise AssertionError("the reader is still there")
+def never(why: str) -> None:
+    raise AssertionError(why)
 
 
 def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -> None:
@@ -68,6 +69,7 @@ def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -
     output.event(Fact(7, Repaired(findings=("entry 3: gone",))))
     output.event(NotRecorded("The disk is full. Free some space."))
     output.end(ended("timeout"))
+    output.close(None)
     assert out.getvalue() == "the answer\n"
     assert err.getvalue().splitlines() == [
         "session s1 (new) · openai-chat:m · ask",
@@ -87,18 +89,36 @@ def test_a_terminal_sees_the_text_stream_and_nothing_it_would_act_on() -> None:
     output.event(LiveText(1, "Hel"))
     output.event(LiveText(1, "lo" + HOSTILE))
     output.end(ended())
+    output.close(None)
     assert out.getvalue().startswith("Hello")
     assert "\x1b" not in out.getvalue()
     assert "\u202e" not in out.getvalue()
     assert out.getvalue().endswith("\n")
 
 
+def test_a_command_is_shown_as_it_is_run() -> None:
+    err = Terminal()
+    output = TextOutput(Terminal(), err, gone=never)
+    call = CallPart(id="A", name="bash", arguments=json.dumps({"command": "true \x1b]; rm -rf ~ #\x07"}))
+    output.event(Fact(3, ResponseEnded(step=1, model="m:m", parts=(call,), usage=Usage())))
+    output.event(Fact(4, CallStarted(call="A", effect="execute")))
+    output.event(Fact(5, CallEnded(call="A", outcome="failed", text="\x1b[31mred\x1b[0m\nmore")))
+    approval = TurnEnded(turn=1, reason="cancelled", cause="approval", detail="run \x1b[; ./x")
+    output.end(replace(ended(), turn=approval))
+    output.close(None)
+    started, failed, end = err.getvalue().splitlines()
+    assert started == "→ bash true \\x1b]; rm -rf ~ #\\x07"
+    assert failed.endswith("failed: red")
+    assert end.endswith("(run \\x1b[; ./x)")
+
+
 def test_a_reader_that_goes_away_is_noticed_once() -> None:
-    noticed: list[int] = []
-    output = TextOutput(Gone(), io.StringIO(), gone=lambda: noticed.append(1))
+    noticed: list[str] = []
+    output = TextOutput(Gone(), io.StringIO(), gone=noticed.append)
     output.end(ended())
     output.end(ended())
-    assert noticed == [1]
+    assert output.close(None) == ""
+    assert noticed == ["nobody reads the output any more"]
 
 
 def test_stream_json_is_one_ascii_object_a_line() -> None:
@@ -119,6 +139,7 @@ def test_stream_json_is_one_ascii_object_a_line() -> None:
     ):
         output.event(event)
     output.end(ended())
+    output.close(None)
     lines = out.getvalue().split("\n")
     assert lines.pop() == ""
     assert out.getvalue().isascii()
@@ -135,6 +156,7 @@ def test_calls_of_a_cut_response_are_not_told_as_calls() -> None:
     output = StreamJsonOutput(out, gone=never)
     call = CallPart(id="A", name="read", arguments="{}")
     output.event(Fact(3, ResponseEnded(step=1, model="m:m", parts=(call,), usage=Usage(), cut="max_tokens")))
+    output.close(None)
     assert out.getvalue() == ""
 
 
@@ -143,8 +165,8 @@ def test_json_is_one_object_at_the_end() -> None:
     output = JsonOutput(out, gone=never)
     output.begin(OPENED)
     output.event(LiveText(1, "half"))
-    assert out.getvalue() == ""
     output.end(ended("approval", 3))
+    output.close(None)
     told = json.loads(out.getvalue())
     assert told["result"] == "the answer"
     assert (told["stop_reason"], told["cause"], told["exit_code"], told["is_error"]) == (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -31,16 +32,24 @@ from holdfast.errors import (
     EXIT_RETRYABLE,
     RETRYABLE,
     ConfigInvalid,
+    HoldfastError,
     SessionUnknown,
+    StateError,
     UsageError,
 )
 from holdfast.session.catalog import Catalog
-from holdfast.session.entries import RequestFailed, TurnEnded
+from holdfast.session.entries import Cause, RequestFailed, TurnEnded
 from holdfast.ui.arguments import Arguments
 from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutput, TextOutput
 
 LONGEST_STDIN = 10 * 1024 * 1024
 """Bytes of standard input that may be part of a prompt; more is no prompt but a file, which `read` can page."""
+
+STOPPED: frozenset[Cause] = frozenset({"user", "signal", "external", "timeout"})
+"""Endings after which a reader that does not read holds up nobody for longer than LAST_WORDS."""
+
+LAST_WORDS = 1.0
+"""Seconds a stopped run waits for its reader. Behind one that ended by itself a slow reader gets everything."""
 
 
 def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
@@ -55,7 +64,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     catalog = Catalog(places.sessions)
     session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, environ=environ)
     try:
-        return asyncio.run(_run(session, name, prompt, mode=mode, limits=limits, arguments=arguments, environ=environ))
+        return _run(session, name, prompt, mode=mode, limits=limits, kind=arguments.output_format, environ=environ)
     finally:
         session.store.close()
 
@@ -66,6 +75,10 @@ def _session(
     """Return the session to run in and the model's name, both known to be usable."""
     if arguments.fork and not (arguments.continue_ or arguments.resume):
         raise UsageError("Option --fork needs a session to copy, -c or -r ID was expected. Add one of them.")
+    if arguments.continue_ and arguments.resume is not None:
+        raise UsageError(
+            f"Option --continue contradicts --resume {arguments.resume!r}, one of them was expected. Leave one out."
+        )
     if arguments.resume is not None:
         summary = catalog.find(arguments.resume)
     elif arguments.continue_:
@@ -92,17 +105,19 @@ def _session(
     return session, arguments.model or ""
 
 
-async def _run(  # noqa: PLR0913 - what a run is made of
+def _run(  # noqa: PLR0913 - what a run is made of
     session: OpenSession,
     name: str,
     prompt: str,
     *,
     mode: Mode,
     limits: Limits,
-    arguments: Arguments,
+    kind: str,
     environ: Mapping[str, str],
 ) -> int:
-    loop = asyncio.get_running_loop()
+    """Return the exit code of one turn, once whoever reads it has it all; a turn that was stopped waits for nobody."""
+    runner = asyncio.Runner()
+    loop = runner.get_loop()
     faults: list[str] = []
 
     async def connected(model: str) -> Model:
@@ -111,31 +126,53 @@ async def _run(  # noqa: PLR0913 - what a run is made of
         gc.enable()
         return connection
 
-    def reader_gone() -> None:
-        driver.stop(Leave("signal", "nobody reads the output any more"))
-
-    output = _output(arguments.output_format, reader_gone)
+    def reader_gone(why: str) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and the turn with it
+            loop.call_soon_threadsafe(driver.stop, Leave("signal", why))
 
     def emit(event: Event) -> None:
         if isinstance(event, Fact) and isinstance(event.entry, RequestFailed):
             faults[:] = [event.entry.fault]
         output.event(event)
 
-    driver = Driver(
-        store=session.store,
-        toolbox=session.toolbox,
-        connect=connected,
-        mode=mode,
-        emit=emit,
-        limits=limits,
-        left=session.left,
-    )
+    output = _output(kind, reader_gone)
+    patience: float | None = LAST_WORDS
+    try:
+        with runner:
+            driver = Driver(
+                store=session.store,
+                toolbox=session.toolbox,
+                connect=connected,
+                mode=mode,
+                emit=emit,
+                limits=limits,
+                left=session.left,
+            )
+            if name:
+                driver.use_model(name)
+            ended = runner.run(_turn(driver, prompt, session=session, mode=mode, output=output, faults=faults))
+        if ended.turn.cause not in STOPPED:
+            patience = None
+    finally:
+        unwritten = output.close(patience)
+    if unwritten:
+        raise StateError(
+            f"Standard output of session {session.id!r} was lost: {unwritten}, somewhere to write was expected. "
+            f"What happened is kept: holdfast sessions show {session.id}"
+        )
+    return ended.exit_code
+
+
+async def _turn(
+    driver: Driver, prompt: str, *, session: OpenSession, mode: Mode, output: Output, faults: Sequence[str]
+) -> Ended:
+    """Run the turn, show it and return how it ended; signals stop it, but for those we were started to ignore."""
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         why = Leave("user") if number == signal.SIGINT else Leave("signal", number.name)
-        loop.add_signal_handler(number, driver.stop, why)
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup, or a background job of a shell
+            loop.add_signal_handler(number, driver.stop, why)
     try:
-        if name:
-            driver.use_model(name)
         before = driver.conversation
         output.begin(
             Opened(
@@ -147,10 +184,21 @@ async def _run(  # noqa: PLR0913 - what a run is made of
                 resumed=before.turns > 0,
             )
         )
-        turn = await driver.run(prompt)
-        code = exit_code(turn, faults[-1] if faults else "")
-        output.end(Ended(turn=turn, conversation=driver.conversation, exit_code=code))
-        return code
+        try:
+            # From here to the first wait of the turn nothing is awaited: a reader that is gone already stops it.
+            turn = await driver.run(prompt)
+        except HoldfastError as error:
+            after = driver.conversation
+            turn = after.last_end
+            if turn is None or turn.turn <= before.turns:  # it could not be begun, or its end not be journalled
+                turn = TurnEnded(turn=before.turns + 1, reason="error", cause="storage", detail=str(error))
+            output.fail(Ended(turn=turn, conversation=after, exit_code=error.exit_code), str(error))
+            raise
+        ended = Ended(
+            turn=turn, conversation=driver.conversation, exit_code=exit_code(turn, faults[-1] if faults else "")
+        )
+        output.end(ended)
+        return ended
     finally:
         await driver.close()
 
@@ -170,7 +218,7 @@ def exit_code(turn: TurnEnded, fault: str) -> int:
             return EXIT_FAILED
 
 
-def _output(kind: str, gone: Callable[[], None]) -> Output:
+def _output(kind: str, gone: Callable[[str], None]) -> Output:
     match kind:
         case "json":
             return JsonOutput(sys.stdout, gone=gone)

@@ -1,14 +1,12 @@
 """The event stream as text, as one JSON object, or as JSON lines: three serialisers, no decisions.
 
-Two rules. What reaches a terminal is cleaned. A reader that goes away is noticed once and never written to again.
+Two rules. What reaches a terminal is cleaned. Of a line about a call nothing is hidden: it shows what is really run.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TextIO
@@ -29,7 +27,8 @@ from holdfast.session.entries import (
 )
 from holdfast.session.fold import Conversation
 from holdfast.session.words import what_happened
-from holdfast.text import printable
+from holdfast.text import literal, printable
+from holdfast.ui.writer import Courier, Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """What a run ends with; `conversation` is None if there is no session to speak of."""
+    """What a run ends with: its turn, and the conversation and the exit code as of then."""
 
     turn: TurnEnded
     conversation: Conversation
@@ -54,48 +53,27 @@ class Ended:
 
 
 class Output(Protocol):
-    """One way to show a run."""
+    """One way to show a run; nothing but `close` ever waits for a reader."""
 
     def begin(self, opened: Opened) -> None:
         """Show what the run begins with."""
         ...
 
     def event(self, event: Event) -> None:
-        """Show an event; never raises and never blocks on anything but the stream itself."""
+        """Show an event."""
         ...
 
     def end(self, ended: Ended) -> None:
         """Show how it ended."""
         ...
 
+    def fail(self, ended: Ended, message: str) -> None:
+        """Show how a run ended that could not go on; the caller says the message on standard error."""
+        ...
 
-class _Stream:
-    """A text stream whose reader may go away."""
-
-    def __init__(self, stream: TextIO, gone: Callable[[], None]) -> None:
-        self._stream = stream
-        self._gone = gone
-        self._open = True
-        self.terminal = stream.isatty()
-
-    def write(self, text: str) -> None:
-        """Write and flush `text`, unless the reader has gone."""
-        if not self._open:
-            return
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except ValueError:  # closed from elsewhere
-            self._left()
-        except BrokenPipeError:
-            self._left()
-            # Else Python would try to write the rest at exit, complain, and change the exit code.
-            with contextlib.suppress(io.UnsupportedOperation):  # a stream in memory has no descriptor
-                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-
-    def _left(self) -> None:
-        self._open = False
-        self._gone()
+    def close(self, within: float | None) -> str:
+        """Return once readers have everything, or after `within` seconds; why it could not be written, or ""."""
+        ...
 
 
 class TextOutput:
@@ -104,9 +82,11 @@ class TextOutput:
     A terminal sees the text as it streams; a pipe or a file gets the final answer alone.
     """
 
-    def __init__(self, stdout: TextIO, stderr: TextIO, *, gone: Callable[[], None]) -> None:
-        self._out = _Stream(stdout, gone)
-        self._err = _Stream(stderr, lambda: None)
+    def __init__(self, stdout: TextIO, stderr: TextIO, *, gone: Callable[[str], None]) -> None:
+        courier = Courier()
+        self._out = Writer(stdout, gone, courier=courier)
+        one_screen = stdout.isatty() and stderr.isatty()  # then what came first is seen first
+        self._err = Writer(stderr, lambda _: None, courier=courier if one_screen else Courier())
         self._names: dict[str, str] = {}
         self._mid_line = False
 
@@ -150,6 +130,18 @@ class TextOutput:
         if ended.turn.cause != "finished":
             self._note(f"turn ended: {what_happened(ended.turn.cause, ended.turn.detail)}")
 
+    def fail(self, ended: Ended, message: str) -> None:
+        """Show nothing more: the message is said."""
+        del ended, message
+        self._end_line()
+
+    def close(self, within: float | None) -> str:
+        """Wait for the readers of both streams."""
+        began = time.monotonic()
+        unwritten = self._out.close(within)
+        self._err.close(None if within is None else max(0.0, began + within - time.monotonic()))
+        return unwritten
+
     def _write(self, text: str) -> None:
         shown = printable(text) if self._out.terminal else text
         if shown:
@@ -164,14 +156,14 @@ class TextOutput:
     def _note(self, text: str) -> None:
         if self._out.terminal:
             self._end_line()
-        self._err.write(printable(text) + "\n" if self._err.terminal else text + "\n")
+        self._err.write(literal(text) + "\n" if self._err.terminal else text + "\n")
 
 
 class JsonOutput:
     """One JSON object when the turn has ended, nothing before."""
 
-    def __init__(self, stdout: TextIO, *, gone: Callable[[], None]) -> None:
-        self._out = _Stream(stdout, gone)
+    def __init__(self, stdout: TextIO, *, gone: Callable[[str], None]) -> None:
+        self._out = Writer(stdout, gone, courier=Courier())
         self._session = ""
 
     def begin(self, opened: Opened) -> None:
@@ -185,12 +177,21 @@ class JsonOutput:
         """Print the result."""
         self._out.write(json.dumps(result(self._session, ended)) + "\n")
 
+    def fail(self, ended: Ended, message: str) -> None:
+        """Print the result."""
+        del message
+        self.end(ended)
+
+    def close(self, within: float | None) -> str:
+        """Wait for the reader."""
+        return self._out.close(within)
+
 
 class StreamJsonOutput:
     """One JSON object a line, ASCII only, as things happen: init, message, thinking, tool_use, … result."""
 
-    def __init__(self, stdout: TextIO, *, gone: Callable[[], None]) -> None:
-        self._out = _Stream(stdout, gone)
+    def __init__(self, stdout: TextIO, *, gone: Callable[[str], None]) -> None:
+        self._out = Writer(stdout, gone, courier=Courier())
         self._session = ""
 
     def begin(self, opened: Opened) -> None:
@@ -225,6 +226,15 @@ class StreamJsonOutput:
     def end(self, ended: Ended) -> None:
         """Print the result line."""
         self._line(**result(self._session, ended))
+
+    def fail(self, ended: Ended, message: str) -> None:
+        """Print an error line, then the result line."""
+        self._line(type="error", message=message)
+        self.end(ended)
+
+    def close(self, within: float | None) -> str:
+        """Wait for the reader."""
+        return self._out.close(within)
 
     def _fact(self, entry: object) -> None:
         match entry:
@@ -275,7 +285,7 @@ MARKS = {"ok": "✓", "failed": "✗", "denied": "⊘", "not_started": "○", "i
 
 
 def call_line(call: CallPart) -> str:
-    """Return a call as one line for a person: its name and the argument that says most."""
+    """Return a call as one line for a person: its name and the argument that says most, as it is."""
     try:
         arguments: object = json.loads(call.arguments or "{}")
     except ValueError:
@@ -293,7 +303,7 @@ def outcome_tail(ended: CallEnded) -> str:
     took = f" ({ended.seconds:.1f} s)" if ended.seconds >= 1 else ""
     if ended.outcome == "ok":
         return took
-    reason = ended.text.strip().splitlines()[0] if ended.text.strip() else ""
+    reason, _, _ = printable(ended.text).strip().partition("\n")
     return f"{took} {ended.outcome.replace('_', ' ')}: {reason[:200]}"
 
 
@@ -310,7 +320,7 @@ def result(session: str, ended: Ended) -> dict[str, object]:
         "detail": ended.turn.detail,
         "is_error": ended.exit_code != 0,
         "exit_code": ended.exit_code,
-        "result": conversation.answer,
+        "result": conversation.answer if conversation.turns == ended.turn.turn else "",
         "steps": conversation.turn_steps,
         "usage": {
             "input_tokens": usage.input_tokens,

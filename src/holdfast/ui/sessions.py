@@ -19,7 +19,7 @@ from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import SessionOpened
 from holdfast.session.transcript import LineKind, transcript
-from holdfast.text import printable
+from holdfast.text import literal, printable
 
 _PIPED = 200  # columns when there is no terminal to fit into
 _SHOWN_LINES = 6
@@ -166,7 +166,8 @@ def _show(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
         print(json.dumps(msgspec.to_builtins(reading), indent=2), file=stdout)
     else:
         for line in transcript(reading.records, reading.findings):
-            for shown in _shown(line.kind, printable(line.text)):
+            written = printable if line.kind in ("prompt", "answer", "result") else literal
+            for shown in _shown(line.kind, written(line.text)):
                 print(shown, file=stdout)
     return EXIT_DAMAGE if reading.findings else EXIT_OK
 

@@ -1,0 +1,170 @@
+"""A run among readers that are slow, gone or full, and signals that are to be ignored: real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from holdfast.session.entries import Entry, PromptAccepted, SessionOpened, TurnEnded
+from holdfast.session.sqlite import SqliteStore, read_copy
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Call, Hold, Say
+from polling import eventually
+
+MODEL = "openai-chat:m"
+MUCH = "x" * 150_000  # more than a pipe holds
+
+
+class Place:
+    """A provider, a home and a folder to work in."""
+
+    def __init__(self, provider: ScriptedProvider, home: Path, folder: Path) -> None:
+        self.provider = provider
+        self.home = home
+        self.folder = folder
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(
+        self, *arguments: str, stdout: int | IO[str] = subprocess.PIPE, shell: str = 'exec "$@"'
+    ) -> subprocess.Popen[str]:
+        """Start a run, through a line of shell."""
+        environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        process = subprocess.Popen(
+            ["sh", "-c", shell, "sh", sys.executable, "-m", "holdfast", *arguments],
+            env={**environ, "HOLDFAST_HOME": str(self.home), **self.provider.environ()},
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.started.append(process)
+        return process
+
+    def ask(self, *arguments: str, **how: Any) -> subprocess.Popen[str]:
+        """Start the first turn of a session."""
+        return self.start("-m", MODEL, "-y", "-p", "go", *arguments, **how)
+
+    def entries(self) -> list[Entry]:
+        """Return the journal of the only session."""
+        folders = [path.parent for path in (self.home / "sessions").glob("*/session.db")]
+        return [record.entry for folder in folders for record in read_copy(folder).records]
+
+    def end(self) -> TurnEnded | None:
+        """Return how the turn ended, None if it has not."""
+        ends = [entry for entry in self.entries() if isinstance(entry, TurnEnded)]
+        return ends[-1] if ends else None
+
+
+@pytest.fixture
+def place(holdfast_home: Path, tmp_path: Path) -> Iterator[Place]:
+    with ScriptedProvider() as provider:
+        place = Place(provider, holdfast_home, tmp_path)
+        yield place
+        for process in place.started:
+            process.kill()
+            process.communicate()
+
+
+def ended(process: subprocess.Popen[str], within: float) -> int:
+    since = time.monotonic()
+    code = process.wait(20)
+    assert time.monotonic() - since < within
+    return code
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_output_that_cannot_be_written_stops_the_turn_whose_prompt_is_kept(place: Place) -> None:
+    place.provider.extend([Call("bash", {"command": "sleep 20; echo hi >> ran"})], [Say("done")])
+    with Path("/dev/full").open("w") as full:
+        process = place.ask("--output-format", "stream-json", stdout=full)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "was lost: No space left on device" in said
+    assert said.count("\n") == 1
+    assert [entry.text for entry in place.entries() if isinstance(entry, PromptAccepted)] == ["go"]
+    assert not (place.folder / "ran").exists()
+    assert place.end() is not None
+
+
+def test_a_stopped_turn_waits_for_no_reader(place: Place) -> None:
+    place.provider.extend([Say(MUCH, chunk=4000), Hold("here")])
+    process = place.ask("--output-format", "stream-json")  # and nobody reads
+    place.provider.wait_for("here")
+    process.send_signal(signal.SIGINT)
+    assert ended(process, 5) == 130
+    end = place.end()
+    assert end is not None
+    assert end.cause == "user"
+
+
+def test_a_turn_that_ended_by_itself_waits_for_a_slow_reader(place: Place) -> None:
+    place.provider.extend([Say(MUCH, chunk=4000)])
+    process = place.ask("--output-format", "stream-json")
+    eventually(place.end, 20, every=0.3)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1.3)
+    out, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (0, "")
+    assert json.loads(out.splitlines()[-1])["result"] == MUCH
+
+
+def test_waiting_for_a_slow_reader_can_be_interrupted(place: Place) -> None:
+    place.provider.extend([Say(MUCH, chunk=4000)])
+    process = place.ask("--output-format", "stream-json")
+    eventually(place.end, 20, every=0.3)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1.3)
+    process.send_signal(signal.SIGINT)
+    assert ended(process, 5) == 130
+
+
+def test_a_reader_that_left_before_the_first_line_stops_the_turn_at_once(place: Place) -> None:
+    place.provider.extend([Call("bash", {"command": "echo hi >> ran"})], [Say("done")])
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = place.ask("--output-format", "stream-json", stdout=writer)
+    os.close(writer)
+    _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (130, "")
+    assert not (place.folder / "ran").exists()
+    end = place.end()
+    assert end is not None
+    assert (end.cause, end.detail) == ("signal", "nobody reads the output any more")
+
+
+def test_a_signal_that_was_ignored_stays_ignored(place: Place) -> None:
+    place.provider.extend([Hold("here"), Say("done")])
+    process = place.ask(shell="trap '' HUP INT; exec \"$@\"")
+    place.provider.wait_for("here")
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGINT)
+    place.provider.release("here")
+    out, _ = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "done\n")
+
+
+@pytest.mark.parametrize("kind", ["json", "stream-json"])
+def test_a_turn_that_cannot_go_on_has_its_result_too(place: Place, kind: str) -> None:
+    store = SqliteStore.create(place.home / "sessions" / "nomodel")
+    opened = SessionOpened(session="nomodel", cwd=str(place.folder), model="", system="S", tools=(), version="0")
+    store.append([opened], expected=0)
+    store.close()
+    process = place.start("-r", "nomodel", "-p", "go", "--output-format", kind)
+    out, said = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert said.count("has no provider") == 1
+    *before, result = [json.loads(line) for line in out.splitlines()]
+    assert (result["type"], result["turn"], result["cause"], result["exit_code"]) == ("result", 1, "provider", 2)
+    assert [line["type"] for line in before] == ([] if kind == "json" else ["init", "message", "error"])
+    if before:
+        assert before[-1]["message"] in said
