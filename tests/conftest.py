@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,11 @@ settings.register_profile(
 )
 settings.register_profile("search", settings.get_profile("check"), derandomize=False, max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
+
+# A background job of a shell ignores SIGINT, and so would every process a test starts: no Ctrl+C would reach one. A
+# signal that is caught is reset to its default when a program starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

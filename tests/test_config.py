@@ -85,3 +85,16 @@ def test_a_model_that_cannot_be_used_is_one_sentence_and_exit_2(name: str, said:
         target(name, {})
     assert said in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("key", ["sk-SECRET\n", "sk-SECRET\r", " sk-SECRET", "sk-SECRETé", "sk-\x7fSECRET"])
+def test_a_key_that_cannot_be_sent_is_refused_and_never_quoted(key: str) -> None:
+    with pytest.raises(ModelUnusable, match="Set OPENAI_API_KEY again") as caught:
+        target("openai-chat:m", {"OPENAI_API_KEY": key})
+    assert "SECRET" not in str(caught.value)
+    assert "SECRET" not in repr(target("openai-chat:m", {"OPENAI_API_KEY": "sk-SECRET"}))
+
+
+def test_a_model_that_cannot_be_written_down_is_refused() -> None:
+    with pytest.raises(ModelUnusable, match="cannot be printed"):
+        target("openai-chat:m\udcff", {"OPENAI_API_KEY": "k"})

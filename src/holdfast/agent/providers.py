@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.errors import ModelUnusable
 
@@ -34,7 +34,7 @@ class Target:
 
     provider: Provider
     model: str
-    key: str
+    key: str = field(repr=False)
     address: str | None
 
     @property
@@ -43,13 +43,18 @@ class Target:
         return f"{self.provider.name}:{self.model}"
 
 
-def target(name: str, environ: Mapping[str, str]) -> Target:
-    """Return what `name` (PROVIDER:MODEL) stands for; raises `ModelUnusable` naming what is missing."""
+def split(name: str) -> tuple[Provider, str]:
+    """Return the provider and the model that `name` (PROVIDER:MODEL) stands for; raises `ModelUnusable`."""
     examples = " or ".join(provider.example for provider in PROVIDERS.values())
     prefix, colon, model = name.partition(":")
     if not colon or not model.strip():
         raise ModelUnusable(
             f"Model {name!r} has no provider, PROVIDER:MODEL was expected. Write it as {examples}, for example."
+        )
+    if not name.isprintable():
+        raise ModelUnusable(
+            f"Model {name!r} has characters that cannot be printed, a name was expected. Write it as {examples}, for "
+            "example."
         )
     provider = PROVIDERS.get(prefix)
     if provider is None:
@@ -58,10 +63,22 @@ def target(name: str, environ: Mapping[str, str]) -> Target:
         raise ModelUnusable(
             f"Model {name!r} names an unknown provider {prefix!r}, one of {', '.join(PROVIDERS)} was expected. {hint}"
         )
+    return provider, model
+
+
+def target(name: str, environ: Mapping[str, str]) -> Target:
+    """Return what `name` (PROVIDER:MODEL) stands for; raises `ModelUnusable` naming what is missing."""
+    provider, model = split(name)
     key = environ.get(provider.key_variable, "")
     if not key.strip():
         raise ModelUnusable(
-            f"Key of provider {prefix!r} is missing, {provider.key_variable} in the environment was expected. "
+            f"Key of provider {provider.name!r} is missing, {provider.key_variable} in the environment was expected. "
             f"Set it (export {provider.key_variable}=…), or see the product without a key: holdfast demo."
+        )
+    # Whoever refuses it later quotes it: in an error, in the journal, in a note to the next provider.
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ModelUnusable(
+            f"Key of provider {provider.name!r} has a space, a line end or another character that no key has, plain "
+            f"ASCII was expected. Set {provider.key_variable} again without it; the key is not shown here."
         )
     return Target(provider, model, key, environ.get(provider.address_variable) or None)
