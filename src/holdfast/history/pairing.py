@@ -26,10 +26,11 @@ Verdict = Literal[
 
 @dataclass(slots=True)
 class Call:
-    """A call and the result that answers it, if any."""
+    """A call, the result that answers it, if any, and a made-up one that this replaces."""
 
     item: Item
     answer: Answer | None = None
+    replaced: Answer | None = None
 
 
 @dataclass(slots=True)
@@ -178,7 +179,7 @@ class _Walk:
         if earlier is None:
             answer.verdict, call.answer = "late", answer
         elif "synthetic" in earlier.item.flags and "synthetic" not in item.flags:
-            answer.verdict, call.answer = "late", answer
+            answer.verdict, call.answer, call.replaced = "late", answer, earlier
             earlier.verdict = "made-up"
         else:
             answer.verdict = "duplicate"

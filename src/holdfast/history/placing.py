@@ -22,7 +22,7 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
     placed: set[Path] = set()
     for step in pairing.steps:
         place = _place(step, shape, frozen)
-        misplaced = [call for call in step.calls if not _stands(call, enforced)]
+        misplaced = [call for call in step.calls if not _stands(call, enforced, frozen)]
         if place is None or not misplaced:
             continue
         behind = not shape.grammar.by_id  # pairing by position: whatever follows a new result has to go behind it
@@ -32,21 +32,25 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
             moving = moving or call is misplaced[0]
             if answer is None:
                 yield AddResult(call.item.path, place, NO_RESULT)
-            elif answer.item.message >= frozen and (not _stands(call, enforced) or (behind and moving)):
+            elif answer.item.message >= frozen and (not _stands(call, enforced, frozen) or (behind and moving)):
                 yield MoveResult(answer.item.path, call.item.path, place)
                 placed.add(answer.item.path)
     for answer in pairing.answers:
         if answer.item.message >= frozen and answer.item.path not in placed:
-            yield from _stray(answer, shape, enforced)
+            yield from _stray(answer, shape, enforced, frozen)
 
 
-def _stands(call: Call, enforced: frozenset[str]) -> bool:
-    """Return whether the call has a result where the provider expects it."""
-    return (
-        call.answer is not None
-        and (call.answer.verdict == "ok" or rule_of(call.answer.verdict) not in enforced)
-        and call.answer.item.role != "assistant"
-    )
+def _stands(call: Call, enforced: frozenset[str], frozen: int) -> bool:
+    """Return whether the call has a result where the provider expects it, or one that was sent and cannot go."""
+    answer = call.answer
+    if answer is None or _is_second(call, frozen):
+        return answer is not None
+    return answer.item.role != "assistant" and (answer.verdict == "ok" or rule_of(answer.verdict) not in enforced)
+
+
+def _is_second(call: Call | None, frozen: int) -> bool:
+    """Return whether the call's result came after a made-up one was sent, which stands."""
+    return call is not None and call.replaced is not None and call.replaced.item.message < frozen
 
 
 def _place(step: Step, shape: Shape, frozen: int) -> Place | None:
@@ -58,7 +62,7 @@ def _place(step: Step, shape: Shape, frozen: int) -> Place | None:
     return Place(step.tail) if step.tail >= frozen - 1 else None
 
 
-def _stray(answer: Answer, shape: Shape, enforced: frozenset[str]) -> Iterator[Edit]:
+def _stray(answer: Answer, shape: Shape, enforced: frozenset[str], frozen: int) -> Iterator[Edit]:
     """Yield what becomes of a result that is not where a call expects it and did not go there."""
     item, call = answer.item, answer.call
     match answer.verdict:
@@ -74,11 +78,10 @@ def _stray(answer: Answer, shape: Shape, enforced: frozenset[str]) -> Iterator[E
                 yield _quote(answer, _FURTHER, shape)
         case "made-up":
             yield Drop(item.path, "it was made up, and there is a real one now")
-        case verdict if verdict != "ok" and rule_of(verdict) in enforced:
+        case verdict if rule_of(verdict) in enforced or item.role == "assistant" or _is_second(call, frozen):
             yield _quote(answer, _LATE, shape)
         case _:
-            if item.role == "assistant":
-                yield _quote(answer, _LATE, shape)
+            pass
 
 
 def _quote(answer: Answer, what: str, shape: Shape) -> Quote:

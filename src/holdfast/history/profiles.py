@@ -72,7 +72,7 @@ def _known(
 # What no provider lets through: no messages, no JSON, calls and results that are not in pairs.
 _ALL = """
 no-messages malformed-message unknown-role lone-surrogate nul call-without-result result-without-call duplicate-result
-result-not-adjacent block-misplaced arguments-type foreign-content media-invalid
+result-not-adjacent block-misplaced arguments-type empty-content foreign-content media-invalid
 """
 _IDS = "duplicate-call-id call-id-missing result-id-missing"
 _BLOCKS = "results-split result-not-first field-missing server-call-without-result server-result-without-call"
@@ -83,7 +83,7 @@ _WORD = re.compile(r"[a-zA-Z0-9_-]+")
 OPENAI_CHAT = Profile(
     name="openai-chat",
     rules=_known(
-        quoted=f"{_ALL} {_IDS} call-id-length tool-name-illegal empty-content empty-calls too-many-calls",
+        quoted=f"{_ALL} {_IDS} call-id-length tool-name-illegal empty-calls too-many-calls",
         hearsay=f"{_RUMOURS} arguments-not-object",
     ),
     id_length=40,
@@ -96,7 +96,7 @@ OPENAI_RESPONSES = Profile(
         {
             rule: evidence
             for rule, evidence in _known(
-                quoted=f"{_ALL} {_IDS} reused-call-id call-id-length tool-name-illegal empty-content field-missing"
+                quoted=f"{_ALL} {_IDS} reused-call-id call-id-length tool-name-illegal field-missing"
                 " thinking-foreign item-without-thinking duplicate-item item-id-illegal",
                 recorded="thinking-unbound",
                 hearsay=f"{_RUMOURS} arguments-not-object",
@@ -110,7 +110,7 @@ OPENAI_RESPONSES = Profile(
 ANTHROPIC = Profile(
     name="anthropic",
     rules=_known(
-        quoted=f"{_ALL} {_IDS} {_BLOCKS} {_THINKING} reused-call-id call-id-charset empty-content blank-text"
+        quoted=f"{_ALL} {_IDS} {_BLOCKS} {_THINKING} reused-call-id call-id-charset blank-text"
         " blank-block first-not-user last-not-user late-system arguments-not-object tool-name-illegal media-too-large"
         " too-many-cache-marks",
         hearsay="call-id-length tool-not-declared blank-result consecutive-roles",
@@ -124,7 +124,7 @@ ANTHROPIC = Profile(
 GEMINI = Profile(
     name="gemini",
     rules=_known(
-        quoted=f"{_ALL} results-split result-not-first call-not-after-user empty-content tool-name-illegal"
+        quoted=f"{_ALL} results-split result-not-first call-not-after-user tool-name-illegal"
         " arguments-not-object signature-required thinking-foreign",
         hearsay=f"{_RUMOURS} first-not-user blank-text",
     ),
@@ -134,8 +134,7 @@ GEMINI = Profile(
 MISTRAL = Profile(
     name="mistral",
     rules=_known(
-        verified=f"{_ALL} {_IDS} call-id-length call-id-charset empty-content tool-name-illegal system-after-answer"
-        " last-not-user",
+        verified=f"{_ALL} {_IDS} call-id-length call-id-charset tool-name-illegal system-after-answer last-not-user",
         quoted="blank-answer",
         hearsay=f"{_RUMOURS} user-after-result arguments-not-object",
     ),
@@ -148,7 +147,7 @@ BEDROCK = Profile(
     name="bedrock",
     rules=_known(
         quoted=f"{_ALL} {_IDS} {_BLOCKS} {_THINKING} consecutive-roles first-not-user last-not-user late-system"
-        " empty-content blank-text blank-block tools-not-declared arguments-not-object",
+        " blank-text blank-block tools-not-declared arguments-not-object",
         verified="call-id-length call-id-charset tool-name-illegal",
         hearsay=f"{_RUMOURS} reused-call-id blank-result",
     ),
@@ -161,7 +160,7 @@ DEEPSEEK = Profile(
     name="deepseek",
     rules=_known(
         verified=f"{_ALL} {_IDS} results-split result-not-first field-missing empty-calls thinking-required",
-        quoted="empty-content consecutive-roles",
+        quoted="consecutive-roles",
         hearsay=f"{_RUMOURS} arguments-not-object tool-name-illegal",
     ),
     in_items=frozenset({"reused-call-id"}),
@@ -171,7 +170,7 @@ COHERE = Profile(
     name="cohere",
     rules=_known(
         verified=f"{_ALL} {_IDS} reused-call-id arguments-not-object",
-        hearsay=f"{_RUMOURS} tool-name-illegal blank-answer empty-content",
+        hearsay=f"{_RUMOURS} tool-name-illegal blank-answer",
     ),
     makers=frozenset({"cohere"}),
 )
@@ -180,7 +179,7 @@ OPENAI_COMPATIBLE = Profile(
     rules=_known(
         verified=f"{_ALL} {_IDS} reused-call-id consecutive-roles first-not-user last-not-user late-system"
         " several-systems user-after-result arguments-not-object null-content empty-calls",
-        quoted="empty-content blank-answer blank-text blank-result call-id-length tool-name-illegal",
+        quoted="blank-answer blank-text blank-result call-id-length tool-name-illegal",
         hearsay=_RUMOURS,
     ),
     id_length=40,

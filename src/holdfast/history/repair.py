@@ -90,8 +90,10 @@ class _Turns:
                 edit = Insert(message, "user", NO_USER)
         elif previous is None or row.role == "tool":
             pass
-        elif previous.role == row.role and (calls or "consecutive-roles" in self._enforced):
+        elif previous.role == row.role and "consecutive-roles" in self._enforced:
             edit = self._second(previous, row, message)
+        elif previous.role == row.role == "assistant" and calls and not self._shape.grammar.atomic:
+            edit = Insert(message, "user", NO_USER)
         elif previous.role == "tool" and row.role == "user" and "user-after-result" in self._enforced:
             edit = Insert(message, "assistant", NO_RESPONSE)
         return edit

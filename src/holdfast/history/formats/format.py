@@ -31,13 +31,25 @@ class Declared(msgspec.Struct, frozen=True):
 class Format(Protocol):
     """One kind of document. A message is any JSON value: what is not one is projected as malformed, never refused."""
 
-    name: str
-    grammar: Grammar
-    profile: str
-    """The profile of the provider whose format it is."""
+    @property
+    def name(self) -> str:
+        """Return the word that a caller names it by."""
+        ...
 
-    keys: tuple[str, ...]
-    """Where a request body holds the list of messages, the likeliest first."""
+    @property
+    def grammar(self) -> Grammar:
+        """Return how it arranges a conversation."""
+        ...
+
+    @property
+    def profile(self) -> str:
+        """Return the profile of the provider whose format it is."""
+        ...
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return where a request body holds the list of messages, the likeliest first."""
+        ...
 
     def declared(self, body: Mapping[str, object]) -> Declared:
         """Return what the request body says about tools and thinking."""

@@ -290,9 +290,9 @@ def _built_result(piece: Piece, base: Json) -> Json:
         if piece.call is not None and piece.call.item is not None and piece.call.item.path[1] == "function_call":
             return {"role": "function", "name": piece.name, "content": piece.text}
         return {"role": "tool", "tool_call_id": piece.id, "content": piece.text}
-    if piece.id is not None:
+    if piece.id != piece.item.id:
         base["tool_call_id"] = piece.id
-    if "name" in base and piece.name is not None:
+    if piece.name != piece.item.name and "name" in base:
         base["name"] = piece.name
     if piece.text is not None:
         base["content"] = piece.text
@@ -312,10 +312,10 @@ def _built_call(piece: Piece, messages: Sequence[object]) -> object:
     call: Json = {"function": raw} if legacy else dict(as_object(raw))
     kind = "custom" if is_object(call.get("custom")) else "function"
     function = dict(as_object(call.get(kind)))
-    if not legacy:
+    if piece.id != piece.item.id:
         call["id"] = piece.id
-        call.setdefault("type", kind)
-    function["name"] = piece.name
+    if piece.name != piece.item.name:
+        function["name"] = piece.name
     if piece.quote_arguments:
         written = function.get("arguments")
         function["arguments"] = json_text(written if is_object(written) else quoted_arguments(written))

@@ -1,0 +1,61 @@
+"""The laws of repair over every grammar and every profile, on formats that are nothing but their grammar."""
+
+from __future__ import annotations
+
+import pytest
+from conversations import NO_RESULT, Piece, conversations
+from hypothesis import given
+from hypothesis import strategies as st
+from plain import PLAIN, Plain
+
+from holdfast.history.edits import Edit
+from holdfast.history.formats.format import Declared, apply, as_array, as_object, project
+from holdfast.history.profiles import PROFILES
+from holdfast.history.repair import CANNOT_BE_MENDED, repair
+from holdfast.history.rules import Violation, check
+from holdfast.text import valid_unicode
+
+EVERY_GRAMMAR = pytest.mark.parametrize("form", PLAIN.values(), ids=PLAIN)
+PROFILE = st.sampled_from(sorted(PROFILES))
+
+
+def mended(form: Plain, messages: list[object], profile: str, frozen: int = 0) -> tuple[list[object], tuple[Edit, ...]]:
+    shape = project(form, messages, Declared())
+    edits = repair(shape, PROFILES[profile], frozen=frozen)
+    return apply(form, messages, shape, edits), edits
+
+
+def left(form: Plain, messages: list[object], profile: str) -> list[Violation]:
+    found = check(project(form, messages, Declared()), PROFILES[profile])
+    return [violation for violation in found if violation.rule not in CANNOT_BE_MENDED]
+
+
+@EVERY_GRAMMAR
+@given(pieces=conversations(), profile=PROFILE)
+def test_a_repaired_conversation_is_valid(form: Plain, pieces: tuple[Piece, ...], profile: str) -> None:
+    messages, _ = mended(form, form.render(pieces), profile)
+    assert left(form, messages, profile) == []
+    assert messages == [] or mended(form, messages, profile)[1] == ()
+
+
+@EVERY_GRAMMAR
+@given(pieces=conversations(), profile=PROFILE)
+def test_every_text_and_result_survives(form: Plain, pieces: tuple[Piece, ...], profile: str) -> None:
+    messages, _ = mended(form, form.render(pieces), profile)
+    texts = [
+        str(as_object(item).get("text")) for message in messages for item in as_array(as_object(message).get("items"))
+    ]
+    for piece in pieces:
+        if piece.text is not None and piece.text.strip() and piece.text != NO_RESULT:
+            assert any(valid_unicode(piece.text) in each for each in texts), piece
+
+
+@EVERY_GRAMMAR
+@given(pieces=conversations(), more=conversations(), profile=PROFILE)
+def test_what_is_frozen_is_never_edited(
+    form: Plain, pieces: tuple[Piece, ...], more: tuple[Piece, ...], profile: str
+) -> None:
+    sent, _ = mended(form, form.render(pieces), profile)
+    messages, _ = mended(form, [*sent, *form.render(more)], profile, frozen=len(sent))
+    assert all(now is then for now, then in zip(messages, sent, strict=False))
+    assert left(form, messages, profile) == []
