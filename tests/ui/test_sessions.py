@@ -14,7 +14,7 @@ import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from holdfast.config import homes
-from holdfast.errors import DamageError, SessionUnknown, UsageError
+from holdfast.errors import DamageError, ModelUnusable, SessionUnknown, StateError, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -135,6 +135,46 @@ def test_a_damaged_session_is_listed_with_its_damage_wherever_one_looks(catalog:
     code, _, complaint = run("export", name)
     assert code == 4
     assert "is damaged" in complaint
+
+
+def test_a_folder_that_cannot_be_read_hides_no_other(catalog: Catalog, here: Path) -> None:
+    name = session(catalog, here, [GO])
+    closed = catalog.folder("20250101-0000-aaaa")
+    closed.symlink_to(closed)  # root reads every folder, but not this one
+    code, listed, _ = run("list")
+    assert code == 0
+    assert name in listed
+    assert f"{closed.name}  " in listed
+    assert "damaged: Its folder cannot be read: " in listed
+    latest = catalog.latest(here)
+    assert latest is not None
+    assert latest.id == name
+    with pytest.raises(StateError, match="cannot be read"):
+        run("show", "20250101")
+
+
+def test_a_home_that_cannot_be_used_is_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "file").write_text("")
+    monkeypatch.setenv("HOLDFAST_HOME", str(here / "file"))
+    with pytest.raises(UsageError, match="cannot be read: Not a directory"):
+        run("list")
+    loop = here / "loop"
+    loop.symlink_to(loop)
+    assert Catalog(loop / "sessions").new_id()
+
+
+def test_a_folder_that_was_deleted_is_named(catalog: Catalog, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "dead.json").write_text(json.dumps(HISTORY))
+    other = session(catalog, "/elsewhere")
+    gone = here / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for command in (["list"], ["import", str(here / "dead.json")]):
+        with pytest.raises(UsageError, match="Folder we are in cannot be used"):
+            run(*command)
+    assert other in run("list", "--all")[1]
+    assert len(catalog.all()) == 1
 
 
 def test_show_tells_everything_as_what_it_is(catalog: Catalog, here: Path) -> None:
@@ -271,6 +311,31 @@ def test_an_import_of_a_model_unknown_here_says_to_choose_one(catalog: Catalog, 
     assert run("import", str(source))[1].endswith("-m PROVIDER:MODEL\n")
     run("import", str(source), "-m", "openai-chat:x")
     assert {summary.model for summary in catalog.all()} == {"", "openai-chat:x"}
+
+
+def test_an_import_for_a_model_that_is_none_is_refused(catalog: Catalog, here: Path) -> None:
+    source = here / "dead.json"
+    source.write_text(json.dumps(HISTORY))
+    for model in ("nonsense", "nobody:m", "anthropic:"):
+        with pytest.raises(ModelUnusable):
+            run("import", str(source), "-m", model)
+    assert catalog.all() == ()
+
+
+def test_an_import_that_cannot_be_begun_leaves_no_session(
+    catalog: Catalog, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = here / "dead.json"
+    source.write_text(json.dumps(HISTORY))
+    odd = os.fsencode(here) + b"/\xff"
+    try:
+        os.mkdir(odd)  # noqa: PTH102 - a name of bytes
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    monkeypatch.chdir(os.fsdecode(odd))
+    with pytest.raises(UsageError, match="not UTF-8"):
+        run("import", str(source))
+    assert list(catalog.folder("x").parent.iterdir()) == []
 
 
 def test_a_failed_import_leaves_no_session(catalog: Catalog, here: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,11 +13,12 @@ from holdfast import __version__
 from holdfast.agent.prompts import system_prompt
 from holdfast.agent.settle import Leave
 from holdfast.calls import ToolSchema
-from holdfast.errors import DamageError, UsageError
+from holdfast.errors import DamageError, StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import SessionOpened
 from holdfast.session.fold import fold
 from holdfast.session.sqlite import SqliteStore, read_copy
+from holdfast.text import valid_unicode
 from holdfast.tools.toolbox import LocalToolbox
 
 
@@ -36,16 +40,37 @@ def create(catalog: Catalog, *, cwd: Path, model: str) -> OpenSession:
     """Return a new session that works in `cwd` with `model`; its first entry is durable."""
     session = catalog.new_id()
     folder = catalog.folder(session)
-    store = SqliteStore.create(folder)
-    toolbox = LocalToolbox(cwd, folder)
-    opened = first_entry(session, cwd=cwd, model=model, tools=toolbox.schemas)
-    store.append([opened], expected=0)
+    with new_store(folder) as store:
+        toolbox = LocalToolbox(cwd, folder)
+        opened = first_entry(session, cwd=cwd, model=model, tools=toolbox.schemas)
+        store.append([opened], expected=0)
     catalog.note(opened)
     return OpenSession(id=session, cwd=cwd, store=store, toolbox=toolbox)
 
 
+@contextmanager
+def new_store(folder: Path) -> Generator[SqliteStore]:
+    """Give the empty journal of a new session, which stays open; if its beginning fails, nothing of it is left."""
+    try:
+        store = SqliteStore.create(folder)
+    except StorageFailed:  # every other failure means that the folder is another session's
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
 def first_entry(session: str, *, cwd: Path, model: str, tools: tuple[ToolSchema, ...]) -> SessionOpened:
-    """Return what every session that works in `cwd` from today begins with."""
+    """Return what every session that works in `cwd` from today begins with; raises `UsageError` for an odd `cwd`."""
+    if valid_unicode(str(cwd)) != str(cwd):
+        raise UsageError(
+            f"Folder {str(cwd)!r} has a name that is not UTF-8, one that can be written down was expected. Rename it, "
+            "or work in another."
+        )
     return SessionOpened(
         session=session,
         cwd=str(cwd),
@@ -91,7 +116,7 @@ def fork(catalog: Catalog, summary: Summary) -> OpenSession:
 
     session = catalog.new_id()
     entries = fork_entries(read_copy(catalog.folder(summary.id)), session)
-    store = SqliteStore.create(catalog.folder(session))
-    store.append(entries, expected=0)
+    with new_store(catalog.folder(session)) as store:
+        store.append(entries, expected=0)
     store.close()
     return replace(resume(catalog, catalog.find(session)), left=Leave("fork"))

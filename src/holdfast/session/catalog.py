@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.errors import SessionUnknown, StateError
+from holdfast.errors import SessionUnknown, StateError, UsageError
 from holdfast.session.disk import ABOUT, BLOBS, DATABASE, write_whole
 from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
 from holdfast.session.store import Reading
@@ -65,7 +65,10 @@ class Catalog:
         while True:
             minute = time.strftime("%Y%m%d-%H%M", time.gmtime(self._now()))
             session = f"{minute}-{''.join(secrets.choice(_LETTERS) for _ in range(4))}"
-            if not self.folder(session).exists():
+            try:
+                if not self.folder(session).exists():
+                    return session
+            except OSError:  # nor can it be made there: whoever tries is told why
                 return session
 
     def folder(self, session: str) -> Path:
@@ -79,12 +82,18 @@ class Catalog:
     def find(self, session: str) -> Summary:
         """Return the summary of the session whose id is `session` or begins with it, if only one does.
 
-        Raises `SessionUnknown`, naming those that come near.
+        Raises `SessionUnknown`, naming those that come near, or `StateError` if its folder cannot be read.
         """
         ids = self._ids()
         matches = [session] if session in ids else [name for name in ids if session and name.startswith(session)]
         if len(matches) == 1:
-            return _summary(self.folder(matches[0]))
+            try:
+                return _summary(self.folder(matches[0]))
+            except OSError as error:
+                raise StateError(
+                    f"Session {matches[0]!r} cannot be read: {error.strerror}, a folder of yours was expected. Correct "
+                    f"the permissions of {str(self.folder(matches[0]))!r}."
+                ) from error
         if matches:
             what, near = f"could be any of {len(matches)}", matches
         else:
@@ -103,7 +112,7 @@ class Catalog:
 
     def all(self) -> tuple[Summary, ...]:
         """Return every session, the last used first."""
-        summaries = [_summary(self.folder(session)) for session in self._ids()]
+        summaries = [_summary_or_damage(self.folder(session)) for session in self._ids()]
         return tuple(sorted(summaries, key=lambda summary: (summary.modified, summary.id), reverse=True))
 
     def note(self, opened: SessionOpened) -> None:
@@ -125,8 +134,32 @@ class Catalog:
             folders = list(self._root.iterdir())
         except FileNotFoundError:
             return []
-        held = (f.name for f in folders if (f / DATABASE).exists() or (f / ABOUT).exists())
+        except OSError as error:
+            raise UsageError(
+                f"Folder {str(self._root)!r} cannot be read: {error.strerror}, a folder of sessions was expected. "
+                "Correct its permissions, or name another with HOLDFAST_HOME."
+            ) from error
+        held = (f.name for f in folders if _there(f / DATABASE) or _there(f / ABOUT))
         return sorted((name for name in held if _ID.fullmatch(name)), reverse=True)
+
+
+def _there(path: Path) -> bool:
+    """Return whether `path` is there, or may be: a folder that is closed to us holds something of someone's."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _summary_or_damage(folder: Path) -> Summary:
+    try:
+        return _summary(folder)
+    except OSError as error:  # one folder that cannot be read must not hide the others
+        damage = f"Its folder cannot be read: {error.strerror}."
+        return Summary(id=folder.name, cwd="", title="", model="", created=0.0, modified=0.0, bytes=0, damage=damage)
 
 
 def _summary(folder: Path) -> Summary:

@@ -6,29 +6,33 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TextIO
 
 from holdfast import __version__
-from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HoldfastError, UsageError
+from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HoldfastError, StateError, UsageError
 
 
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run the command and return its exit code; every error on purpose becomes one sentence on standard error."""
     argv = sys.argv[1:] if argv is None else list(argv)
     environ = os.environ if environ is None else environ
+    for name, how in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # Started without it, Python has None for it, and the next file to be opened, a journal, would take its place.
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(how))  # noqa: SIM115 - open as long as we run
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # an ASCII terminal shows a question mark, not a traceback
     try:
-        return _dispatch(argv, environ)
+        return _printed(_dispatch(argv, environ))
     except HoldfastError as error:
         _say(sys.stderr, f"holdfast: {error}")
         return error.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Nobody reads what we print. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget(sys.stdout)
         return 141
     except Exception as error:  # noqa: BLE001 - the top: a person gets a sentence, and the traceback a report needs
         import traceback  # noqa: PLC0415 - only when there is one
@@ -75,7 +79,29 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             return headless.main(arguments, environ=environ)
 
 
+def _printed(code: int) -> int:
+    """Return `code` once all that was printed is written."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _forget(sys.stdout)
+        raise StateError(
+            f"Standard output cannot be written: {error.strerror}, somewhere to write was expected."
+        ) from error
+    return code
+
+
+def _forget(stream: TextIO) -> None:
+    """Let what could not be written go nowhere: Python would try once more when it exits, complain, and exit 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _say(stream: TextIO, text: str) -> None:
     from holdfast.text import printable  # noqa: PLC0415 - only when there is something to say
 
-    print(printable(text), file=stream)
+    try:
+        print(printable(text), file=stream, flush=True)
+    except OSError:  # nobody hears it; the exit code tells
+        _forget(stream)

@@ -15,11 +15,10 @@ from typing import TextIO
 import msgspec
 
 from holdfast.config import homes, read_config
-from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, Summary
-from holdfast.session.entries import SessionOpened
 from holdfast.session.transcript import LineKind, transcript
-from holdfast.text import literal, printable
+from holdfast.text import literal, printable, valid_unicode
 
 _PIPED = 200  # columns when there is no terminal to fit into
 _SHOWN_LINES = 6
@@ -76,9 +75,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     everywhere = catalog.all()
-    here = str(Path.cwd())
     # A damaged session may have lost its folder: it is listed everywhere rather than nowhere.
-    listed = [summary for summary in everywhere if arguments.all or summary.cwd in (here, "")]
+    here = None if arguments.all else (str(_here()), "")
+    listed = [summary for summary in everywhere if here is None or summary.cwd in here]
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(listed), indent=2), file=stdout)
     elif listed:
@@ -228,24 +227,42 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
         ) from error
 
 
-def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.session.sqlite import SqliteStore  # noqa: PLC0415 - a list needs none of these
-    from holdfast.session.transfer import read_document  # noqa: PLC0415 - likewise
+def _here() -> Path:
+    """Return the folder we are in; raises `UsageError` if it has been deleted."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UsageError(
+            f"Folder we are in cannot be used: {error.strerror}, one that exists was expected. Go to another folder."
+        ) from error
 
+
+def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
+    from holdfast.agent.opening import first_entry, new_store  # noqa: PLC0415 - a list needs none of these
+    from holdfast.agent.providers import split  # noqa: PLC0415 - likewise
+    from holdfast.session.transfer import read_document  # noqa: PLC0415 - likewise
+    from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
+
+    if arguments.model:
+        split(arguments.model)  # what cannot be used is said before anything is read
+    cwd = _here()
     imported = read_document(_read(arguments.file))
     model = arguments.model or _usable(imported.model, environ)
+    source = "standard input" if arguments.file == "-" else str(Path(arguments.file).absolute())
     session = catalog.new_id()
-    store = SqliteStore.create(catalog.folder(session))
-    try:
-        opened = _opening(session, catalog.folder(session), model=model, source=arguments.file)
+    folder = catalog.folder(session)
+    with new_store(folder) as store:
+        opened = msgspec.structs.replace(
+            first_entry(session, cwd=cwd, model=model, tools=LocalToolbox(cwd, folder).schemas),
+            imported_from=valid_unicode(source),
+        )
         store.append(imported.entries(opened), expected=0)
-    finally:
-        store.close()
-    print(f"Imported {printable(arguments.file)} as session {opened.session}.", file=stdout)
+    store.close()
+    print(f"Imported {printable(arguments.file)} as session {session}.", file=stdout)
     for change in imported.changes(opened):
         print(f"- {_one_line(change)}", file=stdout)
     choice = "" if model else " -m PROVIDER:MODEL"
-    print(f"Go on with it: holdfast -r {opened.session}{choice}", file=stdout)
+    print(f"Go on with it: holdfast -r {session}{choice}", file=stdout)
     return EXIT_OK
 
 
@@ -266,21 +283,10 @@ def _read(file: str) -> bytes:
 
 def _usable(model: str, environ: Mapping[str, str]) -> str:
     """Return the model the document names if holdfast knows its provider, else the configured one, else ""."""
-    from holdfast.agent.providers import PROVIDERS  # noqa: PLC0415 - only an import needs it
+    from holdfast.agent.providers import split  # noqa: PLC0415 - only an import needs it
 
-    if model.partition(":")[0] in PROVIDERS:
-        return model
-    return read_config(homes(environ).config).model or ""
-
-
-def _opening(session: str, folder: Path, *, model: str, source: str) -> SessionOpened:
-    """Return the first entry of a session that goes on in this folder, as any new session does."""
-    import msgspec  # noqa: PLC0415 - a list needs none of these
-
-    from holdfast.agent.opening import first_entry  # noqa: PLC0415 - likewise
-    from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
-
-    cwd = Path.cwd()
-    opened = first_entry(session, cwd=cwd, model=model, tools=LocalToolbox(cwd, folder).schemas)
-    imported_from = "standard input" if source == "-" else str(Path(source).absolute())
-    return msgspec.structs.replace(opened, imported_from=imported_from)
+    try:
+        split(model)
+    except ModelUnusable:
+        return read_config(homes(environ).config).model or ""
+    return model
