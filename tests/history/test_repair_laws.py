@@ -18,8 +18,10 @@ from holdfast.history.formats.format import is_array, is_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.text import valid_unicode
+from judges import judge
 
 EVERY_FORMAT = pytest.mark.parametrize("form", RENDERINGS)
+EVERY_JUDGED = pytest.mark.parametrize("form", [form for form in RENDERINGS if form in ("openai-chat", "anthropic")])
 THINKING = st.sampled_from([None, True, False])
 
 
@@ -102,6 +104,26 @@ def test_what_is_frozen_is_never_edited(
         assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
     anywhere = repair(messages, format=form, profile=profile, frozen=min(cut, len(messages)))
     assert all(kept is was for kept, was in zip(anywhere.messages, messages[:cut], strict=False))
+
+
+@EVERY_JUDGED
+@given(data=st.data(), pieces=conversations())
+def test_an_independent_judge_accepts_what_was_repaired(
+    form: str, *, data: st.DataObject, pieces: tuple[Piece, ...]
+) -> None:
+    profile = data.draw(st.sampled_from(PAIRS[form]))
+    mended = repair(RENDERINGS[form](pieces), format=form, profile=profile)
+    if not mended.remaining:
+        judge(form, {"model": "m", "max_tokens": 1, "messages": mended.messages})
+
+
+@EVERY_JUDGED
+@given(pieces=conversations())
+def test_what_the_judge_refuses_is_reported(form: str, pieces: tuple[Piece, ...]) -> None:
+    messages = RENDERINGS[form](pieces)
+    if check(messages, format=form, profile="deepseek"):
+        return
+    judge(form, {"model": "m", "max_tokens": 1, "messages": messages})
 
 
 def indices(edit: Edit) -> Iterator[int]:

@@ -1,0 +1,217 @@
+"""`check` and `repair` as people call them, and documents as they come."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import holdfast.history.repair  # the module must not hide the function
+from holdfast.errors import DamageError, UsageError
+from holdfast.history import NO_RESULT, check, repair
+from holdfast.history.document import read
+from holdfast.history.formats.format import Json, as_array, as_object
+
+SYSTEM: Json = {"role": "system", "content": "be brief"}
+USER: Json = {"role": "user", "content": "hi"}
+
+
+def called(*ids: str, content: str | None = None, arguments: object = "{}", name: str = "read") -> Json:
+    function = {"name": name, "arguments": arguments}
+    calls = [{"id": each, "type": "function", "function": function} for each in ids]
+    return {"role": "assistant", "content": content, "tool_calls": calls}
+
+
+def returned(call: str, content: object = "ok") -> Json:
+    return {"role": "tool", "tool_call_id": call, "content": content}
+
+
+def rules(messages: object, profile: str = "openai-chat", **more: bool | list[str] | None) -> list[str]:
+    thinking, tools = more.get("thinking"), more.get("tools")
+    found = check(
+        messages,
+        format="openai-chat",
+        profile=profile,
+        thinking=thinking if isinstance(thinking, bool) else None,
+        tools=tools if isinstance(tools, list) else None,
+        hearsay=more.get("hearsay") is True,
+    )
+    return [violation.rule for violation in found]
+
+
+def test_a_violation_says_where_what_and_the_words_of_the_provider() -> None:
+    (found,) = check([USER, called("a")], format="openai-chat")
+    assert found.position == "messages[1].tool_calls[0]"
+    assert found.sentence == "The call read ('a') has no result. Every call has a result."
+    assert found.error.endswith("did not have response messages: a")
+
+
+def test_a_body_is_mended_in_place_of_its_messages() -> None:
+    body = {"model": "m", "messages": [USER, called("a")], "x": [1]}
+    mended = repair(body, format="openai-chat")
+    assert mended.document == {**body, "messages": mended.messages}
+    assert mended.messages[:2] == body["messages"]
+    assert mended.messages[2] == {"role": "tool", "tool_call_id": "a", "content": NO_RESULT}
+    valid = {"messages": [USER]}
+    assert repair(valid, format="openai-chat").document is valid
+
+
+def test_declared_tools_are_used() -> None:
+    paired = [USER, called("a"), returned("a")]
+    tool = {"type": "function", "function": {"name": "other"}}
+    assert rules({"messages": paired, "tools": [tool]}, hearsay=True) == ["tool-not-declared"]
+    assert rules(paired, hearsay=True) == []
+    assert rules(paired, hearsay=True, tools=["read"]) == []
+
+
+def test_text_beside_the_messages_is_cleaned_too() -> None:
+    body = {"messages": [USER], "metadata": {"note": "cut \ud83d"}}
+    assert rules(body) == ["lone-surrogate"]
+    mended = repair(body, format="openai-chat")
+    assert as_object(mended.document)["metadata"] == {"note": "cut \ufffd"}
+    assert mended.messages[0] is USER
+
+
+def test_a_late_result_goes_back_to_its_call_unless_that_was_sent() -> None:
+    late = [USER, called("a"), USER, returned("a", "late words")]
+    assert repair(late, format="openai-chat").messages == [USER, late[1], late[3], USER]
+    sent = repair(late[:3], format="openai-chat").messages
+    mended = repair([*sent, late[3]], format="openai-chat", frozen=len(sent))
+    assert mended.messages[: len(sent)] == sent
+    assert mended.messages[-1] == {"role": "user", "content": "[A result that came late]\nlate words"}
+
+
+def test_the_real_result_wins_over_a_made_up_one() -> None:
+    mended = repair([USER, called("a"), returned("a", NO_RESULT), USER, returned("a", "real")], format="openai-chat")
+    assert mended.messages == [USER, called("a"), returned("a", "real"), USER]
+
+
+def test_a_result_recorded_twice_counts_once_and_a_different_one_is_quoted() -> None:
+    twice = [USER, called("a"), returned("a", "one"), returned("a", "one"), returned("a", "two")]
+    assert repair(twice, format="openai-chat").messages == [
+        *twice[:3],
+        {"role": "user", "content": "[A further result of a call that has one]\ntwo"},
+    ]
+
+
+def test_ids_that_differ_stay_different() -> None:
+    long = "x" * 40
+    messages = [USER, called(f"{long}1", f"{long}2"), returned(f"{long}2", "two"), returned(f"{long}1", "one")]
+    mended = repair(messages, format="openai-chat").messages
+    calls = [as_object(call)["id"] for call in as_array(as_object(mended[1])["tool_calls"])]
+    assert len(set(calls)) == 2
+    assert [as_object(message)["tool_call_id"] for message in mended[2:]] == calls[::-1]
+
+
+def test_unreadable_arguments_are_quoted_in_an_object() -> None:
+    mended = repair([USER, called("a", arguments='{"x'), returned("a")], format="openai-chat", profile="cohere")
+    assert '{\\"_unreadable_arguments\\": \\"{\\\\\\"x\\"}' in json.dumps(mended.messages[1])
+
+
+def test_arguments_that_are_an_object_become_its_text() -> None:
+    mended = repair([USER, called("a", arguments={"x": 1}), returned("a")], format="openai-chat")
+    assert mended.messages[1] == called("a", arguments='{"x": 1}')
+
+
+def test_a_message_keeps_its_unknown_fields_when_another_field_changes() -> None:
+    odd = {**called("a", name="browser.open now"), "x-cache": {"k": 1}}
+    mended = repair([USER, odd, returned("a")], format="openai-chat").messages[1]
+    assert as_object(mended)["x-cache"] is odd["x-cache"]
+    assert rules([USER, mended, returned("a")]) == []
+
+
+@pytest.mark.parametrize("raw", ["text", 7, None, ["x"], {"role": "bogus", "content": "words"}, {"content": "words"}])
+def test_what_is_no_message_is_told_and_quoted(raw: object) -> None:
+    assert set(rules([USER, raw])) <= {"malformed-message", "unknown-role"}
+    assert rules([USER, raw])
+    mended = repair([USER, raw], format="openai-chat").messages
+    assert rules(mended) == []
+    assert all(
+        word in json.dumps(mended) for word in (["words"] if isinstance(raw, dict) else [str(raw or "null")[:1]])
+    )
+
+
+def test_a_system_message_in_the_middle_becomes_the_users() -> None:
+    mended = repair([SYSTEM, USER, SYSTEM], format="openai-chat", profile="openai-compatible").messages
+    assert mended == [SYSTEM, {"role": "user", "content": "hi\n\n[System message]\nbe brief"}]
+
+
+def test_content_that_cannot_be_sent_is_said_in_words() -> None:
+    block = {"type": "tool_reference", "tool_name": "mcp__gh__issue"}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "see"}, block]},
+        called("a"),
+        returned("a", [block]),
+    ]
+    assert rules(messages) == ["foreign-content", "foreign-content"]
+    mended = repair(messages, format="openai-chat").messages
+    assert rules(mended) == []
+    assert json.dumps(mended).count("mcp__gh__issue") == 2
+
+
+def test_an_image_that_is_no_image_leaves_a_note() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:application/pdf;base64,JVBERi0xLjcgeA=="}}
+    messages = [{"role": "user", "content": [{"type": "text", "text": "see"}, image]}]
+    assert rules(messages) == ["media-invalid"]
+    mended = repair(messages, format="openai-chat").messages
+    assert "declared as application/pdf" in json.dumps(mended)
+    assert rules(mended) == []
+
+
+def test_thinking_mode_wants_thinking_beside_calls() -> None:
+    body = {"messages": [USER, called("a"), returned("a")], "thinking": {"type": "enabled"}}
+    assert rules(body, "deepseek") == ["thinking-required"]
+    assert repair(body, format="openai-chat", profile="deepseek").messages[1] == {
+        **called("a"),
+        "reasoning_content": "",
+    }
+    assert rules({**body, "thinking": {"type": "disabled"}}, "deepseek") == []
+
+
+def test_an_empty_conversation_cannot_be_mended() -> None:
+    mended = repair([], format="openai-chat")
+    assert mended.edits == ()
+    assert [violation.rule for violation in mended.remaining] == ["no-messages"]
+
+
+@pytest.mark.parametrize("document", [{}, {"input": []}, "text", 7, None])
+def test_what_is_no_conversation_is_refused(document: object) -> None:
+    with pytest.raises(DamageError, match="'messages'"):
+        check(document, format="openai-chat")
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(UsageError, match="'nobody'"):
+        check([], format="nobody")
+
+
+def test_a_key_that_stands_twice_is_damage() -> None:
+    found = read('{"messages": [{"role": "user", "content": "a", "content": "b"}]}')
+    assert [(each.path, each.sentence[:29]) for each in found.damage] == [
+        (("messages", 0, "content"), "The key 'content' stands twic")
+    ]
+    assert read('[{"role": "user"}]').damage == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [('[\n{"role": }]', "line 2, column 10"), ("", "line 1"), ("[NaN]", "NaN"), (b"\xff", "not JSON")],
+)
+def test_what_is_no_json_is_damage_with_its_position(text: str | bytes, where: str) -> None:
+    with pytest.raises(DamageError, match=where):
+        read(text)
+
+
+def test_the_module_does_not_hide_the_function() -> None:
+    assert callable(holdfast.history.repair)
+    assert repair is holdfast.history.repair
+
+
+def test_importing_it_imports_no_model_and_no_format() -> None:
+    script = "import sys, holdfast.history; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=30)
+    loaded = done.stdout.split()
+    assert "holdfast.history.rules" in loaded
+    assert not {"pydantic_ai", "pydantic", "holdfast.history.formats.openai_chat"} & set(loaded)

@@ -1,0 +1,55 @@
+"""Rules and profiles name each other, and what they say can be read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from holdfast.errors import UsageError
+from holdfast.history.profiles import ANY, PAIRS, PROFILES, SERIALISER_ONLY, find_profile
+from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.rules import RULES
+from holdfast.history.shape import Grammar
+
+FLAT = Grammar(results="own")
+
+
+def test_profiles_enforce_rules_that_there_are() -> None:
+    named = {rule for profile in PROFILES.values() for rule in (*profile.rules, *profile.in_items)}
+    assert named - RULES.keys() == set()
+    assert RULES.keys() - named == set(), "a rule that no profile knows"
+
+
+def test_every_rule_that_a_provider_enforces_has_its_words() -> None:
+    enforced = {rule for profile in PROFILES.values() for rule in profile.enforced(FLAT)}
+    assert [rule for rule in enforced if not RULES[rule].error("")] == []
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_rule_is_a_name_and_a_sentence(rule: object) -> None:
+    known = next(each for each in RULES.values() if each is rule)
+    assert re.fullmatch("[a-z]+(-[a-z]+)+|nul", known.id)
+    assert re.fullmatch(r"[A-Z].*\.", known.says)
+    for words in known.errors.values():
+        assert "{}" not in words.format(id="x", name="x", message=0)
+
+
+def test_any_enforces_what_all_enforce_but_what_a_serialiser_decides() -> None:
+    each = {rule for profile in PROFILES.values() if profile is not ANY for rule in profile.enforced(FLAT)}
+    assert each - ANY.enforced(FLAT) == SERIALISER_ONLY & each
+
+
+def test_the_table_names_profiles_that_there_are() -> None:
+    assert {profile for profiles in PAIRS.values() for profile in profiles} == set(PROFILES)
+    assert all("any" in profiles for profiles in PAIRS.values())
+
+
+def test_what_cannot_be_mended_are_rules() -> None:
+    assert CANNOT_BE_MENDED.keys() <= RULES.keys()
+
+
+@pytest.mark.parametrize(("name", "form"), [("nobody", "openai-chat"), ("gemini", "openai-chat")])
+def test_a_profile_that_cannot_be_used_is_refused(name: str, form: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        find_profile(name, form)
