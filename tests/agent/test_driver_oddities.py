@@ -29,7 +29,7 @@ from holdfast.session.entries import (
 from holdfast.session.fold import Conversation, fold
 from holdfast.session.store import MemoryStore, conflict
 from holdfast.testing.model import ScriptedModel
-from holdfast.testing.script import Call, Hold, Say
+from holdfast.testing.script import Call, Hold, Reply, Say
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import Context, Output, Plan
 
@@ -223,7 +223,7 @@ async def test_what_arrived_together_with_the_stop_is_kept() -> None:
 
 async def test_halves_of_a_character_in_what_a_model_sends_end_nothing() -> None:
     class Odd(ScriptedModel):
-        async def _play(self, reply: object) -> AsyncIterator[StreamEvent]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        async def _play(self, reply: Reply) -> AsyncIterator[StreamEvent]:
             del reply
             call = CallPart(id="", name="quick\ud800", arguments='{"x": "\ud800"}', wire_id="\ud800")
             thought = ThinkingPart("hm \ud800", signature="s", details={"x": "\ud800"})

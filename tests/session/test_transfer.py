@@ -230,7 +230,7 @@ def test_a_late_result_is_told_as_late() -> None:
     ]
     messages = plain(conversation(document).messages)
     assert messages[2] == ([("interrupted", NO_RESULT)], ["hello?"])
-    assert messages[4] == ([], [words.late("read", "42"), "so?"])
+    assert messages[4] == ([], [words.late("read", "ok", "42"), "so?"])
 
 
 def test_ids_that_are_used_again_are_told_apart_by_position() -> None:

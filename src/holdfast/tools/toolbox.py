@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.calls import FileChange, Looked, ToolSchema
+from holdfast.errors import StorageFailed
 from holdfast.tools.bash import BashTool
 from holdfast.tools.edit import EditTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
@@ -20,10 +21,19 @@ class LocalToolbox:
     """read, write, edit, bash, grep and glob over the files and processes of this machine."""
 
     def __init__(self, cwd: Path, session_folder: Path) -> None:
-        """Serve a session that works in `cwd` and keeps its own files in `session_folder`; starts no process yet."""
+        """Serve a session that works in `cwd` and keeps its own files in `session_folder`; starts no process yet.
+
+        Raises `StorageFailed` if the folder for live output cannot be made.
+        """
         self._folder = session_folder
         self._workspace = Workspace(root=Path(os.path.realpath(cwd)), spool=session_folder / "spool")
-        self._workspace.spool.mkdir(mode=0o700, exist_ok=True)
+        try:
+            self._workspace.spool.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise StorageFailed(
+                f"Folder {str(self._workspace.spool)!r} cannot be made: {error.strerror}, one for the output of commands "
+                "was expected. Free some space, or correct its permissions."
+            ) from error
         self._keeper = Keeper(session_folder)
         run = self._keeper.capture if shutil.which("rg") else None
         tools: tuple[Tool, ...] = (
