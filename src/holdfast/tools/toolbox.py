@@ -31,7 +31,7 @@ class LocalToolbox:
             self._workspace.spool.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise StorageFailed(
-                f"Folder {str(self._workspace.spool)!r} cannot be made: {error.strerror}, one for the output of commands "
+                f"Folder {str(self._workspace.spool)!r} cannot be made: {error.strerror}, one for what commands print "
                 "was expected. Free some space, or correct its permissions."
             ) from error
         self._keeper = Keeper(session_folder)
