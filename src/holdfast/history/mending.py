@@ -31,7 +31,10 @@ _NO_THINKING = {
     "thinking-off": "not every provider takes thinking",
 }
 _FOREIGN = "Content of a kind that cannot be sent here"
-_AS_USER = {"late-system": "System message", "system-after-answer": "System message", "unknown-role": "Message"}
+SYSTEM = "System message"
+"""What a system message is called where the user has to tell it."""
+
+_AS_USER = {"late-system": SYSTEM, "unknown-role": "Message"}
 
 
 def content_edits(shape: Shape, broken: Iterable[Found], frozen: int) -> Iterator[Edit]:
@@ -56,7 +59,7 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
     match rule:
         case "lone-surrogate" | "nul":
             yield CleanText(message.index)
-        case "late-system" | "system-after-answer" | "unknown-role" | "malformed-message":
+        case "late-system" | "unknown-role" | "malformed-message":
             for item in message.items:
                 if "blank" in item.flags:
                     yield Drop(item.path, "it is blank")

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from holdfast.history.draft import Row, arrange
-from holdfast.history.edits import DropMessage, Edit, Insert, Merge
-from holdfast.history.mending import content_edits
+from holdfast.history.edits import DropMessage, Edit, Insert, Merge, Quote
+from holdfast.history.mending import SYSTEM, content_edits
 from holdfast.history.pairing import pair
 from holdfast.history.placing import id_edits, result_edits
 from holdfast.history.profiles import Profile
@@ -62,20 +62,34 @@ class _Turns:
         self._frozen = frozen
         self._previous: Row | None = None
         self._begun = False  # somebody but the system has spoken
+        self._answered = False  # and not the user last
 
     def edits(self, rows: list[Row]) -> Iterator[Edit]:
         """Yield the edits, row by row."""
         for row in rows:
             edit: Edit | None = None
             if row.sources and row.sources[0] >= self._frozen:
-                edit = DropMessage(row.sources[0]) if self._is_empty(row) else self._turn(row, row.sources[0])
+                if self._is_empty(row):
+                    edit = DropMessage(row.sources[0])
+                else:
+                    yield from self._told(row)
+                    edit = self._turn(row, row.sources[0])
             if edit is not None:
                 yield edit
             if not isinstance(edit, DropMessage | Merge):  # then the row before it is still the one before the next
                 self._previous = row
                 self._begun = self._begun or row.role != "system"
+                self._answered = row.role in ("assistant", "tool") or (self._answered and row.role == "system")
         if self._shape.messages and self._needs_an_end():
             yield Insert(None, "user", NO_USER)
+
+    def _told(self, row: Row) -> Iterator[Edit]:
+        """Yield what makes a system message that may not stand here the user's."""
+        if row.role == "system" and self._answered and "system-after-answer" in self._enforced:
+            for piece in row.pieces:
+                if piece.item is not None:
+                    yield Quote(piece.item.path, SYSTEM)
+            row.role = "user"
 
     def _turn(self, row: Row, message: int) -> Edit | None:
         """Return what has to be done to let the row follow the one before it."""
