@@ -85,6 +85,7 @@ class _Draft:
         ]
         self._pieces = {piece.item.path: piece for row in self._rows for piece in row.pieces if piece.item}
         self._new: list[Piece] = []  # results that were made up
+        self._gone: set[int] = set()  # pieces that left their row, by identity
         self._moved: set[int] = set()  # messages that went elsewhere as a whole
         self._behind: dict[int, list[Row]] = {}
         self._into: dict[int, list[Piece]] = {}
@@ -188,12 +189,16 @@ class _Draft:
     def _in_order(self) -> Iterator[Row]:
         for index, row in enumerate(self._rows):
             if index not in self._moved:
+                if self._gone and row.touched:
+                    row.pieces = [piece for piece in row.pieces if id(piece) not in self._gone]
                 if added := self._into.get(index):
                     place = next((at for at, piece in enumerate(row.pieces) if piece.kind != "result"), len(row.pieces))
                     added.sort(key=lambda piece: piece.kind != "result")  # what is quoted stands behind results
                     row.pieces[place:place] = added
                 yield row
             behind = self._behind.get(index, [])
+            for new in behind:
+                new.pieces.sort(key=lambda piece: piece.kind != "result")
             behind.sort(key=lambda row: all(piece.kind != "result" for piece in row.pieces))
             yield from behind
 
@@ -232,7 +237,7 @@ class _Draft:
         self._put(piece, edit.place, role="user")
 
     def _take(self, row: Row, piece: Piece) -> None:
-        row.pieces = [each for each in row.pieces if each is not piece]
+        self._gone.add(id(piece))
         row.touched = True
 
     def _put(self, piece: Piece, place: Place, *, role: Role) -> None:
@@ -244,7 +249,6 @@ class _Draft:
         if self._shape.grammar.results == "user":
             if rows:
                 rows[-1].pieces.append(piece)
-                rows[-1].pieces.sort(key=lambda piece: piece.kind != "result")
                 return
             role = "user"
         rows.append(Row(role, [piece], [], touched=True))
