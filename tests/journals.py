@@ -43,7 +43,12 @@ outcomes = st.sampled_from(get_args(Outcome))
 parts: st.SearchStrategy[Part] = st.one_of(
     st.builds(TextPart, texts),
     st.builds(ThinkingPart, texts, signature=st.sampled_from([None, "sig"]), provider=st.just("anthropic")),
-    st.builds(CallPart, id=ids, name=st.sampled_from(["read", "bash"]), arguments=st.sampled_from(["{}", '{"x":', ""])),
+    st.builds(
+        CallPart,
+        id=ids,
+        name=st.sampled_from(["read", "bash", "functions.read", "läs fil", "x" * 200]),
+        arguments=st.sampled_from(["{}", '{"x":', ""]),
+    ),
 )
 opened = SessionOpened(session="s", cwd="/", model="openai-chat:m", system="SYSTEM", tools=(), version="0")
 changes = st.just(FileChange(path="f", before=None, after="0" * 64))

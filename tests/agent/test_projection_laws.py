@@ -105,3 +105,14 @@ def test_arguments_that_are_no_json_object_are_sent_as_one_that_quotes_them(wire
     provider = asyncio.run(send(journal, MODELS[wire]))
     assert provider.refusals == ()
     assert b"INVALID_JSON" in provider.requests[0].raw
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_names_that_no_tool_can_have_are_sent_as_names_that_one_can(wire: str) -> None:
+    opened = SessionOpened(session="s", cwd="/", model=MODELS[wire], system="SYSTEM", tools=(), version="0")
+    names = ["", "functions.read", "read file", "läs", "tools/read\n", "x" * 200]
+    calls = tuple(CallPart(id=f"call{index:05}", name=name, arguments="{}") for index, name in enumerate(names))
+    response = ResponseEnded(step=1, model=MODELS[wire], parts=calls, usage=Usage())
+    provider = asyncio.run(send([opened, PromptAccepted(turn=1, text="go"), response], MODELS[wire]))
+    assert provider.refusals == ()
+    judge(wire, provider.requests[0].raw)

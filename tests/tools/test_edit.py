@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.edit import EditTool
-from holdfast.tools.files import landed
+from holdfast.tools.files import WriteTool, landed
 from holdfast.tools.tool import Workspace
 
 CODE = """\
@@ -163,3 +163,14 @@ def test_an_edit_is_what_str_replace_does_or_nothing(
         assert old == new or text.count(old) != 1 or text.find(old) != text.rfind(old)
     else:
         assert path.read_text() == text.replace(old, new)
+
+
+def test_holdfasts_own_files_are_refused_wherever_they_lie(tmp_path: Path) -> None:
+    own = tmp_path / "state"
+    own.mkdir()
+    (own / "config.toml").write_text("permission_mode = 'ask'\n")
+    workspace = Workspace(root=tmp_path, spool=tmp_path, private=(own,))
+    with pytest.raises(ToolFailed, match="belongs to holdfast itself"):
+        EditTool(workspace).plan("c", '{"path": "state/config.toml", "old": "ask", "new": "yolo"}')
+    with pytest.raises(ToolFailed, match="belongs to holdfast itself"):
+        WriteTool(workspace).plan("c", '{"path": "state/sessions/x/session.db", "content": ""}')

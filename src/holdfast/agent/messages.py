@@ -7,6 +7,7 @@ byte, and to no other.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, assert_never, cast
 
@@ -14,8 +15,11 @@ from pydantic_ai import messages as pai
 from pydantic_ai.tools import ToolDefinition
 
 from holdfast.calls import Outcome, ToolSchema
+from holdfast.history.ids import legal_name
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 _MARKS_ERRORS = ("anthropic:",)
 """Whose results can be marked as errors. Elsewhere pydantic-ai makes a failed one the JSON `{"error": …}`, each newline
@@ -34,7 +38,7 @@ def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
                     parts.append(pai.SystemPromptPart(conversation.system))
                 parts.extend(
                     pai.ToolReturnPart(
-                        tool_name=result.name,
+                        tool_name=sendable_name(result.name),
                         content=result.text,
                         tool_call_id=result.call,
                         outcome=_outcome(result.outcome, marks_errors=marks_errors),
@@ -122,6 +126,14 @@ def sendable_arguments(raw: str) -> str:
     return raw if isinstance(value, dict) else json.dumps({"INVALID_JSON": raw}, ensure_ascii=False)
 
 
+def sendable_name(name: str) -> str:
+    """Return `name` if every provider takes it for a tool's, else one that they take, the same for the same name.
+
+    A model may call a tool by a name that no tool can have; the result says what was called, and history goes on.
+    """
+    return name if _NAME.fullmatch(name) else legal_name(name)
+
+
 def _sendable(message: AssistantMessage, *, own: bool) -> list[Part]:
     """Return the parts that may be sent: thinking only to its maker, calls last.
 
@@ -148,7 +160,7 @@ def _to_part(part: Part) -> pai.ModelResponsePart:
             )
         case CallPart():
             return pai.ToolCallPart(
-                tool_name=part.name,
+                tool_name=sendable_name(part.name),
                 args=sendable_arguments(part.arguments),
                 tool_call_id=part.id,
                 provider_details=cast("dict[str, Any] | None", part.details),

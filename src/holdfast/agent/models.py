@@ -29,6 +29,9 @@ from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
 from holdfast.session.entries import ThinkingPart, Usage
 from holdfast.session.fold import AssistantMessage, Conversation
 
+LONGEST_EXPLANATION = 500
+"""Characters of a provider's explanation that are kept; some quote the request, and some are whole pages."""
+
 CONNECT = 10.0
 """Seconds to reach the provider; every later silence is the driver's to bound, by events."""
 
@@ -139,6 +142,7 @@ def _said(body: object) -> str:
         inner: dict[str, object] = said  # pyright: ignore[reportUnknownVariableType] - JSON from outside
         said = inner.get("error") or inner.get("message") or str(inner)
     text = str(said).strip() if said else ""
+    text = text if len(text) <= LONGEST_EXPLANATION else f"{text[:LONGEST_EXPLANATION]} […]."
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 

@@ -98,22 +98,29 @@ def _folder_of(session: str, store: SqliteStore) -> Path:
     opened = fold(record.entry for record in store.read().records).opened
     if opened is None:
         raise DamageError(
-            f"Session {session!r} has lost its first entry, which says where it works and with what. It cannot go on; "
-            f"read it with: holdfast sessions show {session}"
+            f"Session {session!r} has lost its first entry, which says where it works and with what. It "
+            "cannot go on; to go on in a new one, give what `holdfast sessions export "
+            f"{session}` prints to `holdfast sessions import -`."
         )
-    cwd = Path(opened.cwd)
-    if not cwd.is_dir():
+    return _existing(opened.cwd, session)
+
+
+def _existing(folder: str, session: str) -> Path:
+    """Return the folder of a session; raises `UsageError` if it is gone."""
+    if not Path(folder).is_dir():
         raise UsageError(
-            f"Folder {opened.cwd!r} of session {session!r} does not exist, the folder it works in was expected. "
+            f"Folder {folder!r} of session {session!r} does not exist, the folder it works in was expected. "
             "Bring it back, or begin a new session."
         )
-    return cwd
+    return Path(folder)
 
 
 def fork(catalog: Catalog, summary: Summary) -> OpenSession:
     """Return a copy of a session as of now, under an id of its own; works while another process holds the original."""
     from holdfast.session.transfer import fork_entries  # noqa: PLC0415 - only a fork needs it
 
+    if summary.cwd:
+        _existing(summary.cwd, summary.id)  # said of the original, before there is a copy
     session = catalog.new_id()
     entries = fork_entries(read_copy(catalog.folder(summary.id)), session)
     with new_store(catalog.folder(session)) as store:

@@ -44,7 +44,7 @@ CLAUSES: dict[Cause, str] = {
     "approval": "a call needed the user's approval and they were not there to give it",
     "provider": "the model's provider failed",
     "storage": "the session could not be written to disk",
-    "crash": "holdfast's process ended without warning (a crash, a kill or a power loss)",
+    "crash": "holdfast's process ended without warning (a crash, a kill, a power loss or a full disk)",
     "bug": "an internal error of holdfast ended the turn",
     "fork": "this session was copied in the middle of the turn, the original may have gone on",
     "import": "the imported record of the turn ends there",
@@ -55,9 +55,18 @@ UNREMARKABLE: frozenset[Cause] = frozenset({"finished", "approval", "max_tokens"
 """Endings that the conversation itself shows, so that no note is needed."""
 
 
+FOREIGN: frozenset[Cause] = frozenset({"provider", "storage", "bug"})
+"""Endings whose detail is somebody else's words, or advice for the person: nothing to say in our name to a model."""
+
+
 def what_happened(cause: Cause, detail: str = "") -> str:
-    """Return the cause as a clause, with its detail in parentheses."""
+    """Return the cause as a clause for a person, with its detail in parentheses."""
     return f"{CLAUSES[cause]} ({detail})" if detail else CLAUSES[cause]
+
+
+def _told(cause: Cause, detail: str) -> str:
+    """Return the cause as a clause for the model."""
+    return what_happened(cause, "" if cause in FOREIGN else detail)
 
 
 def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
@@ -66,7 +75,7 @@ def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
         return "Not started; not approved, the user wrote instead. It had no effect."
     if cause == "fork":
         return f"Not started in this copy: {CLAUSES[cause]} and run this call. Check before you run it again."
-    return f"Not started: {what_happened(cause, detail)} before this call began. It had no effect."
+    return f"Not started: {_told(cause, detail)} before this call began. It had no effect."
 
 
 _LOOKED: dict[Looked, str] = {
@@ -81,7 +90,7 @@ _UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Chec
 def interrupted(cause: Cause, detail: str = "", *, looked: Looked | None = None, path: str = "", seen: str = "") -> str:
     """Return the result of a call that started and has no outcome: what is known of its effect, what it had printed."""
     known = _UNKNOWN if looked is None else _LOOKED[looked].format(path=path)
-    text = f"Interrupted: {what_happened(cause, detail)} while this call was running. {known}"
+    text = f"Interrupted: {_told(cause, detail)} while this call was running. {known}"
     return f"{text}\nWhat it had printed until then:\n{seen}" if seen.strip() else text
 
 
@@ -89,7 +98,7 @@ def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was
     """Return what opens the next user message after a turn that did not end by itself, "" if nothing need be said."""
     if cause in UNREMARKABLE and not cut_calls:
         return ""
-    said = [f"Note from holdfast: {what_happened(cause, detail)}; the previous turn ended there."]
+    said = [f"Note from holdfast: {_told(cause, detail)}; the previous turn ended there."]
     if was_cut:
         said.append("Your response above was cut off at that point.")
     if cut_calls:

@@ -13,6 +13,7 @@ import secrets
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from holdfast.calls import FileChange
 from holdfast.errors import ToolFailed
@@ -49,6 +50,16 @@ class Diff:
     text: str
     added: int
     removed: int
+
+
+def refuse_own(place: Place, private: tuple[Path, ...]) -> None:
+    """Return if `place` is not holdfast's own; raises `ToolFailed` for its journals and settings.
+
+    They may lie in the workspace, where edits may be allowed unasked: a model could end its own session, or its limits.
+    """
+    if any(place.path.is_relative_to(folder) for folder in private):
+        msg = f"File {place.name!r} belongs to holdfast itself, files of the project were expected. Leave it alone."
+        raise ToolFailed(msg)
 
 
 def look(place: Place) -> Present | None:

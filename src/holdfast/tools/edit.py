@@ -14,7 +14,7 @@ from holdfast.calls import Effect
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
-from holdfast.tools.change import LARGEST, SNIFF, Diff, guarded, look, replacement
+from holdfast.tools.change import LARGEST, SNIFF, Diff, guarded, look, refuse_own, replacement
 from holdfast.tools.output import one_line
 from holdfast.tools.paths import Place, resolve, told
 from holdfast.tools.tool import Plan, Workspace
@@ -50,6 +50,7 @@ class EditTool:
 
     def __init__(self, workspace: Workspace) -> None:
         self._root = workspace.root
+        self._private = workspace.private
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of an edit, with its diff; raises `ToolFailed` if `old` is not there or not unique."""
@@ -61,6 +62,7 @@ class EditTool:
             msg = "Arguments 'old' and 'new' are the same, a change was expected. Nothing was written."
             raise ToolFailed(msg)
         place = resolve(self._root, wanted.path)
+        refuse_own(place, self._private)
         title = one_line(f"edit {place.name}")
         return guarded(place, title, partial(_edited, place, wanted, title))
 

@@ -17,7 +17,7 @@ from holdfast.calls import Effect, FileChange, Looked
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
-from holdfast.tools.change import LARGEST_REPLACED, SNIFF, Diff, guarded, look, replacement
+from holdfast.tools.change import LARGEST_REPLACED, SNIFF, Diff, guarded, look, refuse_own, replacement
 from holdfast.tools.output import beginning, one_line
 from holdfast.tools.paths import Place, opened, placed, resolve, told
 from holdfast.tools.thread import in_thread
@@ -95,11 +95,13 @@ class WriteTool:
 
     def __init__(self, workspace: Workspace) -> None:
         self._root = workspace.root
+        self._private = workspace.private
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a write, with its diff against the file as it is now."""
         wanted = parse(arguments, WriteArguments, tool="write")
         place = resolve(self._root, wanted.path)
+        refuse_own(place, self._private)
         title = one_line(f"write {place.name}")
         return guarded(place, title, partial(_written, place, wanted.content, title))
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import heapq
 import os
+import re
 import shutil
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import takewhile
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +44,8 @@ _TEXT_MOST = 64_000
 _LINE_SHOWN = 400
 _LINE_SEARCHED = 1_000_000
 _LINE_SECONDS = 0.5
+_GROUP = re.compile(r"\{([^}]*)\}")
+_ALTERNATIVES = 1000  # of a pattern with braces: they multiply
 _BATCH = 200  # files for one ripgrep or one thread: enough to be worth it, few enough to end soon
 
 
@@ -192,7 +196,11 @@ def _split(pattern: str) -> tuple[str, str]:
 
 
 def _braces(pattern: str) -> list[list[str]]:
-    """Return the alternatives of a pattern with `{a,b}`, each split at its slashes."""
+    """Return the alternatives of a pattern with `{a,b}`, each split at its slashes; raises `ToolFailed` if too many."""
+    if prod(group.count(",") + 1 for group in _GROUP.findall(pattern)) > _ALTERNATIVES:
+        raise ToolFailed(
+            f"Pattern {one_line(pattern)!r} has more than {_ALTERNATIVES} alternatives, fewer were expected. Split it."
+        )
     head, opening, rest = pattern.partition("{")
     choices, closing, tail = rest.partition("}")
     if not (opening and closing):

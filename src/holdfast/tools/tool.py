@@ -17,10 +17,14 @@ from holdfast.calls import Effect, FileChange, Looked, ToolSchema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output."""
+    """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output.
+
+    What lies beneath `private` (absolute, resolved) is holdfast's own, and never written by a tool that edits files.
+    """
 
     root: Path
     spool: Path
+    private: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.calls import FileChange, Looked, ToolSchema
+from holdfast.config import homes
 from holdfast.errors import StorageFailed
 from holdfast.tools.bash import BashTool
 from holdfast.tools.edit import EditTool
@@ -26,7 +27,12 @@ class LocalToolbox:
         Raises `StorageFailed` if the folder for live output cannot be made.
         """
         self._folder = session_folder
-        self._workspace = Workspace(root=Path(os.path.realpath(cwd)), spool=session_folder / "spool")
+        own = (session_folder.parent, homes(os.environ).config.parent)
+        self._workspace = Workspace(
+            root=Path(os.path.realpath(cwd)),
+            spool=session_folder / "spool",
+            private=tuple(Path(os.path.realpath(folder)) for folder in own),
+        )
         try:
             self._workspace.spool.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:

@@ -81,6 +81,11 @@ def _session(
         )
     if arguments.resume is not None:
         summary = catalog.find(arguments.resume)
+        if arguments.cwd is not None and summary.cwd and Path(summary.cwd) != cwd:
+            raise UsageError(
+                f"Folder {str(cwd)!r} is not where session {summary.id!r} works, {summary.cwd!r} was expected. "
+                "Leave -C out, or begin a new session there."
+            )
     elif arguments.continue_:
         latest = catalog.latest(cwd)
         if latest is None:
@@ -182,6 +187,7 @@ async def _turn(
                 cwd=str(session.cwd),
                 tools=tuple(session.toolbox.tools),
                 resumed=before.turns > 0,
+                left_open=tuple(call.part for call in before.open_calls),
             )
         )
         try:

@@ -26,7 +26,7 @@ from holdfast.session.entries import (
     TurnEnded,
 )
 from holdfast.session.fold import Conversation
-from holdfast.session.words import what_happened
+from holdfast.session.words import NO_OUTPUT, what_happened
 from holdfast.text import literal, printable
 from holdfast.ui.writer import Courier, Writer
 
@@ -41,6 +41,7 @@ class Opened:
     cwd: str
     tools: tuple[str, ...]
     resumed: bool
+    left_open: tuple[CallPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +89,12 @@ class TextOutput:
         one_screen = stdout.isatty() and stderr.isatty()  # then what came first is seen first
         self._err = Writer(stderr, lambda _: None, courier=courier if one_screen else Courier())
         self._names: dict[str, str] = {}
+        self._asked: set[str] = set()
         self._mid_line = False
 
     def begin(self, opened: Opened) -> None:
         """Say which session it is."""
+        self._names.update({part.id: call_line(part) for part in opened.left_open})
         how = "resumed" if opened.resumed else "new"
         self._note(f"session {opened.session} ({how}) · {opened.model} · {opened.mode}")
 
@@ -108,6 +111,10 @@ class TextOutput:
                 self._end_line()
             case Fact(entry=CallStarted(call=call)):
                 self._note(f"→ {self._names.get(call, call)}")
+            case Fact(entry=ApprovalAsked(call=call)):
+                self._asked.add(call)
+            case Fact(entry=CallEnded(outcome="not_started", call=call)) if call in self._asked:
+                self._note(f"{MARKS['not_started']} {self._names.get(call, call)} needs your approval; not started")
             case Fact(entry=CallEnded() as ended):
                 self._note(f"{MARKS[ended.outcome]} {self._names.get(ended.call, ended.call)}{outcome_tail(ended)}")
             case Fact(entry=CallLate(call=call, outcome=outcome)):
@@ -129,6 +136,8 @@ class TextOutput:
         self._end_line()
         if ended.turn.cause != "finished":
             self._note(f"turn ended: {what_happened(ended.turn.cause, ended.turn.detail)}")
+        elif not ended.conversation.answer:
+            self._note("the model ended its turn without an answer")
 
     def fail(self, ended: Ended, message: str) -> None:
         """Show nothing more: the message is said."""
@@ -288,7 +297,7 @@ def call_line(call: CallPart) -> str:
     """Return a call as one line for a person: its name and the argument that says most, as it is."""
     try:
         arguments: object = json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = None
     said = call.arguments
     if isinstance(arguments, dict):
@@ -303,8 +312,10 @@ def outcome_tail(ended: CallEnded) -> str:
     took = f" ({ended.seconds:.1f} s)" if ended.seconds >= 1 else ""
     if ended.outcome == "ok":
         return took
-    reason, _, _ = printable(ended.text).strip().partition("\n")
-    return f"{took} {ended.outcome.replace('_', ' ')}: {reason[:200]}"
+    lines = printable(ended.text).strip().split("\n")
+    reason = lines[-1] if lines[0] == NO_OUTPUT else lines[0]  # what a silent command ended with is said last
+    outcome = ended.outcome.replace("_", " ")
+    return f"{took} {outcome}: {reason[:200].removeprefix(f'{outcome.capitalize()}: ')}"
 
 
 def result(session: str, ended: Ended) -> dict[str, object]:
