@@ -45,5 +45,5 @@ def printable(text: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return `text` with all that a terminal would act on written out (`\\x1b`), so that nothing of it is hidden."""
+    r"""Return `text` with all that a terminal would act on written out (`\x1b`), so that nothing of it is hidden."""
     return _CHARACTER.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

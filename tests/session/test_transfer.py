@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from holdfast.errors import DamageError, UsageError
+from holdfast.history.shape import NO_RESULT
 from holdfast.session import words
 from holdfast.session.entries import (
     CallEnded,
@@ -26,7 +27,6 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.fold import AssistantMessage, Conversation, Message, Result, UserMessage, fold
-from holdfast.session.mend import NO_RESULT
 from holdfast.session.store import Finding, MemoryStore, Reading
 from holdfast.session.transfer import LIMIT, Imported, export, fork_entries, read_document
 

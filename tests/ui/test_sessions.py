@@ -15,6 +15,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from holdfast.config import homes
 from holdfast.errors import DamageError, ModelUnusable, SessionUnknown, StateError, UsageError
+from holdfast.history.shape import NO_RESULT
 from holdfast.session.catalog import Catalog
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -37,7 +38,6 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.fold import fold
-from holdfast.session.mend import NO_RESULT
 from holdfast.session.sqlite import SqliteStore, read_copy
 from holdfast.session.store import Finding, Record
 from holdfast.session.transcript import transcript

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from holdfast.history.shape import NO_RESULT
 from holdfast.session.entries import (
     CallEnded,
     CallLate,
@@ -26,9 +27,6 @@ from holdfast.session.entries import (
 )
 from holdfast.session.ids import call_id, is_call_id
 from holdfast.session.items import Answered, Changes, Instructed, Item, Noted, Said, Wrote
-
-NO_RESULT = "No result was recorded for this call; it may or may not have run."
-"""The result of a call that an imported document does not answer."""
 
 _CUT = "[Note from holdfast: your response above was cut off where it ends.]"
 _UNFINISHED = (

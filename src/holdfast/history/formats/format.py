@@ -59,6 +59,10 @@ class Format(Protocol):
         """Return the projection of one message (without `unclean`, which is the same for every format)."""
         ...
 
+    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
+        """Return the projection with what shows only across messages: duplicate items, thinking without its call."""
+        ...
+
     def build(self, row: Row, messages: Sequence[object]) -> object:
         """Return the message that a touched row stands for; `messages` are the originals, with clean text."""
         ...
@@ -73,7 +77,8 @@ def project(form: Format, messages: Sequence[object], declared: Declared | None 
         if not _is_clean(raw):
             message = msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
         projected.append(message)
-    return Shape(form.name, form.grammar, tuple(projected), declared.tools, declared.thinking)
+    whole = form.across(projected, messages)
+    return Shape(form.name, form.grammar, tuple(whole), declared.tools, declared.thinking)
 
 
 def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:

@@ -79,6 +79,10 @@ class OpenAIChat:
         items = tuple(_content(index, role, raw.get("content")))
         return Message(index, role, items, frozenset() if items else frozenset({"empty"}))
 
+    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:  # noqa: ARG002 - each message stands for itself
+        """Return the projection as it is: in this format each message stands for itself."""
+        return projected
+
     def build(self, row: Row, messages: Sequence[object]) -> object:
         """Return the message that a touched row stands for."""
         sources = (as_object(messages[index]) for index in row.sources)
