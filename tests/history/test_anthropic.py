@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.history import NO_RESULT, Repair, check, repair
 from holdfast.history.formats.format import as_array, as_object
 from holdfast.history.mending import EMPTY
+from holdfast.history.profiles import PAIRS
+from holdfast.history.repair import NO_RESPONSE
 from judges import judge
 
 Json = dict[str, object]
@@ -90,6 +94,14 @@ def test_a_result_goes_before_the_text_it_stood_behind() -> None:
 
 def test_a_result_that_the_assistant_holds_goes_to_the_user() -> None:
     assert mended(USER, assistant(use("a"), result("a"))).messages[1:] == [assistant(use("a")), user(result("a"))]
+
+
+def test_what_the_assistant_held_of_the_user_is_told_apart_from_what_the_user_said() -> None:
+    assert mended(USER, assistant(result("zz")), profile="bedrock").messages == [
+        USER,
+        {"role": "assistant", "content": NO_RESPONSE},
+        {"role": "user", "content": "[A result whose call is not part of this conversation]\nok"},
+    ]
 
 
 def test_a_result_without_its_call_is_quoted_with_what_it_holds() -> None:
@@ -204,6 +216,63 @@ def test_what_only_anthropic_knows_is_left_alone_though_the_judge_refuses_it(mes
     assert check(messages, format="anthropic", profile="anthropic") == []
     with pytest.raises(AssertionError, match="unknown variant"):
         judge("anthropic", {"model": "m", "max_tokens": 1, "messages": messages})
+
+
+_blocks = st.sampled_from(
+    [
+        text("said"),
+        text(" "),
+        text("\ud83d", cache_control={"type": "ephemeral"}),
+        use("a"),
+        use("b", input="{"),
+        use("a b", name="no name"),
+        result("a"),
+        result("b", [text(""), NO_PNG]),
+        result("c", [{"type": "tool_reference"}, text("")]),
+        result("", None),
+        SIGNED,
+        {"type": "thinking", "thinking": "x"},
+        FETCH,
+        FETCHED,
+        PDF,
+        NO_PNG,
+        {"type": "bogus"},
+        "no block",
+    ]
+)
+_messages = st.fixed_dictionaries(
+    {
+        "role": st.sampled_from(["user", "assistant", "user", "assistant", "system", "bogus"]),
+        "content": st.one_of(
+            st.lists(_blocks, max_size=4), st.lists(_blocks, max_size=4), st.sampled_from(["x", "", 7])
+        ),
+    }
+)
+
+
+@given(st.lists(_messages, max_size=6), st.sampled_from(PAIRS["anthropic"]), st.integers(0, 3))
+def test_any_blocks_at_all_can_be_mended(messages: list[object], profile: str, frozen: int) -> None:
+    done = repair(messages, format="anthropic", profile=profile)
+    assert {each.rule for each in done.remaining} <= {"no-messages"}
+    assert repair(done.messages, format="anthropic", profile=profile).edits == ()
+    judged = repair(messages, format="anthropic", profile="deepseek").messages
+    if judged and all(_calls_last(message) for message in judged):
+        judge("anthropic", {"model": "m", "max_tokens": 1, "messages": judged})
+    sent = repair(messages, format="anthropic", profile=profile, frozen=frozen).messages
+    assert all(kept is was for kept, was in zip(sent, messages[:frozen], strict=False))
+
+
+def test_the_judge_wants_calls_last_in_a_message_which_no_rule_says() -> None:
+    messages = [USER, assistant(use("a"), text("and so")), user(result("a"))]
+    assert check(messages, format="anthropic", profile="deepseek") == []
+    with pytest.raises(AssertionError, match="immediately after"):
+        judge("anthropic", {"model": "m", "max_tokens": 1, "messages": messages})
+
+
+def _calls_last(message: object) -> bool:
+    content = as_array(as_object(message).get("content"))
+    calls = [as_object(block).get("type") == "tool_use" for block in content]
+    return calls == sorted(calls)
 
 
 def _texts(message: object) -> list[str]:

@@ -123,7 +123,9 @@ def _block(path: Path, role: Role, block: object) -> Item:
     kind = _kind(block)
     raw = as_object(block)
     item: Item | None = None
-    if kind == "tool_use":
+    if role == "system":
+        pass  # which is quoted as a whole
+    elif kind == "tool_use":
         item = _call(path, role, raw)
     elif kind == "tool_result":
         item = _result(path, role, raw)

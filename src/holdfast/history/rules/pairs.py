@@ -248,6 +248,8 @@ def server_pairs(shape: Shape) -> Iterator[Found]:
         calls: dict[str | None, Item] = {}
         for item in message.items:
             if item.kind == "server-call":
+                if (earlier := calls.get(item.id)) is not None:
+                    yield about("server-call-without-result", earlier, "has no result before its id comes again")
                 calls[item.id] = item
             elif item.kind == "server-result" and calls.pop(item.id, None) is None:
                 yield about("server-result-without-call", item, "has no call before it in its message")
