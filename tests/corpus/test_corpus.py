@@ -35,6 +35,22 @@ JUDGED = ("openai-chat", "anthropic")
 
 # What a file calls its fault, and the rules that tell of it. None: not a fault of the conversation.
 RULES: dict[str, tuple[str, ...] | None] = {
+    "A_CONSECUTIVE_USER": ("consecutive-roles",),
+    "A_DANGLING_TOOL_USE": ("call-without-result",),
+    "A_DUP_TOOL_RESULT": ("duplicate-result",),
+    "A_DUP_TOOL_USE_ID": ("duplicate-call-id",),
+    "A_EMPTY_TEXT": ("blank-text", "blank-block"),
+    "A_ENDS_ASSISTANT": ("last-not-user",),
+    "A_FOREIGN_BLOCK": ("foreign-content",),
+    "A_IMAGE_INVALID": ("media-invalid",),
+    "A_IMAGE_TOO_WIDE": ("media-too-large",),
+    "A_ORPHAN_TOOL_RESULT": ("result-without-call",),
+    "A_RESULT_NOT_FIRST": ("result-not-first", "result-not-adjacent", "result-without-call"),
+    "A_SERVER_TOOL_PAIR": ("server-call-without-result",),
+    "A_SURROGATE": ("lone-surrogate",),
+    "A_THINKING_MODIFIED": None,  # only whoever has the original can tell
+    "A_UNDECLARED_TOOL": ("tool-not-declared",),
+    "A_UNSIGNED_THINKING": ("thinking-unsigned",),
     "O_BAD_ARGS": ("arguments-not-object",),
     "O_CONSECUTIVE_USER": ("consecutive-roles",),
     "O_DANGLING": ("call-without-result", "result-not-adjacent"),
@@ -71,6 +87,11 @@ def thinking(case: Case) -> bool | None:
     return True if case.get("context", {}).get("thinking_enabled") is True else None
 
 
+def declared_tools(case: Case) -> list[str] | None:
+    declared = case.get("context", {}).get("declared_tools")
+    return [str(name) for name in declared] if is_array(declared) else None
+
+
 @every_pair
 def test_it_is_mended_without_losing_a_word(case: Case, profile: str) -> None:
     form = case["provider_format"]
@@ -92,10 +113,18 @@ def test_nothing_is_claimed_that_is_not_known(case: Case, profile: str) -> None:
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case["id"])
 def test_its_faults_are_told(case: Case) -> None:
     form = case["provider_format"]
+    tools = declared_tools(case)
     told = {
         violation.rule
         for profile in PAIRS[form]
-        for violation in check(case["messages"], format=form, profile=profile, thinking=thinking(case))
+        for violation in check(
+            case["messages"],
+            format=form,
+            profile=profile,
+            tools=tools,
+            thinking=thinking(case),
+            hearsay=tools is not None,  # that calls have to be of declared tools is known by hearsay only
+        )
     }
     for fault in case["violations"]:
         rules = RULES[fault]

@@ -34,8 +34,6 @@ _FOREIGN = "Content of a kind that cannot be sent here"
 SYSTEM = "System message"
 """What a system message is called where the user has to tell it."""
 
-_AS_USER = {"late-system": SYSTEM, "unknown-role": "Message"}
-
 
 def content_edits(shape: Shape, broken: Iterable[Found], frozen: int) -> Iterator[Edit]:
     """Yield the edits that mend what messages hold; each item is taken out or turned into text at most once."""
@@ -60,11 +58,12 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
         case "lone-surrogate" | "nul":
             yield CleanText(message.index)
         case "late-system" | "unknown-role" | "malformed-message":
+            what = "Message" if rule == "unknown-role" else "Something that is not a message"
             for item in message.items:
                 if "blank" in item.flags:
                     yield Drop(item.path, "it is blank")
                 else:
-                    yield Quote(item.path, _AS_USER.get(rule, "Something that is not a message"))
+                    yield Quote(item.path, SYSTEM if message.role == "system" else what)
         case "blank-answer":
             for item in message.items:
                 if item.kind != "thinking":
@@ -97,7 +96,9 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Quote(item.path, "A call", item.role)
         case "server-call-without-result":
             yield Quote(item.path, f"A call of the provider's own tool {item.name}, without a result", "assistant")
-        case "server-result-without-call":
+        case "server-call-foreign" if item.kind == "server-call":
+            yield Quote(item.path, f"A call of the provider's own tool {item.name}", "assistant")
+        case "server-result-without-call" | "server-call-foreign":
             yield Quote(item.path, "A result of the provider's own tool", "assistant")
         case "duplicate-item" if item.kind == "thinking":
             yield Drop(item.path, "it stands there already")

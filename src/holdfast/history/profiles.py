@@ -159,7 +159,8 @@ BEDROCK = Profile(
 DEEPSEEK = Profile(
     name="deepseek",
     rules=_known(
-        verified=f"{_ALL} {_IDS} results-split result-not-first field-missing empty-calls thinking-required",
+        verified=f"{_ALL} {_IDS} results-split result-not-first field-missing empty-calls thinking-required"
+        " server-call-foreign",
         quoted="consecutive-roles",
         hearsay=f"{_RUMOURS} arguments-not-object tool-name-illegal",
     ),

@@ -10,6 +10,7 @@ no edits; texts and finished results survive; the same input gives the same edit
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from types import MappingProxyType
 
 from holdfast.history.draft import Row, arrange
@@ -66,10 +67,12 @@ class _Turns:
 
     def edits(self, rows: list[Row]) -> Iterator[Edit]:
         """Yield the edits, row by row."""
-        for row in rows:
+        for row, following in zip_longest(rows, rows[1:]):
             edit: Edit | None = None
             if row.sources and row.sources[0] >= self._frozen:
                 if self._is_empty(row):
+                    if self._parts(row, following):
+                        yield Insert(row.sources[0], "assistant", NO_RESPONSE)
                     edit = DropMessage(row.sources[0])
                 else:
                     yield from self._told(row)
@@ -82,6 +85,12 @@ class _Turns:
                 self._answered = row.role in ("assistant", "tool") or (self._answered and row.role == "system")
         if self._shape.messages and self._needs_an_end():
             yield Insert(None, "user", NO_USER)
+
+    def _parts(self, row: Row, following: Row | None) -> bool:
+        """Return whether the row, which goes, stands between the user and what was taken out of it as the user's."""
+        if self._previous is None or following is None or "consecutive-roles" not in self._enforced:
+            return False
+        return self._previous.role == "user" and row.role == "assistant" and not following.sources
 
     def _told(self, row: Row) -> Iterator[Edit]:
         """Yield what makes a system message that may not stand here the user's."""

@@ -9,7 +9,12 @@ from types import MappingProxyType
 from holdfast.errors import UsageError
 from holdfast.history.formats.format import Format
 
-FORMATS: Mapping[str, str] = MappingProxyType({"openai-chat": "holdfast.history.formats.openai_chat"})
+FORMATS: Mapping[str, str] = MappingProxyType(
+    {
+        "openai-chat": "holdfast.history.formats.openai_chat",
+        "anthropic": "holdfast.history.formats.anthropic",
+    }
+)
 """The module of each format; it holds the format as `FORMAT`."""
 
 

@@ -176,6 +176,11 @@ RULES = (
             " Each `{name}` block must have a corresponding `server_tool_use` block before it.",
         },
     ),
+    Rule(
+        "server-call-foreign",
+        "Calls that a provider ran itself go back only where such calls are known.",
+        {"deepseek": "Unsupported content block: server tools are not supported"},
+    ),
 )
 
 _VERDICTS: dict[Verdict, tuple[str, str]] = {
@@ -243,8 +248,13 @@ def server_pairs(shape: Shape) -> Iterator[Found]:
         calls: dict[str | None, Item] = {}
         for item in message.items:
             if item.kind == "server-call":
+                if (earlier := calls.get(item.id)) is not None:
+                    yield about("server-call-without-result", earlier, "has no result before its id comes again")
                 calls[item.id] = item
             elif item.kind == "server-result" and calls.pop(item.id, None) is None:
                 yield about("server-result-without-call", item, "has no call before it in its message")
         for item in calls.values():
             yield about("server-call-without-result", item, "has no result in its message")
+        for item in message.items:
+            if item.kind in ("server-call", "server-result"):
+                yield about("server-call-foreign", item, "is of a tool that a provider ran itself")

@@ -1,0 +1,333 @@
+"""Messages of Anthropic's Messages API, and of the services that speak it.
+
+Two rules. Results stand in the user's message, before everything else. A message keeps every field and every block that
+is not known here, also when another block of it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from holdfast.history.draft import Piece, Row
+from holdfast.history.formats.format import (
+    Declared,
+    Json,
+    as_array,
+    as_object,
+    as_text,
+    cleaned,
+    digest,
+    is_arguments,
+    is_array,
+    is_object,
+    quoted,
+    quoted_arguments,
+    words,
+)
+from holdfast.history.media import look
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
+
+_ROLES: dict[object, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
+_SAID = frozenset({"text", "image", "document", "search_result"})
+_KINDS: dict[Role, frozenset[str]] = {
+    "system": frozenset({"text"}),
+    "user": _SAID | {"container_upload"},
+    "assistant": frozenset({"text", "compaction"}),
+    "tool": _SAID,  # what a result holds
+}
+_THINKING = {"thinking": "signature", "redacted_thinking": "data"}
+_SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+_BLANK: frozenset[Flag] = frozenset({"blank"})
+_FOREIGN: frozenset[Flag] = frozenset({"foreign"})
+_THINKING_MODES = {"enabled": True, "adaptive": True, "disabled": False}
+
+
+class Anthropic:
+    """The format `anthropic`."""
+
+    name = "anthropic"
+    grammar = Grammar(results="user")
+    profile = "anthropic"
+    keys = ("messages",)
+
+    def declared(self, body: Mapping[str, object]) -> Declared:
+        """Return what the request body says about tools and thinking."""
+        names = [name for tool in as_array(body.get("tools")) if (name := as_text(as_object(tool).get("name")))]
+        mode = as_text(as_object(body.get("thinking")).get("type"))
+        return Declared(frozenset(names), _THINKING_MODES.get(mode or ""))
+
+    def message(self, index: int, raw: object) -> Message:
+        """Return the projection of one message."""
+        if not is_object(raw):
+            return _not_a_message(index, "malformed")
+        written = raw.get("role")
+        role = _ROLES.get(written) if isinstance(written, str) else None
+        if role is None:
+            return _not_a_message(index, "unknown-role")
+        items = tuple(_content(index, role, raw.get("content")))
+        flags: set[MessageFlag] = set()
+        if role == "system":  # the system prompt stands beside the messages
+            flags.add("unknown-role")
+        if all(item.kind == "thinking" for item in items):
+            flags.add("empty")
+        elif role == "assistant" and all(item.kind == "thinking" or "blank" in item.flags for item in items):
+            flags.add("blank-answer")
+        return Message(index, role, items, frozenset(flags))
+
+    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:  # noqa: ARG002 - each message stands for itself
+        """Return the projection as it is: in this format each message stands for itself."""
+        return projected
+
+    def build(self, row: Row, messages: Sequence[object]) -> object:
+        """Return the message that a touched row stands for."""
+        base: Json = {"role": row.role}
+        for index in row.sources:
+            message = as_object(messages[index])
+            if message.get("role") == row.role:
+                base = {**message, **base}
+        values = [value for piece in row.pieces for value in _values(piece, messages)]
+        if "thinking" in row.added:
+            values.insert(0, {"type": "thinking", "thinking": "", "signature": ""})
+        if len(values) == 1 and isinstance(values[0], str):
+            base["content"] = values[0]
+        else:
+            base["content"] = [_text(value) if isinstance(value, str) else value for value in values]
+        return base
+
+
+FORMAT = Anthropic()
+
+
+# --- from a message to its shape -------------------------------------------------------------------------------------
+
+
+def _not_a_message(index: int, flag: MessageFlag) -> Message:
+    return Message(index, "user", (Item("other", "user", (index,)),), frozenset({flag}))
+
+
+def _content(index: int, role: Role, content: object) -> Iterator[Item]:
+    if content is None:
+        return
+    if isinstance(content, str):
+        yield Item("text", role, (index, "content"), flags=NO_FLAGS if content.strip() else _BLANK)
+    elif is_array(content):
+        for number, block in enumerate(content):
+            yield _block((index, "content", number), role, block)
+    else:
+        yield Item("other", role, (index, "content"), flags=_FOREIGN)
+
+
+def _block(path: Path, role: Role, block: object) -> Item:
+    kind = _kind(block)
+    raw = as_object(block)
+    item: Item | None = None
+    if role == "system":
+        pass  # which is quoted as a whole
+    elif kind == "tool_use":
+        item = _call(path, role, raw)
+    elif kind == "tool_result":
+        item = _result(path, role, raw)
+    elif role == "assistant":
+        item = _of_assistant(path, kind, raw)
+    return item or _part(path, role, kind, raw)
+
+
+def _kind(block: object) -> str:
+    """Return the type of a block, "" if it has none or is none."""
+    return as_text(as_object(block).get("type")) or ""
+
+
+def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
+    """Return a block of a kind that only the assistant has as an item, None if it is none."""
+    if kind in _THINKING:
+        return _thinking(path, kind, block)
+    if kind in _SERVER_CALLS:
+        return Item("server-call", "assistant", path, as_text(block.get("id")), as_text(block.get("name")))
+    if kind.endswith("_tool_result"):
+        return Item("server-result", "assistant", path, as_text(block.get("tool_use_id")))
+    return None
+
+
+def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
+    """Return a block of the message, or of the result (then `role` is `tool`), as an item."""
+    if kind not in _KINDS[role]:
+        return Item("other", role, path, flags=_FOREIGN)
+    if kind == "text":
+        text = block.get("text")
+        if not isinstance(text, str):
+            return Item("other", role, path, flags=_FOREIGN)
+        return Item("text", role, path, flags=NO_FLAGS if text.strip() else _BLANK)
+    if kind == "image":
+        source = block.get("source")
+        if not is_object(source):
+            return Item("other", role, path, flags=_FOREIGN)
+        return Item("media", role, path, media=(_image(source),))
+    return Item("other" if kind == "compaction" else "media", role, path)
+
+
+def _image(source: Json) -> Media:
+    declared, data = source.get("media_type"), source.get("data")
+    if source.get("type") != "base64" or not isinstance(declared, str) or not isinstance(data, str):
+        return Media()  # somewhere else: nothing is known of it
+    return look(declared, data)
+
+
+def _thinking(path: Path, kind: str, block: Json) -> Item:
+    if kind == "thinking" and not isinstance(block.get("thinking"), str):
+        return Item("other", "assistant", path, flags=_FOREIGN)
+    signed = as_text(block.get(_THINKING[kind])) is not None
+    return Item("thinking", "assistant", path, flags=NO_FLAGS if signed else frozenset({"unsigned"}))
+
+
+def _call(path: Path, role: Role, block: Json) -> Item:
+    call = as_text(block.get("id"))
+    flags: set[Flag] = set()
+    if role != "assistant":
+        flags.add("misplaced")
+    if call is None:
+        flags.add("id-missing")
+    if "input" not in block:
+        flags.add("arguments-type")
+    elif not is_object(block["input"]):
+        flags.add("arguments")
+    return Item("call", role, path, call, as_text(block.get("name")), frozenset(flags) if flags else NO_FLAGS)
+
+
+def _result(path: Path, role: Role, block: Json) -> Item:
+    content = block.get("content")
+    call = as_text(block.get("tool_use_id"))
+    flags: set[Flag] = set()
+    media: list[Media] = []
+    text = ""
+    if call is None:
+        flags.add("id-missing")
+    if isinstance(content, str):
+        text = content
+    elif is_array(content):
+        parts = [_part(path, "tool", _kind(part), as_object(part)) for part in content]
+        text = words(content)
+        media = [each for part in parts for each in part.media]
+        if any("foreign" in part.flags for part in parts):
+            flags.add("foreign")
+        if not parts or any("blank" in part.flags for part in parts):
+            flags.add("blank-block")
+    elif "content" in block:
+        flags.add("null" if content is None else "foreign")
+        text = words(content) if content is not None else ""
+    if not text.strip():
+        flags.add("blank")
+    if is_synthetic(text):
+        flags.add("synthetic")
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    return Item("result", role, path, call, None, kinds, None, digest(text), tuple(media))
+
+
+# --- from a row to its message ---------------------------------------------------------------------------------------
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _raw(item: Item, messages: Sequence[object]) -> object:
+    """Return what stands at the path of the item: a message, a content that is a text, or a block."""
+    raw = messages[item.message]
+    if len(item.path) > 1:
+        raw = as_object(raw).get("content")
+    for number in item.path[2:]:
+        raw = as_array(raw)[int(number)]
+    return raw
+
+
+def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
+    """Yield what the piece contributes to the content: texts, or blocks as they are."""
+    if piece.item is None:
+        made_up = {"type": "tool_result", "tool_use_id": piece.id, "content": piece.text}
+        yield made_up if piece.kind == "result" else piece.text or ""
+        return
+    raw = _raw(piece.item, messages)
+    if piece.what is not None:
+        yield from _quoted(piece.what, piece, raw)
+    elif piece.kind == "result":
+        yield _built_result(piece, as_object(raw))
+    elif piece.left_out:
+        yield "".join(_note(why) for _, why in piece.left_out)
+    elif piece.kind == "call":
+        yield _built_call(piece, as_object(raw))
+    else:
+        yield raw
+
+
+def _note(why: str) -> str:
+    return f"[{why}, and was left out.]"
+
+
+def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
+    if piece.item is not None and piece.item.kind == "result":
+        said = _result_content(piece, as_object(raw))
+        if is_array(said):
+            yield quoted(what, "").rstrip()
+            yield from said
+        else:
+            yield quoted(what, "" if said is None else words(said))
+    else:
+        said = as_object(raw).get("content") if piece.item is not None and len(piece.item.path) == 1 else None
+        yield quoted(what, words(raw if said is None else said))
+
+
+def _result_content(piece: Piece, block: Json) -> object:
+    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    content = words(block.get("content")) if piece.as_text else block.get("content")
+    if not is_array(content):
+        return content if piece.text is None else piece.text
+    reasons = dict(piece.left_out)
+    images = -1
+    parts: list[object] = []
+    for part in content:
+        is_image = _kind(part) == "image" and is_object(as_object(part).get("source"))
+        images += is_image
+        if is_image and images in reasons:
+            parts.append(_text(_note(reasons[images])))
+        elif piece.text is None or not _is_blank(part):
+            parts.append(part)
+    return parts if parts or piece.text is None else piece.text
+
+
+def _is_blank(part: object) -> bool:
+    text = as_object(part).get("text") if _kind(part) == "text" else None
+    return isinstance(text, str) and not text.strip()
+
+
+def _built_result(piece: Piece, raw: Json) -> Json:
+    if not piece.touched:
+        return raw
+    block = dict(raw)
+    assert piece.item is not None
+    if piece.id != piece.item.id:
+        block["tool_use_id"] = piece.id
+    if piece.text is not None or piece.as_text or piece.left_out:
+        block["content"] = _result_content(piece, raw)
+    return block
+
+
+def _built_call(piece: Piece, raw: Json) -> Json:
+    if not piece.touched:
+        return raw
+    block = dict(raw)
+    assert piece.item is not None
+    if piece.id != piece.item.id:
+        block["id"] = piece.id
+    if piece.name != piece.item.name:
+        block["name"] = piece.name
+    if piece.quote_arguments:
+        block["input"] = _as_input(raw["input"]) if "input" in raw else {}
+    return block
+
+
+def _as_input(written: object) -> object:
+    """Return the object that `written` is the JSON text of, else one that quotes it."""
+    if isinstance(written, str) and is_arguments(written):
+        return cleaned(msgspec.json.decode(written))
+    return quoted_arguments(written)
