@@ -204,6 +204,29 @@ def test_the_document_goes_to_standard_output_and_the_edits_beside_it(tmp_path: 
     assert (tmp_path / "a.json").read_text() == before
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_full_disk_is_told(tmp_path: Path, size: int) -> None:
+    file = put(tmp_path, [{"role": "user", "content": "x" * size}])
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "holdfast", "repair", file]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"holdfast: Standard output cannot be written: ")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_nobody_reads_on(tmp_path: Path) -> None:
+    file = put(tmp_path, [{"role": "user", "content": "x" * 1_000_000}])
+    command = [sys.executable, "-m", "holdfast", "repair", file]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
 def test_what_was_mended_is_valid(tmp_path: Path) -> None:
     mended = run(tmp_path, "repair", "-", "--profile", "mistral", given=json.dumps(STUCK).encode())
     assert mended.code == 0
@@ -347,3 +370,10 @@ def test_the_page_shows_what_happens(tmp_path: Path) -> None:
         ran = run(tmp_path, *command.removeprefix("$ holdfast ").split())
         assert ran.out + ran.err == expected
     assert json.loads((tmp_path / "stuck.json").read_text())[3] == MADE_UP
+
+
+def test_a_number_that_cannot_be_written_again_is_told(tmp_path: Path) -> None:
+    data = json.dumps({"n": 0, "messages": STUCK}).replace('"n": 0', '"n": 1e400').encode()
+    ran = run(tmp_path, "repair", put(tmp_path, data))
+    assert (ran.code, ran.out) == (4, "")
+    assert "a number that is too large" in ran.err

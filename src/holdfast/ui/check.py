@@ -16,7 +16,7 @@ from typing import TextIO
 
 import msgspec
 
-from holdfast.errors import EXIT_DAMAGE, EXIT_OK, DamageError, UsageError
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, DamageError, StateError, UsageError
 from holdfast.history import Edit, Repair, Violation, check, repair
 from holdfast.history.document import messages_in
 from holdfast.history.edits import MoveResult
@@ -157,8 +157,16 @@ def _written(given: Document, mended: Repair) -> bytes:
 def _print_document(data: bytes) -> None:
     if sys.stdout.isatty():  # which acts on some characters that JSON leaves as they are
         print(literal(data.decode("utf-8-sig")).rstrip("\n"))
-    else:
-        sys.stdout.buffer.write(data)
+        return
+    try:
+        with open(sys.stdout.fileno(), "wb", closefd=False) as out:
+            out.write(data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StateError(
+            f"Standard output cannot be written: {error.strerror}, somewhere to write was expected."
+        ) from error
 
 
 def _write(path: Path, data: bytes) -> None:
