@@ -11,6 +11,7 @@ from holdfast.calls import Mode
 EPILOG = """\
 commands:
   holdfast sessions list|show|export|import    your sessions
+  holdfast check|repair FILE                   what a provider refuses in a conversation; mend it
   holdfast demo                                see it work, without a key or a network
 
 exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed but nobody to ask · 4 damaged document

@@ -54,6 +54,10 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui import sessions  # noqa: PLC0415 - only what the command needs
 
             return sessions.main(list(argv[1:]), environ=environ, stdout=sys.stdout, stderr=sys.stderr)
+        case ["check" | "repair" as command]:
+            from holdfast.ui import check  # noqa: PLC0415 - only what the command needs
+
+            return check.main(command, list(argv[1:]))
         case ["demo"]:
             from holdfast.ui import demo  # noqa: PLC0415 - only what the command needs
 

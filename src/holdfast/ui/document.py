@@ -1,0 +1,155 @@
+"""A conversation in a file: read strictly, its damage told with line and column, its format told from what it holds."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from holdfast.errors import DamageError, UsageError
+from holdfast.history.document import messages_in, read
+from holdfast.history.formats import FORMATS, find_format
+from holdfast.history.formats.format import Format
+from holdfast.history.profiles import PAIRS
+from holdfast.history.shape import Path as Place
+from holdfast.history.shape import position
+
+_NO_MESSAGE = frozenset({"unknown-role", "malformed"})
+_UNUSUAL = frozenset({"foreign", "misplaced"})
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """A key that stands twice in one object."""
+
+    position: str
+    line: int
+    column: int
+    sentence: str
+
+    @property
+    def at(self) -> str:
+        """Return where it is in the text."""
+        return f"line {self.line}, column {self.column}"
+
+
+class Document(msgspec.Struct, frozen=True):
+    """The file that was read: its bytes, its text, the document in it, and what it is."""
+
+    name: str
+    data: bytes
+    text: str
+    document: object
+    damage: tuple[Damage, ...]
+    format: str
+    profile: str
+
+
+def open_document(file: str, form: str | None, *, profile: str | None) -> Document:
+    """Return the conversation in `file`, - for standard input; raises `HoldfastError` if there is none.
+
+    Without `form`, the format is told from the document; without `profile`, it is the format's own provider.
+    """
+    data = _bytes(file)
+    text = _decoded(data)
+    found = read(text)
+    known = find_format(form or _told(found.document, profile))
+    damage: list[Damage] = []
+    if found.damage:
+        places = _repeats(text)
+        for each in found.damage:
+            if each.path in places:
+                line, column = places[each.path]
+                damage.append(Damage(position(each.path), line, column, each.sentence))
+    name = "standard input" if file == "-" else file
+    return Document(name, data, text, found.document, tuple(damage), known.name, profile or known.profile)
+
+
+def _bytes(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"File {file!r} cannot be read: {error.strerror}, a conversation in JSON was expected. Check its name."
+        ) from error
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].rpartition(b"\n")
+        line, column = data.count(b"\n", 0, error.start) + 1, len(before[2].decode("utf-8", "replace")) + 1
+        raise DamageError(
+            f"The document is not UTF-8 at line {line}, column {column} (byte {data[error.start]:#04x}), a conversation"
+            " in JSON was expected. Mend the text there, or convert the file to UTF-8."
+        ) from error
+
+
+def _told(document: object, profile: str | None) -> str:
+    """Return the format that fits the document best; raises if there is none, or more than one."""
+    legal = [name for name in FORMATS if profile is None or profile in PAIRS[name]] or list(FORMATS)
+    unusual: dict[str, int] = {}
+    for name in legal:
+        form = find_format(name)
+        try:
+            messages, _ = messages_in(document, form)
+        except DamageError:
+            continue  # not this one; if it is none of them, that is said below
+        count = _unusual(form, messages)
+        if count is not None:
+            unusual[name] = count
+    best = [name for name, count in unusual.items() if count == min(unusual.values())]
+    if not best:
+        raise DamageError(
+            f"The document is not a conversation: no message of {' or '.join(legal)} was found, a list of messages or a"
+            " request body was expected. Take the list out of it, or name its format with --format."
+        )
+    if len(best) > 1:
+        raise UsageError(
+            f"Format of the document cannot be told, {' or '.join(best)} was expected: it can be each of them."
+            " Name it with --format."
+        )
+    return best[0]
+
+
+def _unusual(form: Format, messages: Sequence[object]) -> int | None:
+    """Return how much of the messages the format does not know, None if it is all of them."""
+    projected = [form.message(index, raw) for index, raw in enumerate(messages)]
+    unknown = sum(1 for message in projected if message.flags & _NO_MESSAGE)
+    if projected and unknown == len(projected):
+        return None
+    empty = sum(1 for message in projected if "empty" in message.flags)
+    items = [item for message in projected for item in message.items]
+    return unknown + empty + sum(1 for item in items if item.kind == "other" or item.flags & _UNUSUAL)
+
+
+def _repeats(text: str) -> Mapping[Place, tuple[int, int]]:
+    """Return line and column of each key that stands in its object for another time, by its path."""
+    found: dict[Place, tuple[int, int]] = {}
+    path: list[str | int] = []
+    keys: list[set[str]] = []
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?|[\[\]{},]', text):
+        match token[0]:
+            case "{" | "[":
+                keys.append(set())
+                path.append(0 if token[0] == "[" else "")
+            case "}" | "]":
+                keys.pop()
+                path.pop()
+            case "," if isinstance(index := path[-1], int):
+                path[-1] = index + 1
+            case string if token["key"]:
+                path[-1] = key = json.loads(string.removesuffix(token["key"]))
+                if key in keys[-1]:
+                    start = token.start()
+                    found[tuple(path)] = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+                keys[-1].add(key)
+            case _:
+                pass
+    return found
