@@ -32,13 +32,13 @@ class Read(msgspec.Struct, frozen=True):
 
 def read(text: str | bytes) -> Read:
     """Return the document that the JSON text holds; raises `DamageError` with the position where it is no JSON."""
-    twice: dict[int, list[str]] = {}
+    twice: dict[int, tuple[object, list[str]]] = {}  # the object is kept alive, or its id would be another's
 
     def pairs(members: list[tuple[str, object]]) -> Json:
         found: Json = dict(members)
         if len(found) != len(members):
             keys = [key for key, _ in members]
-            twice[id(found)] = sorted({key for key in keys if keys.count(key) > 1})
+            twice[id(found)] = (found, sorted({key for key in keys if keys.count(key) > 1}))
         return found
 
     try:
@@ -59,10 +59,10 @@ def _no_number(word: str) -> object:
     raise ValueError(f"{word} is not a number in JSON")
 
 
-def _duplicates(raw: object, path: Path, twice: dict[int, list[str]]) -> list[Damage]:
+def _duplicates(raw: object, path: Path, twice: dict[int, tuple[object, list[str]]]) -> list[Damage]:
     found = [
         Damage((*path, key), f"The key {key!r} stands twice in one object; the last value counts.")
-        for key in twice.get(id(raw), ())
+        for key in twice.get(id(raw), (raw, []))[1]
     ]
     if is_object(raw):
         for key, value in raw.items():
