@@ -92,7 +92,10 @@ def _decoded(data: bytes) -> str:
 
 
 def _told(document: object, profile: str | None) -> str:
-    """Return the format that fits the document best; raises if there is none, or more than one."""
+    """Return the format that fits the document best, the first of them if several do; raises if there is none.
+
+    A conversation of plain text alone fits several, and is read alike by each. The report says which was taken.
+    """
     legal = [name for name in FORMATS if profile is None or profile in PAIRS[name]] or list(FORMATS)
     unusual: dict[str, int] = {}
     for name in legal:
@@ -109,11 +112,6 @@ def _told(document: object, profile: str | None) -> str:
         raise DamageError(
             f"The document is not a conversation: no message of {' or '.join(legal)} was found, a list of messages or a"
             " request body was expected. Take the list out of it, or name its format with --format."
-        )
-    if len(best) > 1:
-        raise UsageError(
-            f"Format of the document cannot be told, {' or '.join(best)} was expected: it can be each of them."
-            " Name it with --format."
         )
     return best[0]
 
