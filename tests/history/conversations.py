@@ -7,15 +7,16 @@ To plug a format in: write a `Rendering` (a function from a conversation to a li
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, permutations, product
 
 from hypothesis import strategies as st
 
-IDS = st.sampled_from(["a", "b", "c", "a", "call_1", "functions.bash:0", "x" * 70, "", "n" * 41])
+_IDS = ("a", "b", "c", "a", "call_1", "functions.bash:0", "x" * 70, "", "n" * 41)
 """Mostly three letters, so that calls often share an id; some that a provider refuses."""
 
-NAMES = st.sampled_from(["read", "bash", "read", "bash", "browser.tabs open", "", "9lives"])
-ARGUMENTS = st.sampled_from(["{}", '{"path":"x"}', "{}", "", "{", "[]", "null", '{"a": "\\ud83d"}'])
+_NAMES = ("read", "bash", "read", "bash", "browser.tabs open", "", "9lives")
+_ARGUMENTS = ("{}", '{"path":"x"}', "{}", "", "{", "[]", "null", '{"a": "\\ud83d"}')
 NO_RESULT = "No result was recorded for this call; it may or may not have run."
 
 
@@ -74,36 +75,56 @@ class Junk:
 Piece = Said | Answered | Returned | Junk
 Rendering = Callable[[tuple[Piece, ...]], list[object]]
 
-_counter = st.integers(0, 999)
-_words = st.builds("w{}.".format, _counter)
-_texts = st.one_of(_words, _words, _words, st.sampled_from(["", " ", "\ud83d", "nul\x00", "emoji \U0001f600 \ud83d x"]))
-_called = st.builds(Called, st.one_of(IDS, IDS, st.none()), NAMES, ARGUMENTS)
-_plain_call = st.builds(Called, IDS, st.just("read"))
-_thoughts = st.builds(Thought, _words, st.sampled_from([None, "", "c2lnbmVk"]))
-_pieces: st.SearchStrategy[Piece] = st.one_of(
-    st.builds(Said, st.just("user"), _texts, st.booleans()),
-    st.builds(Answered, st.one_of(st.none(), _texts)),
-    st.builds(Answered, st.one_of(st.none(), _texts), st.lists(_called, max_size=3).map(tuple), st.none() | _thoughts),
-    st.builds(Returned, st.one_of(IDS, IDS, st.none()), NAMES, st.one_of(_texts, st.none(), st.just(NO_RESULT))),
-    st.builds(Said, st.sampled_from(["system", "user"]), _texts),
-    st.builds(Junk, st.sampled_from([None, "bogus"]), _words),
+# Whole pieces are drawn from tables: drawing every word of them for itself takes five times as long as the laws do.
+_WORD = "w"  # becomes a word that no other piece says, so that none can be lost unseen
+_TEXTS = (_WORD, _WORD, _WORD, "same", "", " ", "\ud83d", "nul\x00", "emoji \U0001f600 \ud83d x")
+_NO_TEXT = (None, *_TEXTS)
+_PLAIN: tuple[Piece, ...] = (
+    *(Said("user", text, parts) for text in _TEXTS for parts in (False, True)),
+    *(Answered(text) for text in _NO_TEXT),
+    *(Said("system", text) for text in _TEXTS),
+    *(Junk(role, _WORD) for role in (None, "bogus") for _ in range(4)),
 )
+_RETURNED = tuple(
+    Returned(call, name, text) for text in (*_NO_TEXT, NO_RESULT) for name in _NAMES for call in (*_IDS, *_IDS, None)
+)
+_CALLED = tuple(
+    Called(call, name, written) for written in _ARGUMENTS for name in _NAMES for call in (*_IDS, *_IDS, None)
+)
+_THOUGHTS = (None, None, None, *(Thought(_WORD, signature) for signature in (None, "", "c2lnbmVk")))
+_CALLING = tuple((text, thought) for text in _NO_TEXT for thought in _THOUGHTS)
+_SEVERAL = (*_IDS, *_IDS, *product("abc", repeat=2), *product(_IDS, repeat=2), *product("abc", repeat=3))
+_STEPS = tuple(tuple(Called(call, "read") for call in ([ids] if isinstance(ids, str) else ids)) for ids in _SEVERAL)
+_ORDERS = tuple(
+    tuple(order for kept in range(size + 1) for order in permutations(range(size), kept)) for size in range(4)
+)
+
+_calls = st.lists(st.sampled_from(_CALLED), min_size=1, max_size=3).map(tuple)
+_calling = st.tuples(st.sampled_from(_CALLING), _calls).map(lambda drawn: Answered(drawn[0][0], drawn[1], drawn[0][1]))
+_pieces: st.SearchStrategy[Piece] = st.one_of(st.sampled_from(_PLAIN), st.sampled_from(_RETURNED), _calling)
 
 
 @st.composite
 def _step(draw: st.DrawFn) -> list[Piece]:
     """Return calls and some of their results, in any order, maybe with something in between."""
-    calls = draw(st.lists(_plain_call, min_size=1, max_size=3))
-    results: list[Piece] = [Returned(call.id, call.name, draw(_texts)) for call in calls]
-    kept = draw(st.permutations(results))
-    kept = kept[: draw(st.integers(0, len(kept)))]
+    calls = draw(st.sampled_from(_STEPS))
+    order = draw(st.sampled_from(_ORDERS[len(calls)]))
+    kept = [Returned(calls[which].id, calls[which].name, draw(st.sampled_from(_TEXTS))) for which in order]
     between = draw(st.lists(_pieces, max_size=2))
-    at = draw(st.integers(0, len(kept)))
-    return [Answered(draw(st.none() | _words), tuple(calls)), *kept[:at], *between, *kept[at:]]
+    at = draw(st.integers(0, len(kept))) if between else 0
+    return [Answered(draw(st.sampled_from((None, _WORD))), calls), *kept[:at], *between, *kept[at:]]
+
+
+def _worded(piece: Piece, number: int) -> Piece:
+    """Return the piece with a word of its own where it says one."""
+    if isinstance(piece, Answered) and piece.thought is not None:
+        piece = replace(piece, thought=replace(piece.thought, text=f"t{number}."))
+    return replace(piece, text=f"w{number}.") if piece.text == _WORD else piece
 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[Piece, ...]:
     """Return a conversation, most often damaged."""
-    rounds = draw(st.lists(st.one_of(_step(), st.lists(_pieces, max_size=3)), max_size=4))
-    return tuple(piece for each in rounds for piece in each)
+    rounds = draw(st.lists(st.one_of(_step(), _pieces), max_size=6))
+    pieces = chain.from_iterable(each if isinstance(each, list) else [each] for each in rounds)
+    return tuple(_worded(piece, number) for number, piece in enumerate(pieces))
