@@ -10,6 +10,7 @@
     │   ├── AppendConflict         the journal is longer than the writer believed
     │   └── StorageFailed          the journal cannot be written (disk full, I/O error)
     ├── ProviderFailed             the model's provider refused, failed or fell silent (exit 1 or 75)
+    ├── Unsendable                 a conversation of ours that its provider would refuse (exit 1)
     ├── DamageError                a document or journal that is not what it should be (exit 4)
     └── ToolFailed                 a tool says, in words the model can use, why it did not work
 
@@ -123,6 +124,14 @@ class ProviderFailed(HoldfastError):
     def retryable(self) -> bool:
         """Return whether sending the same request again may help."""
         return self.fault in RETRYABLE
+
+
+class Unsendable(HoldfastError):
+    """A conversation of ours breaks a rule of its provider, and no repair mends it; `rule` is the rule's id."""
+
+    def __init__(self, message: str, *, rule: str) -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 class DamageError(HoldfastError):

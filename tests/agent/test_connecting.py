@@ -7,9 +7,10 @@ import pytest
 from holdfast.agent.connecting import connect, preload
 from holdfast.agent.providers import Provider, Target, target
 from holdfast.errors import ModelUnusable
+from holdfast.history.profiles import OPENAI_CHAT
 
 KNOWN = target("openai-chat:m", {"OPENAI_API_KEY": "key"})
-UNKNOWN = Target(Provider("nobody", "KEY", "ADDRESS", "nobody:m"), "m", "key", None)
+UNKNOWN = Target(Provider("nobody", "KEY", "ADDRESS", "nobody:m", OPENAI_CHAT), "m", "key", None)
 
 
 async def test_a_preload_and_a_connection_at_the_same_time_get_along() -> None:

@@ -1,19 +1,22 @@
 """P3, judged from outside: whatever the journal, the next request is one that a strict provider accepts.
 
-The scripted provider's rules and DeepSeek's validator share nothing with the fold.
+The scripted provider's rules and DeepSeek's validator share nothing with the fold; the rules of `history` share its
+authors, and look at the bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 
 import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from holdfast.agent.models import ConnectedModel, open_model
-from holdfast.agent.providers import target
+from holdfast.agent.providers import profile_of, target
 from holdfast.agent.settle import Leave, settle
+from holdfast.history import check
 from holdfast.session.entries import (
     CallPart,
     Entry,
@@ -27,6 +30,7 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.fold import Fold
+from holdfast.session.outgoing import outgoing
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Say
@@ -54,7 +58,7 @@ async def send(journal: list[Entry], name: str) -> ScriptedProvider:
     fold.add(PromptAccepted(turn=99, text="go on"))
     provider = ScriptedProvider([[Say("accepted")]])
     model = connected(provider, name)
-    async with model.stream(fold.conversation()) as events:
+    async with model.stream(outgoing(fold.conversation(), profile_of(name))) as events:
         async for _ in events:
             pass
     await model.aclose()
@@ -87,7 +91,9 @@ def test_any_journal_and_a_new_prompt_make_a_request_that_is_accepted(wire: str,
     provider = asyncio.run(send([opened, *(signed(entry) for entry in journal)], MODELS[wire]))
     assert provider.refusals == ()
     assert provider.complaints == ()
-    judge(wire, provider.requests[0].raw)
+    raw = provider.requests[0].raw
+    judge(wire, raw)
+    assert check(json.loads(raw), format=wire) == []  # what was written, by the rules that what was meant had to pass
 
 
 BAD = ["", "{", "[1]", "null", '{"a": NaN}', '{"a": -Infinity}', '{"a": 1e999}', '{"a":' * 2000 + "1" + "}" * 2000]

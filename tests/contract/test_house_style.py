@@ -30,6 +30,7 @@ from source_tree import (
 BROAD_EXCEPTS = {
     "agent/calls.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
     "agent/driver.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
+    "agent/checks.py": "the rules: a fault of ours in one is told, and never sends, never keeps anybody from a session",
     "agent/connecting.py": "an import begun early: `connect` meets its failure again, and tells",
     "agent/stream.py": "a Model is anybody's code: whatever it raises ends its response, and the turn",
     "tools/thread.py": "work in a thread: whatever it raises is handed to whoever awaits it",

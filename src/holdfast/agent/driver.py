@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from holdfast.agent.calls import Asker, Calls, NobodyToAsk
+from holdfast.agent.checks import Checks
 from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.agent.limits import retry_delay
 from holdfast.agent.model import Finish, Model
@@ -19,7 +20,7 @@ from holdfast.agent.stream import Stream
 from holdfast.agent.turn import Signal, State, cause_after, step
 from holdfast.calls import Mode
 from holdfast.config import Limits
-from holdfast.errors import AppendConflict, ProviderFailed, StateError, UsageError
+from holdfast.errors import AppendConflict, ProviderFailed, StateError, Unsendable, UsageError
 from holdfast.session.entries import (
     CallEnded,
     CallPart,
@@ -60,6 +61,7 @@ class Driver:
         ask: Asker | None = None,
         limits: Limits | None = None,
         left: Leave | None = None,
+        debug: bool = False,
     ) -> None:
         self._store = store
         self._toolbox = toolbox
@@ -68,6 +70,7 @@ class Driver:
         self._emit = emit
         self._ask = ask
         self._limits = limits or Limits()
+        self._checks = Checks(debug=debug, emit=emit)
         self._model: Model | None = None
         self._state = State.IDLE
         self._stop: Stop | None = None
@@ -92,6 +95,8 @@ class Driver:
             for finding in record.entry.findings
         }
         self._untold = tuple(found for found in map(str, reading.findings) if found not in told)
+        self._checks.knows(told)
+        self._mended = self._checks.found(self.conversation)
 
     @property
     def conversation(self) -> Conversation:
@@ -130,6 +135,8 @@ class Driver:
         if self._untold:
             note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
             entries.append(Repaired(findings=self._untold, note=note))
+        if self._mended:
+            entries.append(Repaired(findings=self._mended))
         conversation = self.conversation
         if conversation.open_turn is not None or conversation.streaming is not None or conversation.open_calls:
             leave = self._unsettled
@@ -139,7 +146,7 @@ class Driver:
             entries.extend(settle(conversation, leave, known=self._known(conversation.open_calls)))
             self.to(Signal.SETTLED)
         self.append(*entries)
-        self._untold = ()
+        self._untold = self._mended = ()
 
     def stop(self, leave: Leave | None = None) -> None:
         """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""
@@ -191,6 +198,8 @@ class Driver:
             leave = Leave("provider", str(failed))
         except StateError as failed:  # the journal takes no more: full, closed, or in another's hands
             leave = Leave("storage", str(failed))
+        except Unsendable as broken:
+            leave = Leave("bug", str(broken))
         except UsageError as error:  # a model that cannot be used
             leave = Leave("provider", str(error))
             raise
@@ -221,9 +230,13 @@ class Driver:
                 return Leave(cause)
             stop.go_on()
             await running.run(calls)
+            self._checks.watch(self._fold.conversation, "After a step")
 
     async def _request(self, conversation: Conversation, stop: Stop) -> Finish:
         """Send the conversation until a response is journalled; raises `ProviderFailed` when no attempt is left."""
+        sent, mended = self._checks.admit(conversation)
+        if mended:
+            self.append(Repaired(findings=mended))
         number = conversation.steps + 1
         attempt = 0
         while True:
@@ -234,7 +247,7 @@ class Driver:
             stream = Stream(number, model, limits=self._limits, append=self.append, emit=self._emit)
             self._stream = stream
             try:
-                finished = await stream.run(conversation, stop, on_event=lambda: self.to(Signal.EVENT))
+                finished = await stream.run(sent, stop, on_event=lambda: self.to(Signal.EVENT))
             except ProviderFailed as failed:
                 delay = retry_delay(failed, attempt, limits=self._limits, shown=stream.shown)
                 stream.checkpoint()
@@ -333,6 +346,7 @@ class Driver:
         """Append durably, fold, then tell: in this order, always here."""
         if not entries:
             return
+        self._checks.watch(lambda: self._fold.after(entries), "Before an append")
         try:
             self._length = self._store.append(entries, expected=self._length)
         except AppendConflict:

@@ -60,4 +60,11 @@ class NotRecorded:
     message: str
 
 
-Event = Fact | LiveText | LiveThinking | LiveCall | LiveOutput | NotRecorded
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A check of debug found something that is not as it must be."""
+
+    message: str
+
+
+Event = Fact | LiveText | LiveThinking | LiveCall | LiveOutput | NotRecorded | Finding

@@ -1,13 +1,12 @@
-"""The projection: a folded conversation as pydantic-ai messages, and pydantic-ai parts as ours.
+"""Translation: an outgoing conversation as pydantic-ai messages, and pydantic-ai parts as ours.
 
-Two rules. The same conversation always gives the same messages. Thinking goes back to the model that made it, byte for
-byte, and to no other.
+Two rules. The same conversation always gives the same messages. Nothing is mended here: what a provider would refuse
+was changed before, by `holdfast.session.outgoing`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Literal, assert_never, cast
 
@@ -15,11 +14,8 @@ from pydantic_ai import messages as pai
 from pydantic_ai.tools import ToolDefinition
 
 from holdfast.calls import Outcome, ToolSchema
-from holdfast.history.ids import legal_name
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
-
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 _MARKS_ERRORS = ("anthropic:",)
 """Whose results can be marked as errors. Elsewhere pydantic-ai makes a failed one the JSON `{"error": …}`, each newline
@@ -27,18 +23,18 @@ of a test run escaped: there the text goes as journalled, and says itself that i
 
 
 def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
-    """Return the conversation as pydantic-ai messages, the journalled system prompt leading."""
+    """Return the outgoing conversation as pydantic-ai messages, the journalled system prompt leading."""
     messages: list[pai.ModelMessage] = []
     marks_errors = conversation.model.startswith(_MARKS_ERRORS)
     for message in conversation.messages:
         match message:
             case UserMessage():
-                parts: list[pai.ModelRequestPart] = []
+                asked: list[pai.ModelRequestPart] = []
                 if not messages and conversation.system:
-                    parts.append(pai.SystemPromptPart(conversation.system))
-                parts.extend(
+                    asked.append(pai.SystemPromptPart(conversation.system))
+                asked.extend(
                     pai.ToolReturnPart(
-                        tool_name=sendable_name(result.name),
+                        tool_name=result.name,
                         content=result.text,
                         tool_call_id=result.call,
                         outcome=_outcome(result.outcome, marks_errors=marks_errors),
@@ -47,13 +43,12 @@ def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
                 )
                 if message.texts:
                     texts = message.texts
-                    parts.append(pai.UserPromptPart(texts[0] if len(texts) == 1 else list(texts)))
-                messages.append(pai.ModelRequest(parts=parts))
+                    asked.append(pai.UserPromptPart(texts[0] if len(texts) == 1 else list(texts)))
+                messages.append(pai.ModelRequest(parts=asked))
             case AssistantMessage():
-                own = message.model == conversation.model
-                kept = [_to_part(part) for part in _sendable(message, own=own)]
+                parts = [_to_part(part) for part in message.parts]
                 provider = _provider(message)
-                messages.append(pai.ModelResponse(parts=kept, model_name=message.model, provider_name=provider))
+                messages.append(pai.ModelResponse(parts=parts, model_name=message.model, provider_name=provider))
     return messages
 
 
@@ -111,41 +106,6 @@ def raw_arguments(args: str | Mapping[str, object] | None) -> str:
             return json.dumps(args, ensure_ascii=False)
 
 
-def sendable_arguments(raw: str) -> str:
-    """Return `raw` if it is the text of a JSON object, else an object that quotes it: every wire needs an object.
-
-    NaN, an infinity or a nesting that is too deep is text that Python reads and no wire takes.
-    """
-    if not raw.strip():
-        return "{}"
-    try:
-        value: object = json.loads(raw)
-        json.dumps(value, allow_nan=False)
-    except (ValueError, RecursionError):
-        value = None
-    return raw if isinstance(value, dict) else json.dumps({"INVALID_JSON": raw}, ensure_ascii=False)
-
-
-def sendable_name(name: str) -> str:
-    """Return `name` if every provider takes it for a tool's, else one that they take, the same for the same name.
-
-    A model may call a tool by a name that no tool can have; the result says what was called, and history goes on.
-    """
-    return name if _NAME.fullmatch(name) else legal_name(name)
-
-
-def _sendable(message: AssistantMessage, *, own: bool) -> list[Part]:
-    """Return the parts that may be sent: thinking only to its maker, calls last.
-
-    DeepSeek's Messages validator takes text after a call for the missing result. Where signed thinking is sent along
-    the order is its maker's, and stays: the signature may cover it.
-    """
-    parts = [part for part in message.parts if own or not isinstance(part, ThinkingPart)]
-    if any(isinstance(part, ThinkingPart) and part.signature for part in parts):
-        return parts
-    return sorted(parts, key=lambda part: isinstance(part, CallPart))
-
-
 def _to_part(part: Part) -> pai.ModelResponsePart:
     match part:
         case TextPart():
@@ -160,8 +120,8 @@ def _to_part(part: Part) -> pai.ModelResponsePart:
             )
         case CallPart():
             return pai.ToolCallPart(
-                tool_name=sendable_name(part.name),
-                args=sendable_arguments(part.arguments),
+                tool_name=part.name,
+                args=part.arguments,
                 tool_call_id=part.id,
                 provider_details=cast("dict[str, Any] | None", part.details),
                 provider_name=part.provider,

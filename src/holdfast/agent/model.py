@@ -65,7 +65,7 @@ class Model(Protocol):
         ...
 
     def stream(self, conversation: Conversation) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
-        """Send the conversation and yield its events; raises `ProviderFailed`."""
+        """Send the conversation, as `session.outgoing` gives it, and yield its events; raises `ProviderFailed`."""
         ...
 
     async def aclose(self) -> None:

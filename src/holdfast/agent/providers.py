@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.errors import ModelUnusable
+from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, OPENAI_COMPATIBLE, Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +18,22 @@ class Provider:
     key_variable: str
     address_variable: str
     example: str
+    profile: Profile
 
 
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider
     for provider in (
-        Provider("openai-chat", "OPENAI_API_KEY", "OPENAI_BASE_URL", "openai-chat:gpt-5.5"),
-        Provider("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "anthropic:claude-sonnet-5-5"),
+        Provider("openai-chat", "OPENAI_API_KEY", "OPENAI_BASE_URL", "openai-chat:gpt-5.5", OPENAI_CHAT),
+        Provider("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "anthropic:claude-sonnet-5-5", ANTHROPIC),
     )
 }
+
+
+def profile_of(name: str) -> Profile:
+    """Return what the provider of PROVIDER:MODEL accepts; of one that is not known, what nearly everybody does."""
+    provider = PROVIDERS.get(name.partition(":")[0])
+    return provider.profile if provider else OPENAI_COMPATIBLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ message may gain texts.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -178,6 +179,16 @@ class Fold:
                 self._note(entry.note)
             case Repaired():
                 self._note(entry.note)
+
+    def after(self, entries: Iterable[Entry]) -> Conversation:
+        """Return the conversation as it would be with more entries, which are not folded in."""
+        ahead = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, list | dict):
+                setattr(ahead, name, copy.copy(value))  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
+        for entry in entries:
+            ahead.add(entry)
+        return ahead.conversation()
 
     def conversation(self) -> Conversation:
         """Return the conversation as of the last entry."""

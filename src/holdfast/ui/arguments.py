@@ -33,6 +33,7 @@ class Arguments(argparse.Namespace):
     continue_: bool
     resume: str | None
     fork: bool
+    debug: bool
 
 
 def parser() -> argparse.ArgumentParser:
@@ -57,5 +58,6 @@ def parser() -> argparse.ArgumentParser:
     add("--max-steps", type=int, metavar="N", help="model requests this turn may make")
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this long")
     add("-C", "--cwd", metavar="DIR", help="work in this folder")
+    add("--debug", action="store_true", help="also check the conversation after each step and before each append")
     add("--version", action="version", version=f"holdfast {__version__}")
     return parser

@@ -64,7 +64,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     catalog = Catalog(places.sessions)
     session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, environ=environ)
     try:
-        return _run(session, name, prompt, mode=mode, limits=limits, kind=arguments.output_format, environ=environ)
+        return _run(session, name, prompt, mode=mode, limits=limits, arguments=arguments, environ=environ)
     finally:
         session.store.close()
 
@@ -117,7 +117,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
     *,
     mode: Mode,
     limits: Limits,
-    kind: str,
+    arguments: Arguments,
     environ: Mapping[str, str],
 ) -> int:
     """Return the exit code of one turn, once whoever reads it has it all; a turn that was stopped waits for nobody."""
@@ -140,7 +140,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
             faults[:] = [event.entry.fault]
         output.event(event)
 
-    output = _output(kind, reader_gone)
+    output = _output(arguments.output_format, reader_gone)
     patience: float | None = LAST_WORDS
     try:
         with runner:
@@ -152,6 +152,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
                 emit=emit,
                 limits=limits,
                 left=session.left,
+                debug=arguments.debug,
             )
             if name:
                 driver.use_model(name)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TextIO
 
-from holdfast.agent.events import Event, Fact, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
+from holdfast.agent.events import Event, Fact, Finding, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
 from holdfast.session.entries import (
     ApprovalAsked,
     CallEnded,
@@ -104,7 +104,7 @@ class TextOutput:
             case LiveText(text=text):
                 if self._out.terminal:
                     self._write(text)
-            case NotRecorded(message=message):
+            case NotRecorded(message=message) | Finding(message=message):
                 self._note(message)
             case Fact(entry=ResponseEnded(parts=parts)):
                 self._names.update({part.id: call_line(part) for part in parts if isinstance(part, CallPart)})
@@ -229,6 +229,8 @@ class StreamJsonOutput:
                 self._line(type="tool_output", id=call, content=text, delta=True)
             case NotRecorded(message=message):
                 self._line(type="error", message=message)
+            case Finding(message=message):
+                self._line(type="finding", message=message)
             case Fact(entry=entry):
                 self._fact(entry)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from hashlib import blake2b
 from typing import Protocol, TypeGuard
 
@@ -113,6 +114,8 @@ def unclean(raw: object, path: Path) -> Iterator[Unclean]:
     elif is_array(raw):
         for index, value in enumerate(raw):
             yield from unclean(value, (*path, index))
+    elif is_dataclass(raw):
+        yield from unclean(msgspec.to_builtins(raw), path)
 
 
 def cleaned(raw: object) -> object:
@@ -123,6 +126,8 @@ def cleaned(raw: object) -> object:
         return {valid_unicode(key): cleaned(value) for key, value in raw.items()}
     if is_array(raw):
         return [cleaned(value) for value in raw]
+    if is_dataclass(raw) and not isinstance(raw, type):
+        return msgspec.convert(cleaned(msgspec.to_builtins(raw)), type(raw))
     return raw
 
 

@@ -1,0 +1,109 @@
+"""What is sent of a conversation: every message as the provider takes it, whatever a model or an older record wrote.
+
+Two rules. The same conversation always gives the same messages, and one more message never changes an earlier one. What
+has to be changed for a provider is changed here and nowhere else; `holdfast.session.gate` proves that it is enough.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+
+from holdfast.history.formats.format import is_arguments
+from holdfast.history.ids import hashed_id, legal_name
+from holdfast.history.profiles import ANY, Profile
+from holdfast.history.repair import NO_RESPONSE
+from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
+from holdfast.session.fold import AssistantMessage, Conversation, Message, Result, UserMessage
+
+
+def outgoing(conversation: Conversation, profile: Profile) -> Conversation:
+    """Return the conversation as it is sent to its model, whose provider is `profile`'s."""
+    ids = _Ids()
+    messages: list[Message] = []
+    for message in conversation.messages:
+        match message:
+            case UserMessage():
+                messages.extend(_of_user(message, ids, conversation.model, profile))
+            case AssistantMessage():
+                messages.append(_of_assistant(message, ids, conversation.model, profile))
+    return replace(conversation, messages=tuple(messages))
+
+
+def _of_user(message: UserMessage, ids: _Ids, model: str, profile: Profile) -> Iterator[Message]:
+    results = tuple(_of_result(result, ids) for result in message.results)
+    if results and message.texts and "user-after-result" in profile.rules:
+        yield UserMessage(results, ())
+        yield AssistantMessage(model, (TextPart(NO_RESPONSE),))
+        yield UserMessage((), message.texts)
+    else:
+        yield UserMessage(results, message.texts)
+
+
+def _of_result(result: Result, ids: _Ids) -> Result:
+    call, name = ids[result.call], sendable_name(result.name)
+    return result if (call, name) == (result.call, result.name) else replace(result, call=call, name=name)
+
+
+def _of_assistant(message: AssistantMessage, ids: _Ids, model: str, profile: Profile) -> AssistantMessage:
+    """Return the message with thinking for its maker only, and calls behind everything else.
+
+    DeepSeek's Messages validator takes text after a call for the missing result. Where signed thinking is sent along,
+    the order is its maker's, and stays: the signature may cover it.
+    """
+    kept = [
+        part
+        for part in message.parts
+        if not isinstance(part, ThinkingPart) or _goes_back(part, message.model, model, profile)
+    ]
+    parts: list[Part] = [_of_call(part, ids) if isinstance(part, CallPart) else part for part in kept]
+    if not any(isinstance(part, ThinkingPart) and part.signature for part in parts):
+        parts.sort(key=lambda part: isinstance(part, CallPart))
+    return AssistantMessage(message.model, tuple(parts))
+
+
+def _goes_back(part: ThinkingPart, maker: str, model: str, profile: Profile) -> bool:
+    if maker != model or "thinking-off" in profile.rules:
+        return False
+    return bool(part.signature) or "thinking-unsigned" not in profile.rules
+
+
+def _of_call(part: CallPart, ids: _Ids) -> CallPart:
+    call, name, arguments = ids[part.id], sendable_name(part.name), sendable_arguments(part.arguments)
+    if (call, name, arguments) == (part.id, part.name, part.arguments):
+        return part
+    return msgspec.structs.replace(part, id=call, name=name, arguments=arguments)
+
+
+class _Ids:
+    """Ids of calls as every provider takes them: ours are, an older record's may not be."""
+
+    def __init__(self) -> None:
+        self._sent: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def __getitem__(self, call: str) -> str:
+        """Return the id to send, the same for the same call."""
+        if call not in self._sent:
+            fits = ANY.id_pattern is not None and ANY.id_fits(call) and ANY.id_pattern.fullmatch(call) is not None
+            self._sent[call] = call if fits else hashed_id(call, taken=self._taken.__contains__)
+            self._taken.add(self._sent[call])
+        return self._sent[call]
+
+
+def sendable_arguments(raw: str) -> str:
+    """Return `raw` if it is the text of a JSON object, else an object that quotes it: every wire needs an object."""
+    if not raw.strip():
+        return "{}"
+    return raw if is_arguments(raw) else json.dumps({"INVALID_JSON": raw}, ensure_ascii=False)
+
+
+def sendable_name(name: str) -> str:
+    """Return `name` if every provider takes it for a tool's, else one that they take, the same for the same name.
+
+    A model may call a tool by a name that no tool can have; the result says what was called, and history goes on.
+    """
+    return name if ANY.name_pattern.fullmatch(name) else legal_name(name)

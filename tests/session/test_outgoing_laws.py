@@ -1,0 +1,106 @@
+"""P3, by the rules themselves: whatever the journal, what would be sent of it is valid for every profile, and stays."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.history.profiles import PROFILES, Profile
+from holdfast.session.entries import (
+    CallPart,
+    Entry,
+    ModelChanged,
+    PromptAccepted,
+    ResponseEnded,
+    SessionOpened,
+    ThinkingPart,
+    Usage,
+)
+from holdfast.session.fold import AssistantMessage, Conversation, Fold, UserMessage, fold
+from holdfast.session.gate import admit, violations
+from holdfast.session.outgoing import outgoing
+from journals import journals, opened
+
+every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+MODELS = ("openai-chat:m", "anthropic:m", "other:m")
+BEGUN = PromptAccepted(turn=1, text="go")
+
+
+@every_profile
+@given(journal=journals, model=st.sampled_from(MODELS))
+def test_every_prefix_of_every_journal_is_valid_for_every_profile(
+    profile: Profile, journal: list[Entry], model: str
+) -> None:
+    folded = Fold([opened])
+    for entry in (*journal, ModelChanged(model=model)):
+        folded.add(entry)
+        assert violations(folded.conversation(), profile) == ()
+
+
+@every_profile
+@given(journal=journals)
+def test_what_is_sent_is_what_the_gate_admits_and_nothing_had_to_be_mended(
+    profile: Profile, journal: list[Entry]
+) -> None:
+    conversation = fold([opened, *journal, PromptAccepted(turn=9, text="go on")])
+    admitted = admit(conversation, profile)
+    assert admitted.violations == ()
+    assert admitted.conversation == outgoing(conversation, profile)
+
+
+@every_profile
+@given(journal=journals, more=journals)
+def test_what_was_sent_is_sent_again_the_same(profile: Profile, journal: list[Entry], more: list[Entry]) -> None:
+    more = [each for each in more if not isinstance(each, ModelChanged | SessionOpened)]
+    folded = Fold([opened, BEGUN, *journal])
+    before = outgoing(folded.conversation(), profile).messages
+    for entry in more:
+        folded.add(entry)
+    after = outgoing(folded.conversation(), profile).messages
+    assert after[: len(before) - 1] == before[:-1]
+    match before[-1], after[len(before) - 1]:
+        case UserMessage() as was, UserMessage() as now:
+            assert (now.results, now.texts[: len(was.texts)]) == (was.results, was.texts)
+        case AssistantMessage() as was, AssistantMessage() as now:  # the end of a journal: nothing was sent behind it
+            assert now.model == was.model
+        case _:
+            raise AssertionError(before[-1], after)
+
+
+@given(journal=journals)
+def test_words_of_the_person_and_results_are_sent(journal: list[Entry]) -> None:
+    conversation = fold([opened, *journal])
+    for profile in PROFILES.values():
+        sent = outgoing(conversation, profile)
+        assert _said(sent) >= _said(conversation)
+
+
+@given(journal=journals, model=st.sampled_from(MODELS))
+def test_thinking_goes_to_its_maker_only(journal: list[Entry], model: str) -> None:
+    conversation = fold([opened, *journal, ModelChanged(model=model)])
+    for profile in PROFILES.values():
+        for message in outgoing(conversation, profile).messages:
+            if isinstance(message, AssistantMessage) and message.model != model:
+                assert not any(isinstance(part, ThinkingPart) for part in message.parts)
+
+
+def test_a_call_keeps_its_result_when_its_id_is_mapped() -> None:
+    journal: list[Entry] = [opened, BEGUN, _asks("functions.read:0"), PromptAccepted(turn=2, text="and now?")]
+    sent = outgoing(fold(journal), PROFILES["mistral"])
+    call = next(part for m in sent.messages if isinstance(m, AssistantMessage) for part in m.parts)
+    result = next(each for m in sent.messages if isinstance(m, UserMessage) for each in m.results)
+    assert isinstance(call, CallPart)
+    assert call.id == result.call
+    assert call.id.isalnum()
+    assert len(call.id) == 9
+
+
+def _asks(call: str) -> Entry:
+    part = CallPart(id=call, name="read", arguments="{}")
+    return ResponseEnded(step=1, model="openai-chat:m", parts=(part,), usage=Usage(), finish="calls")
+
+
+def _said(conversation: Conversation) -> set[str]:
+    users = [message for message in conversation.messages if isinstance(message, UserMessage)]
+    return {text for m in users for text in m.texts} | {result.text for m in users for result in m.results}
