@@ -9,19 +9,20 @@ mended = repair(messages, format="openai-chat", profile="mistral").messages
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from holdfast.history import repair as _repair  # first: importing it later would put the module over the function
 from holdfast.history import rules as _rules
 from holdfast.history.document import messages_in
-from holdfast.history.edits import CleanText, Edit
+from holdfast.history.edits import CleanText, Edit, located
 from holdfast.history.formats import find_format
 from holdfast.history.formats.format import Declared, Format, apply, as_object, cleaned, project, unclean
 from holdfast.history.profiles import Profile, find_profile
 from holdfast.history.rules import Violation
-from holdfast.history.shape import NO_RESULT, Shape
+from holdfast.history.sending import Parted, Unit, whereabouts
+from holdfast.history.shape import NO_RESULT, Path, Shape
 
 __all__ = ["NO_RESULT", "Edit", "Repair", "Violation", "check", "repair"]
 
@@ -53,7 +54,7 @@ def check(
     its body does not. With `hearsay`, rules that are known by hearsay only are told too, as warnings.
     """
     given = _Given(messages, format, profile, tools=tools, thinking=thinking)
-    return list(_rules.check(given.shape, given.profile, hearsay=hearsay))
+    return list(given.told(_rules.check(given.shape, given.profile, hearsay=hearsay)))
 
 
 def repair(
@@ -72,17 +73,19 @@ def repair(
     """
     given = _Given(messages, format, profile, tools=tools, thinking=thinking)
     violations = _rules.check(given.shape, given.profile)
-    edits = _repair.repair(given.shape, given.profile, frozen=frozen) if violations else ()
+    edits = _repair.repair(given.shape, given.profile, frozen=given.sent_of(frozen)) if violations else ()
     if not edits:
-        return Repair(given.messages, messages, (), violations)
-    mended = apply(given.form, given.messages, given.shape, edits)
+        return Repair(given.messages, messages, (), given.told(violations))
+    mended = given.mended(edits, frozen)
     document: object = mended
     if given.key is not None:
         body = as_object(messages)
         beside = cleaned(body) if any(isinstance(edit, CleanText) and edit.message is None for edit in edits) else body
         document = {**as_object(beside), given.key: mended}
-    remaining = _rules.check(project(given.form, mended, given.declared), given.profile)
-    return Repair(mended, document, edits, remaining)
+    said = given.declared
+    result = _Given(document, given.form.name, given.profile.name, tools=said.tools, thinking=said.thinking)
+    remaining = result.told(_rules.check(result.shape, given.profile))
+    return Repair(mended, document, tuple(located(edit, given.where) for edit in edits), remaining)
 
 
 class _Given:
@@ -91,6 +94,7 @@ class _Given:
     form: Format
     profile: Profile
     shape: Shape
+    units: Sequence[Unit] | None = None  # what is sent of the messages, where that is not message for message
 
     def __init__(
         self,
@@ -110,8 +114,38 @@ class _Given:
         self.declared = Declared(
             tools=frozenset(tools) if tools is not None else said.tools,
             thinking=thinking if thinking is not None else said.thinking,
+            continued=said.continued,
         )
         beside = {key: value for key, value in body.items() if key != self.key}
+        self.sent: Sequence[object] = self.messages
+        if isinstance(self.form, Parted):
+            self.units = self.form.unfold(self.messages)
+            self.sent = [unit.raw for unit in self.units]
         self.shape = msgspec.structs.replace(
-            project(self.form, self.messages, self.declared), beside=tuple(unclean(beside, ()))
+            project(self.form, self.sent, self.declared), beside=tuple(unclean(beside, ()))
         )
+
+    def where(self, path: Path) -> Path:
+        """Return where in the document something is that is known by its place in what is sent."""
+        return path if self.units is None else whereabouts(path, self.units)
+
+    def told(self, violations: Iterable[Violation]) -> tuple[Violation, ...]:
+        """Return the violations with their places in the document."""
+        if self.units is None:
+            return tuple(violations)
+        found = ((each, self.where(each.path)) for each in violations)
+        return tuple(
+            msgspec.structs.replace(each, path=path, message=path[0] if path and isinstance(path[0], int) else -1)
+            for each, path in found
+        )
+
+    def mended(self, edits: Sequence[Edit], frozen: int) -> list[object]:
+        """Return the messages with the edits carried out."""
+        built = apply(self.form, self.sent, self.shape, edits)
+        if self.units is None or not isinstance(self.form, Parted):
+            return built
+        return self.form.fold(built, self.units, self.messages, frozen=frozen)
+
+    def sent_of(self, messages: int) -> int:
+        """Return how many of those that are sent are of the first messages."""
+        return messages if self.units is None else sum(unit.message < messages for unit in self.units)

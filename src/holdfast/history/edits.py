@@ -6,6 +6,7 @@ Two rules. An edit names places of the document as it was before any edit. Edits
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -48,6 +49,18 @@ class MoveResult(_Edit, frozen=True, tag="move-result"):
     def sentence(self) -> str:
         """Return what it does, for a person."""
         return f"The result at {position(self.result)} goes to its call at {position(self.call)}."
+
+
+class MoveCall(_Edit, frozen=True, tag="move-call"):
+    """A call goes behind the rest of its response, which ends in message `message`."""
+
+    call: Path
+    message: int
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"The call at {position(self.call)} goes behind what follows it in its response."
 
 
 class Quote(_Edit, frozen=True, tag="quote"):
@@ -146,12 +159,13 @@ class Complete(_Edit, frozen=True, tag="complete"):
     """A field that the provider requires is added, with the value that says nothing."""
 
     path: Path
-    what: Literal["thinking", "signature", "field"]
+    what: Literal["thinking", "signature", "field", "role"]
 
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
-        return f"{position(self.path)} lacks a required {self.what}; it is added, empty."
+        how = "it is written as the provider knows it" if self.what == "role" else "it is added, empty"
+        return f"{position(self.path)} lacks a required {self.what}; {how}."
 
 
 class AsText(_Edit, frozen=True, tag="as-text"):
@@ -179,10 +193,10 @@ class LeaveOut(_Edit, frozen=True, tag="leave-out"):
 
 
 class DropField(_Edit, frozen=True, tag="drop-field"):
-    """A field that carries no words goes: an item's own id, a cache marker."""
+    """A field that carries no words goes: an item's own id, a cache marker, a signature."""
 
     path: Path
-    field: Literal["item-id", "cache-mark"]
+    field: Literal["item-id", "cache-mark", "signature"]
 
     @property
     def sentence(self) -> str:
@@ -191,45 +205,49 @@ class DropField(_Edit, frozen=True, tag="drop-field"):
 
 
 class DropMessage(_Edit, frozen=True, tag="drop-message"):
-    """A message that holds nothing (any more) goes."""
+    """A message, or the `part` of it that is sent as one, holds nothing (any more) and goes."""
 
     message: int
+    part: int | None = None
 
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
-        return f"messages[{self.message}] holds nothing and goes."
+        return f"{_spot(self.message, self.part)} holds nothing and goes."
 
 
 class Merge(_Edit, frozen=True, tag="merge"):
-    """A message is joined to the one before it."""
+    """A message, or the `part` of it that is sent as one, is joined to the one before it."""
 
     message: int
     role: Role
+    part: int | None = None
 
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
-        return f"messages[{self.message}] is joined to the {self.role} message before it."
+        return f"{_spot(self.message, self.part)} is joined to the {self.role} message before it."
 
 
 class Insert(_Edit, frozen=True, tag="insert"):
-    """A message that says nothing goes before `message`, or to the end (None)."""
+    """A message that says nothing goes before `message`, or the `part` of it that is sent as one, or to the end."""
 
     message: int | None
     role: Literal["user", "assistant"]
     text: str
+    part: int | None = None
 
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
-        where = "at the end" if self.message is None else f"before messages[{self.message}]"
+        where = "at the end" if self.message is None else f"before {_spot(self.message, self.part)}"
         return f"A placeholder of the {self.role} goes {where}: {self.text}"
 
 
 Edit = (
     AddResult
     | MoveResult
+    | MoveCall
     | Quote
     | Drop
     | SetId
@@ -245,6 +263,45 @@ Edit = (
     | Merge
     | Insert
 )
+
+
+def located(edit: Edit, where: Callable[[Path], Path]) -> Edit:
+    """Return the edit of what is sent as an edit of the document: `where` tells where in it a path is."""
+
+    def place(given: Place) -> Place:
+        return Place(_index(where((given.message,))), into=given.into)
+
+    match edit:
+        case AddResult():
+            return msgspec.structs.replace(edit, call=where(edit.call), place=place(edit.place))
+        case MoveResult():
+            result, call = where(edit.result), where(edit.call)
+            return msgspec.structs.replace(edit, result=result, call=call, place=place(edit.place))
+        case Quote():
+            new = None if edit.place is None else place(edit.place)
+            return msgspec.structs.replace(edit, path=where(edit.path), place=new)
+        case SetId() | Rename():
+            return msgspec.structs.replace(edit, paths=tuple(where(path) for path in edit.paths))
+        case CleanText():
+            return edit if edit.message is None else CleanText(_index(where((edit.message,))))
+        case DropMessage() | Merge() | Insert():
+            if edit.message is None:
+                return edit
+            at = where((edit.message,))
+            part = at[-1] if len(at) > 1 and isinstance(at[-1], int) else None
+            return msgspec.structs.replace(edit, message=_index(at), part=part)
+        case _:
+            return msgspec.structs.replace(edit, path=where(edit.path))
+
+
+def _index(path: Path) -> int:
+    index = path[0]
+    assert isinstance(index, int)
+    return index
+
+
+def _spot(message: int, part: int | None) -> str:
+    return position((message,) if part is None else (message, "parts", part))
 
 
 def _all(paths: tuple[Path, ...]) -> str:

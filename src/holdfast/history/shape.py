@@ -22,7 +22,7 @@ Kind = Literal["text", "thinking", "call", "result", "server-call", "server-resu
 Flag = Literal[
     "blank",  # text of nothing but white space; of a result: its text
     "blank-block",  # a result that holds a blank block, or an empty list of blocks
-    "null",  # a result whose content is null or missing
+    "null",  # a result whose content is null or missing; a part that holds nothing
     "arguments",  # a call whose arguments are not (the text of) a JSON object
     "arguments-type",  # arguments in a JSON type that this format does not have for them
     "synthetic",  # a result that a repair made up
@@ -30,12 +30,16 @@ Flag = Literal[
     "misplaced",  # a block in a message of a role that cannot hold it
     "foreign",  # a kind of content that the format's own provider does not know, or that is malformed
     "unsigned",  # thinking without the signature it needs to be sent again
+    "beside",  # thinking in a field beside the content, not in it
     "unbound",  # thinking that is not followed by what it produced
     "altered",  # signed thinking that is known to differ from what was signed
     "incomplete",  # a field that the provider requires is missing, and can be given a value that says nothing
     "duplicate",  # the same item, by an id that is not a call's, stands earlier
     "item-id",  # an id of the item itself (not the call's) that the provider would refuse
+    "own-id",  # the same, that it would accept
+    "reference",  # it stands for something that the provider keeps
     "signature",  # a call that carries a signature (Gemini)
+    "call-unsigned",  # a call without the signature that Gemini put on it
 ]
 
 MessageFlag = Literal[
@@ -44,6 +48,7 @@ MessageFlag = Literal[
     "null-content",  # calls beside a content that is null or missing
     "no-calls",  # an empty list of calls
     "unknown-role",  # a role that the format does not have
+    "role-misnamed",  # the same, or none at all, though it is plain who speaks
     "malformed",  # not a message at all
 ]
 
@@ -115,6 +120,7 @@ class Grammar(msgspec.Struct, frozen=True):
 class Shape(msgspec.Struct, frozen=True):
     """A conversation as rules see it. `tools` are the names declared, None if not known; the same for `thinking`.
 
+    `continued` tells that the provider keeps what came before: there may be calls that do not stand here.
     `beside` are the strings of the request beside its messages (its system prompt, say) that are not clean.
     """
 
@@ -123,6 +129,7 @@ class Shape(msgspec.Struct, frozen=True):
     messages: tuple[Message, ...]
     tools: frozenset[str] | None = None
     thinking: bool | None = None
+    continued: bool = False
     beside: tuple[Unclean, ...] = ()
 
 
@@ -139,6 +146,7 @@ _MADE_UP = frozenset(
         "[Request interrupted by user]",
         "[Request interrupted by user for tool use]",
         "Tool call interrupted by user.",
+        "The tool call was interrupted before a result was produced.",
         "aborted",
     }
 )

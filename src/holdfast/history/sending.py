@@ -1,0 +1,50 @@
+"""What is sent of a document whose messages are not those that are sent: a request of several parts is several.
+
+Two rules. Rules and edits see what is sent. Whoever asks is told places of the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from holdfast.history.shape import Path
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """What is sent as one: a message, or some `parts` of it, of which `part` is the first."""
+
+    raw: object
+    message: int
+    part: int | None = None
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """A format whose messages are not those that are sent."""
+
+    def unfold(self, messages: Sequence[object]) -> list[Unit]:
+        """Return what is sent of the messages, in order; each is an object of its own."""
+        ...
+
+    def fold(
+        self, built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], *, frozen: int
+    ) -> list[object]:
+        """Return the messages again: those whose units are all as they were are the same objects."""
+        ...
+
+
+def whereabouts(path: Path, units: Sequence[Unit]) -> Path:
+    """Return where in the document something is that is known by its place among the units."""
+    if not path or not isinstance(path[0], int):
+        return path
+    unit, rest = units[path[0]], path[1:]
+    if unit.part is None:
+        return (unit.message, *rest)
+    if not rest:
+        return (unit.message, "parts", unit.part)
+    if rest[0] == "parts" and len(rest) > 1 and isinstance(rest[1], int):
+        return (unit.message, "parts", unit.part + rest[1], *rest[2:])
+    return (unit.message, *rest)
