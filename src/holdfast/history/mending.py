@@ -28,6 +28,7 @@ _NO_THINKING = {
     "thinking-altered": "signed thinking that was changed is refused",
     "thinking-unbound": "what this thinking produced is not there",
     "thinking-forbidden": "thinking is off",
+    "thinking-beside": "the provider knows no such field",
     "thinking-off": "not every provider takes thinking",
 }
 _FOREIGN = "Content of a kind that cannot be sent here"

@@ -134,8 +134,9 @@ GEMINI = Profile(
 MISTRAL = Profile(
     name="mistral",
     rules=_known(
-        verified=f"{_ALL} {_IDS} call-id-length call-id-charset tool-name-illegal system-after-answer last-not-user",
-        quoted="blank-answer",
+        verified=f"{_ALL} {_IDS} call-id-length call-id-charset tool-name-illegal system-after-answer last-not-user"
+        " call-first",
+        quoted="blank-answer thinking-beside",
         hearsay=f"{_RUMOURS} user-after-result arguments-not-object",
     ),
     id_length=9,

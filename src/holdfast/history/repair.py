@@ -103,7 +103,9 @@ class _Turns:
     def _turn(self, row: Row, message: int) -> Edit | None:
         """Return what has to be done to let the row follow the one before it."""
         previous = self._previous
-        calls = "call-not-after-user" in self._enforced and any(piece.kind == "call" for piece in row.pieces)
+        calls = any(piece.kind == "call" for piece in row.pieces) and (
+            "call-not-after-user" in self._enforced or (previous is None and "call-first" in self._enforced)
+        )
         edit: Edit | None = None
         if row.role == "system":
             if "several-systems" in self._enforced and previous is not None and previous.role == "system":

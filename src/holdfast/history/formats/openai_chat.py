@@ -46,6 +46,7 @@ _KINDS: dict[Role, frozenset[str]] = {
 }
 _BLANK: frozenset[Flag] = frozenset({"blank"})
 _FOREIGN: frozenset[Flag] = frozenset({"foreign"})
+_BESIDE: frozenset[Flag] = frozenset({"beside"})
 
 
 class OpenAIChat:
@@ -120,7 +121,9 @@ def _not_a_message(index: int, flag: MessageFlag) -> Message:
 
 
 def _assistant(index: int, raw: Json) -> Message:
-    items = [Item("thinking", "assistant", (index, key)) for key in _THINKING if isinstance(raw.get(key), str)]
+    items = [
+        Item("thinking", "assistant", (index, key), flags=_BESIDE) for key in _THINKING if isinstance(raw.get(key), str)
+    ]
     flags: set[MessageFlag] = set()
     content = raw.get("content")
     calls = tuple(_calls(index, raw, flags))

@@ -54,6 +54,11 @@ RULES = (
         },
     ),
     Rule(
+    Rule(
+        "call-first",
+        "A conversation does not begin with a message that has calls.",
+        {"mistral": "Not the same number of function calls and responses"},
+    ),
         "last-not-user",
         "The last message is the user's or a result.",
         {
@@ -132,6 +137,7 @@ def find(shape: Shape) -> Iterator[Found]:
             begun = True
         previous = message
     if previous is not None and (previous.role == "assistant" or not begun):
+                yield within("call-first", message, "has calls and nothing is before it")
         yield within("last-not-user", previous, "is the last")
 
 

@@ -28,7 +28,17 @@ RULES = (
         "Signed thinking goes back as it was signed.",
         {
             "anthropic": "messages.{message}.content.0: `thinking` or `redacted_thinking` blocks in the latest"
-            " assistant message cannot be modified. These blocks must remain as they were in the original response."
+            " assistant message cannot be modified. These blocks must remain as they were in the original response.",
+            "gemini": "Invalid value at 'contents[{message}].parts[0].thought_signature' (TYPE_BYTES), Base64 decoding"
+            " failed",
+        },
+    ),
+    Rule(
+        "thinking-beside",
+        "Thinking does not stand in a field beside the content.",
+        {
+            "mistral": '"loc": ["body", "messages", {message}, "assistant", "reasoning_content"],'
+            ' "msg": "Extra inputs are not permitted"'
         },
     ),
     Rule(
@@ -105,6 +115,7 @@ RULES = (
 _FLAGS: dict[Flag, tuple[str, str]] = {
     "unsigned": ("thinking-unsigned", "has no signature"),
     "altered": ("thinking-altered", "is not as it was signed"),
+    "beside": ("thinking-beside", "stands in a field beside the content"),
     "unbound": ("thinking-unbound", "is not followed by what it produced"),
     "duplicate": ("duplicate-item", "stands there already"),
     "item-id": ("item-id-illegal", "has an id of its own that is not accepted"),
