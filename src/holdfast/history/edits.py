@@ -164,8 +164,9 @@ class Complete(_Edit, frozen=True, tag="complete"):
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
-        how = "it is written as the provider knows it" if self.what == "role" else "it is added, empty"
-        return f"{position(self.path)} lacks a required {self.what}; {how}."
+        if self.what == "role":
+            return f"The role of {position(self.path)} is written as the provider knows it."
+        return f"{position(self.path)} lacks a required {self.what}; it is added, empty."
 
 
 class AsText(_Edit, frozen=True, tag="as-text"):

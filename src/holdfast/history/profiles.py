@@ -161,7 +161,7 @@ DEEPSEEK = Profile(
     name="deepseek",
     rules=_known(
         verified=f"{_ALL} {_IDS} results-split result-not-first field-missing empty-calls thinking-required"
-        " server-call-foreign",
+        " server-call-foreign developer-role",
         quoted="consecutive-roles",
         hearsay=f"{_RUMOURS} arguments-not-object tool-name-illegal",
     ),
@@ -182,7 +182,7 @@ OPENAI_COMPATIBLE = Profile(
         verified=f"{_ALL} {_IDS} reused-call-id consecutive-roles first-not-user last-not-user late-system"
         " several-systems user-after-result arguments-not-object null-content empty-calls",
         quoted="blank-answer blank-text blank-result call-id-length tool-name-illegal",
-        hearsay=_RUMOURS,
+        hearsay=f"{_RUMOURS} developer-role",
     ),
     id_length=40,
     calls=128,

@@ -50,6 +50,7 @@ MessageFlag = Literal[
     "unknown-role",  # a role that the format does not have
     "role-misnamed",  # the same, or none at all, though it is plain who speaks
     "malformed",  # not a message at all
+    "developer",  # of the system, which is called developer
 ]
 
 

@@ -78,7 +78,10 @@ class OpenAIChat:
         if role == "assistant":
             return _assistant(index, raw)
         items = tuple(_content(index, role, raw.get("content")))
-        return Message(index, role, items, frozenset() if items else frozenset({"empty"}))
+        flags: set[MessageFlag] = set() if items else {"empty"}
+        if raw.get("role") == "developer":
+            flags.add("developer")
+        return Message(index, role, items, frozenset(flags))
 
     def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:  # noqa: ARG002 - each message stands for itself
         """Return the projection as it is: in this format each message stands for itself."""
@@ -90,6 +93,8 @@ class OpenAIChat:
         source: Json = next((each for each in sources if _ROLES.get(each.get("role")) == row.role), Json())
         base = dict(source)
         base.setdefault("role", row.role)
+        if row.role == "system" and "role" in row.added:
+            base["role"] = "system"
         for index in row.sources:
             message = as_object(messages[index])
             if message.get("role") == base["role"]:

@@ -29,7 +29,16 @@ RULES = (
         "Every message has a role that the provider knows.",
         {
             "openai-chat": "Invalid value: '{name}'. Supported values are: 'system', 'assistant', 'user', 'function',"
-            " 'tool', and 'developer'."
+            " 'tool', and 'developer'.",
+            "gemini": "Please use a valid role: user, model.",
+        },
+    ),
+    Rule(
+        "developer-role",
+        "What the system says has the role `system`, not `developer`.",
+        {
+            "deepseek": "Failed to deserialize the JSON body into the target type: messages[{message}].role: unknown"
+            " variant `developer`, expected one of `system`, `user`, `assistant`, `tool`"
         },
     ),
     Rule(
@@ -121,6 +130,8 @@ def find(shape: Shape) -> Iterator[Found]:
         if message.role == "system":
             if begun:
                 yield within("late-system", message, "stands in the middle of the conversation")
+            if "developer" in message.flags:
+                yield within("developer-role", message, "is said to be the developer's")
             elif previous is not None:
                 yield within("several-systems", message, "is not the first of its kind")
             if answered:
