@@ -73,6 +73,8 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
             yield Fill((message.index, "content"), "")
         case "empty-calls":
             yield Drop((message.index, "tool_calls"), "it is an empty list of calls")
+        case "developer-role":
+            yield Complete((message.index,), "role")
         case "thinking-required":
             yield Complete((message.index,), "thinking")
         case _:
@@ -93,8 +95,6 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield AsText(item.path) if item.kind == "result" else Quote(item.path, _FOREIGN, item.role)
         case "media-invalid" | "media-too-large":
             yield LeaveOut(item.path, found.which, found.what)
-        case "developer-role":
-            yield Complete((message.index,), "role")
         case "block-misplaced" if item.kind != "result":
             yield Quote(item.path, "A call", item.role)
         case "server-call-without-result":

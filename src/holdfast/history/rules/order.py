@@ -63,11 +63,11 @@ RULES = (
         },
     ),
     Rule(
-    Rule(
         "call-first",
         "A conversation does not begin with a message that has calls.",
         {"mistral": "Not the same number of function calls and responses"},
     ),
+    Rule(
         "last-not-user",
         "The last message is the user's or a result.",
         {
@@ -128,10 +128,10 @@ def find(shape: Shape) -> Iterator[Found]:
             if "unknown-role" in message.flags:
                 yield within("unknown-role", message, "has a role that nobody knows")
         if message.role == "system":
-            if begun:
-                yield within("late-system", message, "stands in the middle of the conversation")
             if "developer" in message.flags:
                 yield within("developer-role", message, "is said to be the developer's")
+            if begun:
+                yield within("late-system", message, "stands in the middle of the conversation")
             elif previous is not None:
                 yield within("several-systems", message, "is not the first of its kind")
             if answered:
@@ -145,10 +145,10 @@ def find(shape: Shape) -> Iterator[Found]:
                 yield from _after(previous, message, shape)
             elif holds_call(message):
                 yield within("call-not-after-user", message, "begins the conversation with a call")
+                yield within("call-first", message, "has calls and nothing is before it")
             begun = True
         previous = message
     if previous is not None and (previous.role == "assistant" or not begun):
-                yield within("call-first", message, "has calls and nothing is before it")
         yield within("last-not-user", previous, "is the last")
 
 
