@@ -10,7 +10,13 @@ import pytest
 
 import holdfast.history.repair  # the module must not hide the function
 from holdfast.errors import DamageError, UsageError
-from holdfast.history import NO_RESULT, check, repair
+from holdfast.history import (
+    NO_RESULT,
+    check,
+    find_dangling_tool_call_ids,
+    repair,
+    validate_message_invariants,
+)
 from holdfast.history.document import read
 from holdfast.history.formats.format import Json, as_array, as_object
 
@@ -168,6 +174,19 @@ def test_thinking_mode_wants_thinking_beside_calls() -> None:
         "reasoning_content": "",
     }
     assert rules({**body, "thinking": {"type": "disabled"}}, "deepseek") == []
+
+
+def test_the_calls_without_a_result_are_told_by_position_as_well_as_by_id() -> None:
+    history = [USER, called("a", "b"), returned("a"), USER, called("a", "c"), returned("c"), called(""), USER]
+    assert find_dangling_tool_call_ids(history, format="openai-chat") == ["b", "a", "messages[6].tool_calls[0]"]
+    mended = repair(history, format="openai-chat").messages
+    assert find_dangling_tool_call_ids(mended, format="openai-chat") == []
+
+
+def test_invariants_are_those_that_check_finds() -> None:
+    history = [USER, called("a", "b"), returned("a")]
+    assert validate_message_invariants(history, format="openai-chat") == check(history, format="openai-chat") != []
+    assert validate_message_invariants(repair(history, format="openai-chat").messages, format="openai-chat") == []
 
 
 def test_an_empty_conversation_cannot_be_mended() -> None:

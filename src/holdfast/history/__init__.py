@@ -19,12 +19,22 @@ from holdfast.history.document import messages_in
 from holdfast.history.edits import CleanText, Edit, located
 from holdfast.history.formats import find_format
 from holdfast.history.formats.format import Declared, Format, apply, as_object, cleaned, project, unclean
+from holdfast.history.pairing import pair
 from holdfast.history.profiles import Profile, find_profile
 from holdfast.history.rules import Violation
 from holdfast.history.sending import Parted, Unit, whereabouts
-from holdfast.history.shape import NO_RESULT, Path, Shape
+from holdfast.history.shape import NO_RESULT, Path, Shape, position
 
-__all__ = ["NO_RESULT", "Edit", "Repair", "Violation", "check", "repair"]
+__all__ = [
+    "NO_RESULT",
+    "Edit",
+    "Repair",
+    "Violation",
+    "check",
+    "find_dangling_tool_call_ids",
+    "repair",
+    "validate_message_invariants",
+]
 
 
 class Repair(msgspec.Struct, frozen=True):
@@ -86,6 +96,31 @@ def repair(
     result = _Given(document, given.form.name, given.profile.name, tools=said.tools, thinking=said.thinking)
     remaining = result.told(_rules.check(result.shape, given.profile))
     return Repair(mended, document, tuple(located(edit, given.where) for edit in edits), remaining)
+
+
+def validate_message_invariants(
+    messages: object,
+    *,
+    format: str = "pydantic-ai",  # noqa: A002 - the word of the glossary
+    profile: str | None = None,
+) -> list[Violation]:
+    """Return what `check` returns: the reasons why the messages cannot be sent, nothing if they can."""
+    return check(messages, format=format, profile=profile)
+
+
+def find_dangling_tool_call_ids(
+    messages: object,
+    *,
+    format: str = "pydantic-ai",  # noqa: A002 - the word of the glossary
+) -> list[str]:
+    """Return the ids of the calls that have no result, in order; of a call without an id, its position.
+
+    A call is answered by a result behind it that is paired with it, by position as well as by id: a second call of the
+    same id is not answered by the result of the first.
+    """
+    given = _Given(messages, format, None, tools=None, thinking=None)
+    calls = (call for step in pair(given.shape).steps for call in step.calls if call.answer is None)
+    return [call.item.id or position(given.where(call.item.path)) for call in calls]
 
 
 class _Given:
