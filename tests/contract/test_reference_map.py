@@ -124,7 +124,7 @@ def test_what_the_map_names_exists() -> None:
 
 def test_only_the_map_speaks_of_the_reference() -> None:
     """Everything else explains itself: who reads it need not know what came before."""
-    theirs = r"run_cleanup_loop|find_dangling_tool|sanitize_history|invalidate_agent_cache|prepare_history"
+    theirs = r"run_cleanup_loop|sanitize_history|invalidate_agent_cache|prepare_history"
     texts = {module.path: module.text for module in sources("src")} | {path: read(path) for path in documents()}
     assert [path for path, text in texts.items() if re.search(theirs, text)] == [PAGE]
 
