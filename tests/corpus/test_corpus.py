@@ -65,6 +65,14 @@ RULES: dict[str, tuple[str, ...] | None] = {
     "LOG_DANGLING_PARENT": None,
     "LOG_FORK": None,
     "LOG_TORN_TAIL": None,
+    "R_CALL_ID_LEN": ("call-id-length",),
+    "R_DUP_ID": ("duplicate-item",),
+    "R_EMPTY_CONTENT": ("empty-content",),
+    "R_FOREIGN_ENCRYPTED": None,  # only the provider can tell whose it is
+    "R_NULL_CALL_ID": ("result-id-missing",),
+    "R_ORPHAN": ("result-without-call",),
+    "R_REASONING_NO_FOLLOW": ("thinking-unbound",),
+    "R_REASONING_NO_SUMMARY": ("field-missing",),
     "SEM_ERROR_TEXT_IN_HISTORY": None,
     "SEM_NO_TURN_CLOSE": None,
 }

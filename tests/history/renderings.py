@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from conversations import Answered, Called, Junk, Piece, Rendering, Returned, Said
+from conversations import Answered, Called, Junk, Piece, Rendering, Returned, Said, Thought
 
 Json = dict[str, object]
 
@@ -100,4 +100,78 @@ def _input(arguments: str) -> object:
         return arguments
 
 
-RENDERINGS: dict[str, Rendering] = {"openai-chat": openai_chat, "anthropic": anthropic}
+def openai_responses(pieces: tuple[Piece, ...]) -> list[object]:
+    """Return the items; some have ids of their own, of which some stand twice or are none, and some lack a field."""
+    items: list[object] = []
+    for number, piece in enumerate(pieces):
+        match piece:
+            case Said(role, text, parts):
+                typed: Json = {"type": "message"} if parts else {}
+                items.append({**typed, "role": role, "content": [_input_text(text)] if parts else text})
+            case Answered(text, calls, thought):
+                own = f"{number % 3}"
+                if thought is not None:
+                    items.append(_reasoning_item(own, thought))
+                if text is not None or not (calls or thought):
+                    items.append(_output_message(own, text, plain=not calls))
+                items += [_call_item(f"{own}{at}", call) for at, call in enumerate(calls)]
+            case Returned():
+                items.append(_output_item(piece))
+            case Junk(role=None, text=text):
+                items.append(text)
+            case Junk(role=role, text=text):
+                items.append({"type": "message", "role": role, "content": [_input_text(text)]})
+    return items
+
+
+def _input_text(text: str) -> Json:
+    return {"type": "input_text", "text": text}
+
+
+def _reasoning_item(own: str, thought: Thought) -> Json:
+    item: Json = {"type": "reasoning", "id": f"rs_{own}", "x-unknown": 1}
+    if thought.signature is None:
+        return item
+    summary = [{"type": "summary_text", "text": thought.text}]
+    if thought.signature:
+        return {**item, "summary": summary, "encrypted_content": thought.signature}
+    return {**item, "summary": [], "content": [{"type": "reasoning_text", "text": thought.text}]}
+
+
+def _output_message(own: str, text: str | None, *, plain: bool) -> Json:
+    if plain:
+        return {"role": "assistant", "content": text}
+    kind = "input_text" if own == "2" else "output_text"
+    parts = [] if text is None else [{"type": kind, "text": text}]
+    return {"type": "message", "id": f"msg_{own}", "role": "assistant", "status": "completed", "content": parts}
+
+
+def _call_item(own: str, call: Called) -> Json:
+    """Return the call; what takes text instead of arguments is a custom tool's."""
+    item: Json = {"call_id": call.id, "name": call.name}
+    if call.arguments == "null":
+        return {"type": "custom_tool_call", "id": f"fc_{own}", **item, "input": "null"}
+    item |= {"type": "function_call", "arguments": call.arguments}
+    return item if own.startswith("0") else {"id": f"fc_{own}", **item}
+
+
+def _output_item(piece: Returned) -> Json:
+    """Return the result; some have their output as parts, with a blank one among them."""
+    item: Json = {"type": "function_call_output", "call_id": piece.id, "x-unknown": 1}
+    match piece:
+        case Returned(name="", text=None):
+            pass  # no output at all
+        case Returned(name="9lives", text=str(text)):
+            item["output"] = [_input_text(text), _input_text(" ")]
+        case Returned(name="bash", text=str(text)):
+            item["output"] = [{"type": "text", "text": text}]
+        case Returned(name=name, text=text):
+            item |= {"name": name, "output": text}
+    return item
+
+
+RENDERINGS: dict[str, Rendering] = {
+    "openai-chat": openai_chat,
+    "anthropic": anthropic,
+    "openai-responses": openai_responses,
+}

@@ -84,6 +84,8 @@ def messages_in(document: object, form: Format) -> tuple[Sequence[object], str |
         for key in form.keys:
             if is_array(messages := document.get(key)):
                 return messages, key
+            if key == "input" and isinstance(messages, str):  # in Responses a text alone is what the user says
+                return [{"role": "user", "content": messages}], key
     raise DamageError(
         f"The document is not a conversation of the format {form.name}, a list of messages or an object with"
         f" {' or '.join(repr(key) for key in form.keys)} was expected. Name its format, or take the list out of it."

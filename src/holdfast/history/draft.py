@@ -114,6 +114,8 @@ class _Draft:
             case Rename():
                 for path in edit.paths:
                     self._touched_piece(path).name = edit.new
+            case Complete(what="thinking"):
+                self._do_to_row(edit)
             case Fill() | Complete() if edit.path not in self._pieces:
                 self._do_to_row(edit)
             case QuoteArguments() | AsText() | LeaveOut() | DropField() | Fill() | Complete():
@@ -122,6 +124,11 @@ class _Draft:
                 self._do_to_message(edit)
 
     def _do_to_row(self, edit: Fill | Complete) -> None:
+        if self._shape.grammar.atomic and isinstance(edit, Complete) and edit.what == "thinking":
+            message = self._row(edit.path).sources[0]
+            new = Row("assistant", [Piece(kind="thinking", touched=True)], [], touched=True)
+            self._before.setdefault(message, []).append(new)
+            return
         row = self._touch(edit.path)
         if isinstance(edit, Fill):
             row.fill = edit.text

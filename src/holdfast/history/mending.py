@@ -92,7 +92,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
         case "arguments-not-object" | "arguments-type":
             yield QuoteArguments(item.path)
         case "foreign-content":
-            yield AsText(item.path) if item.kind == "result" else Quote(item.path, _FOREIGN, item.role)
+            yield AsText(item.path) if item.kind in ("result", "text") else Quote(item.path, _FOREIGN, item.role)
         case "media-invalid" | "media-too-large":
             yield LeaveOut(item.path, found.which, found.what)
         case "block-misplaced" if item.kind != "result":
@@ -103,7 +103,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Quote(item.path, f"A call of the provider's own tool {item.name}", "assistant")
         case "server-result-without-call" | "server-call-foreign":
             yield Quote(item.path, "A result of the provider's own tool", "assistant")
-        case "duplicate-item" if item.kind == "thinking":
+        case "duplicate-item" if item.kind in ("thinking", "other"):
             yield Drop(item.path, "it stands there already")
         case "duplicate-item" | "item-id-illegal" | "item-without-thinking":
             yield DropField(item.path, "item-id")

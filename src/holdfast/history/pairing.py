@@ -104,6 +104,8 @@ class _Walk:
     def __init__(self, shape: Shape) -> None:
         self._own = shape.grammar.results == "own"
         self._atomic = shape.grammar.atomic
+        self._continued = shape.continued
+        self._elsewhere: set[str] = set()  # what was answered of the calls that the provider keeps
         self._known: dict[str, Call] = {}  # the last call of each id
         self._step = Step(last=-1, tail=-1, closed=True)
         self.steps: list[Step] = []
@@ -124,6 +126,8 @@ class _Walk:
                     self._known[item.id] = call
             elif item.kind == "result":
                 self._result(item, message)
+            elif "reference" in item.flags:
+                self._continued = True
 
     def others(self, message: Message) -> None:
         """Take what anybody else said."""
@@ -174,6 +178,9 @@ class _Walk:
         answer = Answer(item, "orphan", call)
         self.answers.append(answer)
         if call is None:
+            if self._continued and item.id is not None:
+                answer.verdict = "duplicate" if item.id in self._elsewhere else "ok"
+                self._elsewhere.add(item.id)
             return answer.verdict
         earlier = call.answer
         if earlier is None:

@@ -31,6 +31,7 @@ Flag = Literal[
     "foreign",  # a kind of content that the format's own provider does not know, or that is malformed
     "unsigned",  # thinking without the signature it needs to be sent again
     "beside",  # thinking in a field beside the content, not in it
+    "untold",  # thinking that does not say what was thought
     "unbound",  # thinking that is not followed by what it produced
     "altered",  # signed thinking that is known to differ from what was signed
     "incomplete",  # a field that the provider requires is missing, and can be given a value that says nothing

@@ -13,6 +13,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
     {
         "openai-chat": "holdfast.history.formats.openai_chat",
         "anthropic": "holdfast.history.formats.anthropic",
+        "openai-responses": "holdfast.history.formats.openai_responses",
     }
 )
 """The module of each format; it holds the format as `FORMAT`."""

@@ -23,10 +23,14 @@ Json = dict[str, object]
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """What a request declares beside its messages: names of tools (None if it cannot be told), thinking on or off."""
+    """What a request declares beside its messages: names of tools (None if it cannot be told), thinking on or off.
+
+    `continued` tells that it goes on from messages that the provider keeps.
+    """
 
     tools: frozenset[str] | None = None
     thinking: bool | None = None
+    continued: bool = False
 
 
 class Format(Protocol):
@@ -79,7 +83,7 @@ def project(form: Format, messages: Sequence[object], declared: Declared | None 
             message = msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
         projected.append(message)
     whole = form.across(projected, messages)
-    return Shape(form.name, form.grammar, tuple(whole), declared.tools, declared.thinking)
+    return Shape(form.name, form.grammar, tuple(whole), declared.tools, declared.thinking, declared.continued)
 
 
 def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:

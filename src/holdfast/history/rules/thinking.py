@@ -126,10 +126,11 @@ _FLAGS: dict[Flag, tuple[str, str]] = {
 def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     """Yield every place where thinking is not as the provider wants it."""
     for message in shape.messages:
-        if message.role == "assistant":
-            for item in message.items:
-                if item.flags or item.kind == "thinking":
-                    yield from _of_item(item, profile)
+        for item in message.items:
+            if item.flags or item.kind == "thinking":
+                yield from _of_item(item, profile)
+    if shape.grammar.atomic:
+        yield from _parted(shape, profile)
     if shape.thinking is True:
         yield from _lacking(shape)
         yield from _opening(shape)
@@ -148,7 +149,37 @@ def _of_item(item: Item, profile: Profile) -> Iterator[Found]:
             yield about("thinking-foreign", item, f"was made by {item.maker}")
 
 
+def _parted(shape: Shape, profile: Profile) -> Iterator[Found]:
+    """Yield every item that names, by its own id, thinking that does not go back with it.
+
+    Calls under ids of their own in a conversation without any thinking are taken for those of a model that thinks, of
+    which the thinking was taken out, unless it is known that thinking was off or the provider keeps the rest.
+    """
+    items = [item for message in shape.messages for item in message.items]
+    stripped = shape.thinking is not False and not shape.continued
+    if any("reference" in item.flags or (item.kind == "thinking" and _goes(item, profile)) for item in items):
+        stripped = False
+    lost = False
+    for item in items:
+        if item.role != "assistant":
+            lost = False
+        elif item.kind == "thinking":
+            lost = not _goes(item, profile)
+        elif "own-id" in item.flags and (lost or (stripped and item.kind == "call")):
+            yield about("item-without-thinking", item, "has an id of its own, and its thinking does not go with it")
+
+
+def _goes(item: Item, profile: Profile) -> bool:
+    """Return whether the thinking can go back to the provider."""
+    if "thinking-off" in profile.rules or item.flags & {"unbound", "duplicate"}:
+        return False
+    return item.maker is None or item.maker in profile.makers
+
+
 def _lacking(shape: Shape) -> Iterator[Found]:
+    if shape.grammar.atomic:
+        yield from _lacking_before(shape)
+        return
     for message in shape.messages:
         if (
             message.role == "assistant"
@@ -156,6 +187,18 @@ def _lacking(shape: Shape) -> Iterator[Found]:
             and not any(item.kind == "thinking" for item in message.items)
         ):
             yield within("thinking-required", message, "has calls and no thinking")
+
+
+def _lacking_before(shape: Shape) -> Iterator[Found]:
+    """Yield the first call of each response in which no thinking stands before it, in so many words."""
+    thought = False
+    for message in shape.messages:
+        if message.role != "assistant":
+            thought = False
+        for item in message.items:
+            if item.kind == "call" and not thought:
+                yield within("thinking-required", message, "has calls and no thinking before them")
+            thought = thought or item.kind == "call" or (item.kind == "thinking" and "untold" not in item.flags)
 
 
 def _closing(message: Message) -> Iterator[Found]:

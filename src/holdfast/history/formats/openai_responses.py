@@ -1,0 +1,304 @@
+"""Items of OpenAI's Responses, and of the services that speak it.
+
+Two rules. A message is one item; what follows each other of the assistant's is one response. An item keeps every field
+that is not known here, and a kind that is not known here is left as it is: what the provider ran itself answers itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from holdfast.history.draft import Row
+from holdfast.history.formats.format import (
+    Declared,
+    Json,
+    as_array,
+    as_object,
+    as_text,
+    digest,
+    is_arguments,
+    is_array,
+    is_object,
+    words,
+)
+from holdfast.history.formats.responses_items import CALLS, RESULTS, SAID, TEXTUAL, build, id_key, is_message
+from holdfast.history.media import look
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
+
+_ROLES: dict[object, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_OTHERS = frozenset(
+    {
+        "additional_tools",
+        "compaction",
+        "compaction_trigger",
+        "configuration_update",
+        "context_compaction",
+        "mcp_list_tools",
+        "mcp_approval_request",
+        "mcp_approval_response",
+        "program",
+        "program_output",
+        "tool_search_output",
+    }
+)
+"""Kinds that stand for themselves, beside all `…_call`s and `…_output`s that are not a client's to answer."""
+
+_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+_ID_LENGTH = 64
+_NEVER_REASON = ("gpt-3.5", "gpt-4", "chatgpt-4o")
+_BLANK: frozenset[Flag] = frozenset({"blank"})
+_FOREIGN: frozenset[Flag] = frozenset({"foreign"})
+
+
+class OpenAIResponses:
+    """The format `openai-responses`."""
+
+    name = "openai-responses"
+    grammar = Grammar(results="own", atomic=True)
+    profile = "openai-responses"
+    keys = ("input",)
+
+    def declared(self, body: Mapping[str, object]) -> Declared:
+        """Return what the request body says about tools and thinking, and whether it goes on from a stored response."""
+        effort = as_text(as_object(body.get("reasoning")).get("effort"))
+        thinking = effort != "none" if effort else None
+        if (as_text(body.get("model")) or "").startswith(_NEVER_REASON):
+            thinking = False
+        stored = body.get("previous_response_id") or body.get("conversation")
+        return Declared(frozenset(_tools(body.get("tools"))), thinking, continued=bool(stored))
+
+    def message(self, index: int, raw: object) -> Message:
+        """Return the projection of one item."""
+        if not is_object(raw):
+            return _not_a_message(index, "malformed")
+        if is_message(raw):
+            return _message(index, raw)
+        item = _item(index, as_text(raw.get("type")) or "", raw)
+        return _not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
+
+    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
+        """Return the projection with what shows only across items: those that stand twice, reasoning without effect."""
+        return _bound(_once(projected, messages))
+
+    def build(self, row: Row, messages: Sequence[object]) -> object:
+        """Return the item that a touched row stands for."""
+        return build(row, messages)
+
+
+FORMAT = OpenAIResponses()
+
+
+def _tools(listed: object) -> Iterator[str]:
+    """Yield the names of the tools; those that OpenAI names itself are called as their calls are."""
+    for tool in as_array(listed):
+        raw = as_object(tool)
+        kind = as_text(raw.get("type")) or ""
+        yield as_text(raw.get("name")) or ("computer" if kind.startswith("computer") else kind)
+        yield from _tools(raw.get("tools"))  # a namespace holds tools
+
+
+# --- one item --------------------------------------------------------------------------------------------------------
+
+
+def _not_a_message(index: int, flag: MessageFlag) -> Message:
+    return Message(index, "user", (Item("other", "user", (index,)),), frozenset({flag}))
+
+
+def _item(index: int, kind: str, raw: Json) -> Item | None:
+    """Return what is not a message as an item, None if it is nothing that is known."""
+    item: Item | None = None
+    if kind == "reasoning":
+        item = _reasoning(index, raw)
+    elif kind in CALLS:
+        item = _call(index, kind, raw)
+    elif kind in RESULTS:
+        item = _result(index, kind, raw)
+    elif kind == "item_reference" or (not kind and as_text(raw.get("id"))):
+        item = Item("other", "assistant", (index,), flags=frozenset({"reference"}))
+    elif kind in _OTHERS or kind.endswith(("_call", "_output")):
+        item = Item("other", "assistant", (index,))
+    return item
+
+
+def _message(index: int, raw: Json) -> Message:
+    written = raw.get("role")
+    role = _ROLES.get(written) if isinstance(written, str) else None
+    if role is None:
+        return _not_a_message(index, "unknown-role")
+    items = tuple(_content(index, role, raw.get("content")))
+    flags: frozenset[MessageFlag] = frozenset()
+    if not items:
+        flags = frozenset({"empty"})
+    elif role == "assistant" and all("blank" in item.flags for item in items):
+        flags = frozenset({"blank-answer"})
+    if items and (own := _own_id("message", raw)):
+        items = (_flagged(items[0], own), *items[1:])
+    return Message(index, role, items, flags)
+
+
+def _own_id(kind: str, raw: Json) -> Flag | None:
+    """Return what is to be told of the id that is the item's own."""
+    own = raw.get("id")
+    if own is None:
+        return None
+    if not isinstance(own, str) or not 0 < len(own) <= _ID_LENGTH or not own.startswith(_PREFIXES.get(kind, "")):
+        return "item-id"
+    return "own-id"
+
+
+def _flagged(item: Item, flag: Flag) -> Item:
+    return msgspec.structs.replace(item, flags=item.flags | {flag})
+
+
+def _content(index: int, role: Role, content: object) -> Iterator[Item]:
+    if content is None:
+        return
+    if isinstance(content, str):
+        yield Item("text", role, (index, "content"), flags=NO_FLAGS if content.strip() else _BLANK)
+    elif is_array(content):
+        for number, part in enumerate(content):
+            yield _part((index, "content", number), role, part)
+    else:
+        yield Item("other", role, (index, "content"), flags=_FOREIGN)
+
+
+def _part(path: Path, role: Role, part: object) -> Item:
+    """Return a part of a message, or of a result (then `role` is `tool`), as an item."""
+    raw = as_object(part)
+    kind = as_text(raw.get("type")) or ""
+    text = part if isinstance(part, str) else raw.get("refusal" if kind == "refusal" else "text")
+    said = kind == SAID[role] or (kind == "refusal" and role == "assistant")
+    if isinstance(text, str) and (said or kind in ("", "text", *SAID.values())):
+        blank = NO_FLAGS if text.strip() else _BLANK
+        return Item("text", role, path, flags=blank if said else blank | _FOREIGN)
+    if role != "assistant" and kind == "input_image" and _is_somewhere(raw, "image_url"):
+        return Item("media", role, path, media=(_image(raw.get("image_url")),))
+    if role != "assistant" and kind == "input_file":
+        return Item("media", role, path, media=(_file(raw.get("file_data")),))
+    return Item("other", role, path, flags=_FOREIGN)
+
+
+def _is_somewhere(raw: Json, key: str) -> bool:
+    return isinstance(raw.get(key), str) or (raw.get(key) is None and as_text(raw.get("file_id")) is not None)
+
+
+def _image(url: object) -> Media:
+    if not isinstance(url, str) or not url.startswith("data:"):
+        return Media()  # somewhere else: nothing is known of it
+    head, _, data = url.partition(",")
+    return look(head.removeprefix("data:").partition(";")[0], data)
+
+
+def _file(data: object) -> Media:
+    """Return what is known of a file: that its bytes have to come as a data URL."""
+    return Media(declared="base64 without its type") if as_text(data) and not str(data).startswith("data:") else Media()
+
+
+def _reasoning(index: int, raw: Json) -> Item:
+    flags: set[Flag] = set()
+    if not is_array(raw.get("summary")):
+        flags.add("incomplete")
+    if _own_id("reasoning", raw) == "item-id":
+        flags.add("item-id")
+    if not any(as_text(as_object(part).get("text")) for part in as_array(raw.get("content"))):
+        flags.add("untold")
+    maker = "openai" if as_text(raw.get("encrypted_content")) else None
+    return Item("thinking", "assistant", (index,), flags=frozenset(flags) if flags else NO_FLAGS, maker=maker)
+
+
+def _call(index: int, kind: str, raw: Json) -> Item:
+    call = as_text(raw.get("call_id"))
+    flags: set[Flag] = set()
+    if call is None:
+        flags.add("id-missing")
+    if own := _own_id(kind, raw):
+        flags.add(own)
+    if kind == "function_call":
+        if not isinstance(raw.get("arguments"), str):
+            flags.add("arguments-type")
+        elif not is_arguments(raw["arguments"]):
+            flags.add("arguments")
+    elif kind == "custom_tool_call" and not isinstance(raw.get("input"), str):
+        flags.add("arguments-type")
+    name = CALLS[kind] or as_text(raw.get("name"))
+    return Item("call", "assistant", (index,), call, name, frozenset(flags) if flags else NO_FLAGS)
+
+
+def _result(index: int, kind: str, raw: Json) -> Item:
+    key = id_key(raw)
+    call = as_text(raw.get(key))
+    output = raw.get("output")
+    flags: set[Flag] = set()
+    media: list[Media] = []
+    if call is None:
+        flags.add("id-missing")
+    if key != "id" and _own_id(kind, raw) == "item-id":
+        flags.add("item-id")
+    if kind in TEXTUAL:
+        media = _look_at(output, flags)
+    text = output if isinstance(output, str) else words(output)
+    if is_synthetic(text):
+        flags.add("synthetic")
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    return Item("result", "tool", (index,), call, as_text(raw.get("name")), kinds, None, digest(text), tuple(media))
+
+
+def _look_at(output: object, flags: set[Flag]) -> list[Media]:
+    """Return the images in what a result holds, and flag what is wrong with it."""
+    if output is None:
+        flags.add("null")
+    elif isinstance(output, str):
+        if not output.strip():
+            flags.add("blank")
+    elif is_array(output):
+        parts = [_part((), "tool", part) for part in output]
+        if any("foreign" in part.flags for part in parts):
+            flags.add("foreign")
+        if not parts or any("blank" in part.flags for part in parts):
+            flags.add("blank-block")
+        if all("blank" in part.flags for part in parts):
+            flags.add("blank")
+        return [each for part in parts for each in part.media]
+    else:
+        flags.add("foreign")
+    return []
+
+
+# --- across items ----------------------------------------------------------------------------------------------------
+
+
+def _once(projected: list[Message], messages: Sequence[object]) -> list[Message]:
+    """Return the projection with what stands there for another time, by its own id, told."""
+    seen: set[str] = set()
+    told = list(projected)
+    for index, message in enumerate(projected):
+        raw = as_object(messages[index])
+        own = as_text(raw.get("id"))
+        if own is None or not message.items or (message.items[0].kind == "result" and id_key(raw) == "id"):
+            continue
+        if own in seen:
+            told[index] = _told(message, "duplicate")
+        seen.add(own)
+    return told
+
+
+def _bound(projected: list[Message]) -> list[Message]:
+    """Return the projection with all reasoning told that no item of its response follows."""
+    told = list(projected)
+    follows = False
+    for index in range(len(projected) - 1, -1, -1):
+        message = projected[index]
+        if message.role != "assistant":
+            follows = follows and not message.items
+        elif message.items and message.items[0].kind == "thinking":
+            if not follows:
+                told[index] = _told(message, "unbound")
+        elif message.items and not (message.items[0].kind == "other" and "duplicate" in message.items[0].flags):
+            follows = True
+    return told
+
+
+def _told(message: Message, flag: Flag) -> Message:
+    return msgspec.structs.replace(message, items=(_flagged(message.items[0], flag), *message.items[1:]))

@@ -1,0 +1,231 @@
+"""Items of OpenAI's Responses as they are written: which kinds answer which, and what a touched one becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from holdfast.history.draft import Piece, Row
+from holdfast.history.formats.format import (
+    Json,
+    as_array,
+    as_object,
+    as_text,
+    is_array,
+    is_object,
+    json_text,
+    quoted,
+    quoted_arguments,
+    words,
+)
+from holdfast.history.shape import Role
+
+CALLS: Mapping[str, str] = MappingProxyType(
+    {
+        "function_call": "",
+        "custom_tool_call": "",
+        "local_shell_call": "local_shell",
+        "shell_call": "shell",
+        "apply_patch_call": "apply_patch",
+        "computer_call": "computer",
+    }
+)
+"""The calls that a client answers, each with the name of its tool; "" where the call says it."""
+
+RESULTS = frozenset(f"{kind}_output" for kind in CALLS)
+TEXTUAL = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
+"""The results that hold a text or a list of parts."""
+
+SAID: Mapping[Role, str] = MappingProxyType(
+    {"system": "input_text", "user": "input_text", "assistant": "output_text", "tool": "input_text"}
+)
+"""What a part is called that is text."""
+
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_NOTHING_SEEN = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
+)
+"""An image of a single transparent pixel: a screen can only be answered by an image."""
+
+_NOTHING_THOUGHT: Json = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": " "}]}
+"""Thinking where some is required and none is recorded: DeepSeek refuses an empty text, and takes a blank one."""
+
+
+def id_key(result: Json) -> str:
+    """Return where a result says what it answers: one of a local shell may have it as its own id."""
+    return "id" if result.get("type") == "local_shell_call_output" and "call_id" not in result else "call_id"
+
+
+def build(row: Row, messages: Sequence[object]) -> object:
+    """Return the item that a touched row stands for: the one it was, changed, or a message."""
+    if row.pieces and _is_item(row.pieces[0]):
+        return _item(row.pieces[0], messages)
+    return _message(row, messages)
+
+
+def _is_item(piece: Piece) -> bool:
+    if piece.what is not None:
+        return False
+    return piece.kind in ("call", "result", "thinking") or (
+        piece.kind == "other" and piece.item is not None and len(piece.item.path) == 1
+    )
+
+
+# --- items that are no messages --------------------------------------------------------------------------------------
+
+
+def _item(piece: Piece, messages: Sequence[object]) -> object:
+    if piece.item is None:
+        return dict(_NOTHING_THOUGHT) if piece.kind == "thinking" else _made_up(piece, messages)
+    raw = messages[piece.item.message]
+    if not piece.touched:
+        return raw
+    item = dict(as_object(raw))
+    if "item-id" in piece.dropped:
+        item.pop("id", None)
+    if piece.kind == "call":
+        _change_call(item, piece)
+    elif piece.kind == "result":
+        _change_result(item, piece)
+    elif "field" in piece.added:
+        item["summary"] = []
+    return item
+
+
+def _change_call(item: Json, piece: Piece) -> None:
+    assert piece.item is not None
+    if piece.id != piece.item.id:
+        item["call_id"] = piece.id
+    if piece.name != piece.item.name:
+        item["name"] = piece.name
+    if piece.quote_arguments and item.get("type") == "custom_tool_call":
+        item["input"] = words(item["input"]) if item.get("input") is not None else ""
+    elif piece.quote_arguments:
+        written = item.get("arguments")
+        item["arguments"] = json_text(written if is_object(written) else quoted_arguments(written))
+
+
+def _change_result(item: Json, piece: Piece) -> None:
+    assert piece.item is not None
+    if piece.id != piece.item.id:
+        item[id_key(item)] = piece.id
+    if piece.name != piece.item.name and "name" in item:
+        item["name"] = piece.name
+    if piece.text is not None or piece.as_text or piece.left_out:
+        item["output"] = _output(piece, item)
+
+
+def _output(piece: Piece, item: Json) -> object:
+    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    said = words(item.get("output")) if piece.as_text else item.get("output")
+    if is_array(said):
+        said = list(_parts(piece, said))
+    return piece.text if piece.text is not None and (not said or (isinstance(said, str) and not said.strip())) else said
+
+
+def _parts(piece: Piece, parts: Sequence[object]) -> Iterator[object]:
+    reasons = dict(piece.left_out)
+    which = -1
+    for part in parts:
+        kind = as_object(part).get("type")
+        text = as_object(part).get("text")
+        which += (is_media := kind in ("input_image", "input_file"))
+        if is_media and which in reasons:
+            yield _text("tool", _note(reasons[which]))
+        elif piece.text is None or not (isinstance(text, str) and not text.strip()):
+            yield part
+
+
+def _made_up(piece: Piece, messages: Sequence[object]) -> Json:
+    """Return a result that says that none was recorded, as far as its kind has words for it."""
+    assert piece.call is not None
+    assert piece.call.item is not None
+    kind = as_object(messages[piece.call.item.message]).get("type")
+    result: Json = {"type": f"{kind}_output", "call_id": piece.id}
+    if kind == "shell_call":
+        result["output"] = [{"stdout": "", "stderr": piece.text, "outcome": {"type": "timeout"}}]
+    elif kind == "computer_call":
+        result["output"] = {"type": "computer_screenshot", "image_url": _NOTHING_SEEN}
+    else:
+        result["output"] = piece.text
+    if kind == "apply_patch_call":
+        result["status"] = "failed"
+    return result
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+def _message(row: Row, messages: Sequence[object]) -> Json:
+    base: Json = {}
+    for index in row.sources:
+        message = as_object(messages[index])
+        if is_message(message) and _ROLES.get(str(message.get("role"))) == row.role:
+            base = {**message, **base}
+    listed = is_array(base.get("content"))
+    base = base or {"type": "message", "role": row.role}
+    if any("item-id" in piece.dropped for piece in row.pieces):
+        base.pop("id", None)
+    values = [value for piece in row.pieces for value in _values(piece, messages)]
+    if len(values) == 1 and isinstance(values[0], str) and not listed:
+        base["content"] = values[0]
+    else:
+        base["content"] = [_text(row.role, value) if isinstance(value, str) else value for value in values]
+    return base
+
+
+def is_message(raw: Json) -> bool:
+    """Return whether the item is a message: the kind may be left out."""
+    return raw.get("type") == "message" or (raw.get("type") is None and "role" in raw)
+
+
+def _text(role: Role, text: str) -> Json:
+    return {"type": SAID[role], "text": text}
+
+
+def _note(why: str) -> str:
+    return f"[{why}, and was left out.]"
+
+
+def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
+    """Yield what the piece contributes to the content of a message: texts, or parts as they are."""
+    if piece.item is None:
+        yield piece.text or ""
+        return
+    raw: object = messages[piece.item.message]
+    if len(piece.item.path) > 1:
+        raw = as_object(raw).get("content")
+    for number in piece.item.path[2:]:
+        raw = as_array(raw)[int(number)]
+    if piece.what is not None:
+        yield from _quoted(piece.what, piece, raw)
+    elif piece.left_out:
+        yield "".join(_note(why) for _, why in piece.left_out)
+    elif piece.as_text:
+        yield _said(raw)
+    else:
+        yield raw
+
+
+def _said(part: object) -> str:
+    text = as_object(part).get("text")
+    return text if isinstance(text, str) else words(part)
+
+
+def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
+    assert piece.item is not None
+    item = as_object(raw)
+    if piece.item.kind != "result":
+        said = item.get("content") if len(piece.item.path) == 1 else None
+        yield quoted(what, words(raw if said is None else said))
+        return
+    held = _output(piece, item)
+    if item.get("type") == "computer_call_output" and (url := as_text(as_object(held).get("image_url"))):
+        held = [{"type": "input_image", "image_url": url}]
+    elif is_array(held) and item.get("type") not in TEXTUAL:
+        held = words(held)
+    if is_array(held):
+        yield quoted(what, "").rstrip()
+        yield from held
+    else:
+        yield quoted(what, words(raw if held is None else held))
