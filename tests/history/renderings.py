@@ -170,8 +170,75 @@ def _output_item(piece: Returned) -> Json:
     return item
 
 
+def pydantic_ai(pieces: tuple[Piece, ...]) -> list[object]:
+    """Return the messages; results, and what the user says in parts, stand in the request before them."""
+    messages: list[object] = []
+    parts: list[object] | None = None
+    for piece in pieces:
+        match piece:
+            case Returned():
+                part = _return_part(piece)
+            case Said(role="user", text=text, parts=in_parts):
+                part = {"part_kind": "user-prompt", "content": [text, {"kind": "cache-point"}] if in_parts else text}
+                parts = parts if in_parts else None
+            case Said(role, text):
+                part = {"part_kind": f"{role}-prompt", "content": text}
+            case Answered():
+                messages.append(_response(piece))
+                parts = None
+                continue
+            case Junk(role, text):
+                bogus = {"kind": role, "parts": [{"part_kind": "user-prompt", "content": text}]}
+                messages.append(text if role is None else bogus)
+                parts = None
+                continue
+        if parts is None:
+            parts = []
+            messages.append({"kind": "request", "parts": parts, "instructions": None, "run_id": "r", "x-unknown": 1})
+        parts.append(part)
+    return messages
+
+
+def _return_part(piece: Returned) -> Json:
+    """Return the result, some as what asks to try again, some behind a part that says nothing."""
+    part: Json = {"part_kind": "tool-return", "tool_name": piece.name, "x-unknown": 1}
+    if piece.id is not None:
+        part["tool_call_id"] = piece.id
+    match piece:
+        case Returned(name="", text=None):
+            pass  # no content at all
+        case Returned(name="bash", text=str(text)):
+            part |= {"part_kind": "retry-prompt", "content": text}
+        case Returned(name="9lives", text=str(text)):
+            part["content"] = [text, {"kind": "image-url", "url": "https://example.org/x.png"}]
+        case Returned(text=text):
+            part["content"] = text
+    return part
+
+
+def _response(piece: Answered) -> Json:
+    """Return the response; one without a text has its calls in `tool_calls` too."""
+    parts: list[object] = []
+    calls: list[object] = [
+        {"part_kind": "tool-call", "tool_name": call.name, "tool_call_id": call.id, "args": _args(call)}
+        for call in piece.calls
+    ]
+    if piece.thought is not None:
+        thinking = {"part_kind": "thinking", "content": piece.thought.text, "signature": piece.thought.signature}
+        parts.append({**thinking, "provider_name": "anthropic"})
+    if piece.text is not None:
+        parts.append({"part_kind": "text", "content": piece.text})
+    response: Json = {"kind": "response", "parts": [*parts, *calls], "x-unknown": 1}
+    return response if piece.text is not None or not calls else {**response, "tool_calls": calls}
+
+
+def _args(call: Called) -> object:
+    return _input(call.arguments) if call.name == "bash" else call.arguments
+
+
 RENDERINGS: dict[str, Rendering] = {
     "openai-chat": openai_chat,
     "anthropic": anthropic,
     "openai-responses": openai_responses,
+    "pydantic-ai": pydantic_ai,
 }

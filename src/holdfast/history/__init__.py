@@ -16,13 +16,13 @@ import msgspec
 from holdfast.history import repair as _repair  # first: importing it later would put the module over the function
 from holdfast.history import rules as _rules
 from holdfast.history.document import messages_in
-from holdfast.history.edits import CleanText, Edit, located
+from holdfast.history.edits import CleanText, Edit, Place, located
 from holdfast.history.formats import find_format
 from holdfast.history.formats.format import Declared, Format, apply, as_object, cleaned, project, unclean
 from holdfast.history.pairing import pair
 from holdfast.history.profiles import Profile, find_profile
 from holdfast.history.rules import Violation
-from holdfast.history.sending import Parted, Unit, whereabouts
+from holdfast.history.sending import Parted, Unit, place_among, whereabouts
 from holdfast.history.shape import NO_RESULT, Path, Shape, position
 
 __all__ = [
@@ -95,7 +95,7 @@ def repair(
     said = given.declared
     result = _Given(document, given.form.name, given.profile.name, tools=said.tools, thinking=said.thinking)
     remaining = result.told(_rules.check(result.shape, given.profile))
-    return Repair(mended, document, tuple(located(edit, given.where) for edit in edits), remaining)
+    return Repair(mended, document, tuple(located(edit, given.where, given.place) for edit in edits), remaining)
 
 
 def validate_message_invariants(
@@ -163,6 +163,10 @@ class _Given:
     def where(self, path: Path) -> Path:
         """Return where in the document something is that is known by its place in what is sent."""
         return path if self.units is None else whereabouts(path, self.units)
+
+    def place(self, place: Place) -> Place:
+        """Return where in the document something goes that goes to a place in what is sent."""
+        return place if self.units is None else place_among(place, self.units)
 
     def told(self, violations: Iterable[Violation]) -> tuple[Violation, ...]:
         """Return the violations with their places in the document."""

@@ -266,33 +266,30 @@ Edit = (
 )
 
 
-def located(edit: Edit, where: Callable[[Path], Path]) -> Edit:
-    """Return the edit of what is sent as an edit of the document: `where` tells where in it a path is."""
-
-    def place(given: Place) -> Place:
-        return Place(_index(where((given.message,))), into=given.into)
-
+def located(edit: Edit, where: Callable[[Path], Path], place: Callable[[Place], Place]) -> Edit:
+    """Return the edit of what is sent as an edit of the document: `where` and `place` tell where in it something is."""
     match edit:
-        case AddResult():
-            return msgspec.structs.replace(edit, call=where(edit.call), place=place(edit.place))
-        case MoveResult():
-            result, call = where(edit.result), where(edit.call)
-            return msgspec.structs.replace(edit, result=result, call=call, place=place(edit.place))
-        case Quote():
-            new = None if edit.place is None else place(edit.place)
-            return msgspec.structs.replace(edit, path=where(edit.path), place=new)
-        case SetId() | Rename():
-            return msgspec.structs.replace(edit, paths=tuple(where(path) for path in edit.paths))
-        case CleanText():
-            return edit if edit.message is None else CleanText(_index(where((edit.message,))))
-        case DropMessage() | Merge() | Insert():
-            if edit.message is None:
-                return edit
-            at = where((edit.message,))
+        case AddResult(call=call):
+            found = msgspec.structs.replace(edit, call=where(call), place=place(edit.place))
+        case MoveResult(result=result, call=call):
+            found = MoveResult(where(result), where(call), place(edit.place))
+        case MoveCall(call=call, message=message):
+            found = MoveCall(where(call), _index(where((message,))))
+        case Quote(path=path, place=Place() as given):
+            found = msgspec.structs.replace(edit, path=where(path), place=place(given))
+        case SetId(paths=paths) | Rename(paths=paths):
+            found = msgspec.structs.replace(edit, paths=tuple(where(path) for path in paths))
+        case CleanText(message=int(message)):
+            found = CleanText(_index(where((message,))))
+        case DropMessage(message=int(message)) | Merge(message=int(message)) | Insert(message=int(message)):
+            at = where((message,))
             part = at[-1] if len(at) > 1 and isinstance(at[-1], int) else None
-            return msgspec.structs.replace(edit, message=_index(at), part=part)
+            found = msgspec.structs.replace(edit, message=_index(at), part=part)
+        case CleanText() | Insert():
+            found = edit  # beside the messages, or behind all of them
         case _:
-            return msgspec.structs.replace(edit, path=where(edit.path))
+            found = msgspec.structs.replace(edit, path=where(edit.path))
+    return found
 
 
 def _index(path: Path) -> int:

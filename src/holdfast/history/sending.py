@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
+from holdfast.history.edits import Place
 from holdfast.history.shape import Path
 
 
@@ -48,3 +49,12 @@ def whereabouts(path: Path, units: Sequence[Unit]) -> Path:
     if rest[0] == "parts" and len(rest) > 1 and isinstance(rest[1], int):
         return (unit.message, "parts", unit.part + rest[1], *rest[2:])
     return (unit.message, *rest)
+
+
+def place_among(place: Place, units: Sequence[Unit]) -> Place:
+    """Return where in the document something goes: what goes behind a part stands in its message."""
+    unit = units[place.message]
+    following = units[place.message + 1] if place.message + 1 < len(units) else unit
+    if unit.part is None and following.part is not None:
+        return Place(following.message, into=True)
+    return Place(unit.message, into=unit.part is not None)

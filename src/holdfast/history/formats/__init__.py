@@ -14,6 +14,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "openai-chat": "holdfast.history.formats.openai_chat",
         "anthropic": "holdfast.history.formats.anthropic",
         "openai-responses": "holdfast.history.formats.openai_responses",
+        "pydantic-ai": "holdfast.history.formats.pydantic_ai",
     }
 )
 """The module of each format; it holds the format as `FORMAT`."""

@@ -1,0 +1,279 @@
+"""Messages of pydantic-ai as `ModelMessagesTypeAdapter` writes them, old and new, bare or in a session file.
+
+Two rules. What is sent counts: each part of a request is a message, since for most providers pydantic-ai makes it one,
+and parts that only record settings are none. `run_id`, `conversation_id`, times and metadata stay, and are never read
+as anything said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from holdfast.history.draft import Row
+from holdfast.history.formats.format import (
+    Declared,
+    Json,
+    as_array,
+    as_object,
+    as_text,
+    digest,
+    is_arguments,
+    is_array,
+    is_object,
+    json_text,
+)
+from holdfast.history.formats.pydantic_ai_parts import (
+    SYNTHETIC,
+    UNSAID,
+    Built,
+    call_part,
+    folded,
+    kind_of,
+    media_of,
+    role_of,
+    unfolded,
+)
+from holdfast.history.formats.pydantic_ai_written import written
+from holdfast.history.sending import Unit
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Message, MessageFlag, Path, Role, is_synthetic
+
+_MEDIA = frozenset({"image-url", "audio-url", "document-url", "video-url", "binary", "uploaded-file"})
+_TEXTS = frozenset({"text-content", "structured-content"})
+_BLANK: frozenset[Flag] = frozenset({"blank"})
+_FOREIGN: frozenset[Flag] = frozenset({"foreign"})
+_MAKERS = {
+    "azure": "openai",
+    "openai-codex": "openai",
+    "google-gla": "google",
+    "google-vertex": "google",
+    "google-cloud": "google",
+}
+"""Who made what a provider signed, where that is not the name pydantic-ai has for the provider."""
+
+_USER: Role = "user"
+_OPENAI_IDS = ("rs_", "msg_", "fc_")
+
+
+class PydanticAI:
+    """The format `pydantic-ai`."""
+
+    name = "pydantic-ai"
+    grammar = Grammar(results="own")
+    profile = "openai-chat"
+    keys = ("messages", "message_history")
+
+    def declared(self, body: Mapping[str, object]) -> Declared:
+        """Return the tools that a session file declares, if it does: it is no request, which would have to."""
+        if not is_array(tools := body.get("tools")):
+            return Declared()
+        declared = [as_object(tool) for tool in tools]
+        names = [as_text(tool.get("name")) or as_text(as_object(tool.get("function")).get("name")) for tool in declared]
+        return Declared(frozenset(name for name in names if name))
+
+    def message(self, index: int, raw: object) -> Message:
+        """Return the projection of one message, or of some parts of a request."""
+        if not is_object(raw):
+            return _not_a_message(index, "malformed")
+        if raw.get("kind") not in ("request", "response"):
+            return _not_a_message(index, "unknown-role")
+        if not is_array(parts := raw.get("parts")):
+            return _not_a_message(index, "malformed")
+        if raw["kind"] == "response":
+            return _response(index, raw, parts)
+        items = tuple(item for number, part in enumerate(parts) for item in _of_request((index, "parts", number), part))
+        role: Role = next((role_of(part) for part in parts if kind_of(part) not in UNSAID), _USER)
+        return Message(index, role, items, frozenset() if items else frozenset({"empty"}))
+
+    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
+        """Return the projection with what was sent twice by the id that OpenAI gave it."""
+        seen: set[str] = set()
+        for message in projected:
+            here: set[str] = set()
+            flagged: dict[Path, Item] = {}
+            for item in message.items:
+                if (own := _openai_id(item, messages)) is not None:
+                    here.add(own)
+                    if own in seen:
+                        flagged[item.path] = msgspec.structs.replace(item, flags=item.flags | {"duplicate"})
+            seen |= here
+            if flagged:
+                items = tuple(flagged.get(item.path, item) for item in message.items)
+                projected[message.index] = msgspec.structs.replace(message, items=items)
+        return projected
+
+    def build(self, row: Row, messages: Sequence[object]) -> object:
+        """Return the message that a touched row stands for."""
+        if len(row.sources) == 1 and not row.added and all(not piece.touched for piece in row.pieces):
+            source = self.message(row.sources[0], messages[row.sources[0]])
+            if source.role == row.role and len(source.items) == len(row.pieces):
+                return Built(tuple(row.sources), messages[row.sources[0]])  # its strings alone were cleaned
+        return Built(tuple(row.sources), written(row, messages))
+
+    def unfold(self, messages: Sequence[object]) -> list[Unit]:
+        """Return what is sent of the messages: of a request each part that says something, of others all."""
+        return list(unfolded(messages))
+
+    def fold(
+        self, built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], *, frozen: int
+    ) -> list[object]:
+        """Return the messages again: those whose parts are all as they were are the same objects."""
+        return folded(built, units, messages, frozen)
+
+
+FORMAT = PydanticAI()
+
+
+# --- what is said of a message ---------------------------------------------------------------------------------------
+
+
+def _not_a_message(index: int, flag: MessageFlag) -> Message:
+    return Message(index, "user", (Item("other", "user", (index,)),), frozenset({flag}))
+
+
+def _of_request(path: Path, part: object) -> Iterator[Item]:
+    raw = as_object(part)
+    role = role_of(raw)
+    content = raw.get("content")
+    match raw.get("part_kind"):
+        case "system-prompt":
+            yield _text((*path, "content"), role, content)
+        case "user-prompt":
+            yield from _content((*path, "content"), content)
+        case "tool-return" | "retry-prompt" if role == "tool":
+            yield _result(path, raw)
+        case "retry-prompt" | "retry-feedback":
+            yield Item("text", role, path, flags=NO_FLAGS if "content" in raw else _FOREIGN)
+        case "compaction":
+            yield _text((*path, "content"), role, content or "")
+        case "speech":
+            yield _text((*path, "transcript"), role, raw.get("transcript") or "")
+        case kind if kind not in UNSAID:
+            yield Item("other", role, path, flags=_FOREIGN)
+        case _:
+            pass
+
+
+def _text(path: Path, role: Role, text: object) -> Item:
+    if not isinstance(text, str):
+        return Item("other", role, path, flags=_FOREIGN)
+    return Item("text", role, path, flags=NO_FLAGS if text.strip() else _BLANK)
+
+
+def _content(path: Path, content: object) -> Iterator[Item]:
+    """Yield what the user says: a text, or a list of texts and files."""
+    if not is_array(content):
+        yield _text(path, "user", content)
+        return
+    for number, each in enumerate(content):
+        raw = as_object(each)
+        kind = raw.get("kind")
+        here = (*path, number)
+        if kind in _MEDIA:
+            yield Item("media", "user", here, media=media_of(raw))
+        elif kind in _TEXTS and isinstance(text := raw.get("content"), str):
+            yield Item("text", "user", here, flags=NO_FLAGS if text.strip() else _BLANK)
+        elif kind != "cache-point":
+            yield _text(here, "user", each)
+
+
+def _result(path: Path, raw: Json) -> Item:
+    content = raw.get("content")
+    call = as_text(raw.get("tool_call_id"))
+    text = content if isinstance(content, str) else "" if content is None else json_text(content)
+    flags: set[Flag] = set()
+    if call is None:
+        flags.add("id-missing")
+    if "content" not in raw:
+        flags.add("null")
+    if not text.strip():
+        flags.add("blank")
+    if is_synthetic(text) or as_object(raw.get("metadata")).get(SYNTHETIC) is True:
+        flags.add("synthetic")
+    files = content if is_array(content) else (content,)
+    media = tuple(each for file in files for each in media_of(as_object(file)))
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    return Item("result", "tool", path, call, as_text(raw.get("tool_name")), kinds, None, digest(text), media)
+
+
+def _response(index: int, raw: Json, parts: Sequence[object]) -> Message:
+    items = [item for number, part in enumerate(parts) for item in _of_response((index, "parts", number), part, raw)]
+    items.extend(_listed_calls(index, raw, items))
+    flags: set[MessageFlag] = set()
+    if all(item.kind == "thinking" for item in items):
+        flags.add("empty")
+    elif all(item.kind == "thinking" or "blank" in item.flags for item in items):
+        flags.add("blank-answer")
+    return Message(index, "assistant", tuple(items), frozenset(flags))
+
+
+_SERVER: dict[object, Kind] = {"builtin-tool-call": "server-call", "builtin-tool-return": "server-result"}
+
+
+def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
+    raw = as_object(part)
+    match raw.get("part_kind"):
+        case "text":
+            yield _text((*path, "content"), "assistant", raw.get("content"))
+        case "thinking":
+            yield _thinking(path, raw, response)
+        case "tool-call":
+            yield _call(path, raw)
+        case "builtin-tool-call" | "builtin-tool-return" as kind:
+            call, name = as_text(raw.get("tool_call_id")), as_text(raw.get("tool_name"))
+            yield Item(_SERVER[kind], "assistant", path, call, name)
+        case "compaction":
+            yield Item("other", "assistant", path)
+        case "file":
+            yield Item("media", "assistant", path)
+        case "speech":
+            yield _text((*path, "transcript"), "assistant", raw.get("transcript") or "")
+        case kind if kind not in UNSAID:
+            yield Item("other", "assistant", path, flags=_FOREIGN)
+        case _:
+            pass
+
+
+def _thinking(path: Path, raw: Json, response: Json) -> Item:
+    if not isinstance(raw.get("content"), str):
+        return Item("other", "assistant", path, flags=_FOREIGN)
+    if as_text(raw.get("signature")) is None:
+        return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}))
+    provider = as_text(raw.get("provider_name")) or as_text(response.get("provider_name"))
+    maker = None if provider is None else _MAKERS.get(provider, provider)
+    return Item("thinking", "assistant", path, maker=maker)
+
+
+def _call(path: Path, raw: Json) -> Item:
+    args = raw.get("args")
+    call = as_text(raw.get("tool_call_id"))
+    flags: set[Flag] = set()
+    if call is None:
+        flags.add("id-missing")
+    if isinstance(args, str):
+        if args.strip() and not is_arguments(args):  # without any, an empty object is sent
+            flags.add("arguments")
+    elif args is not None and not is_object(args):
+        flags.add("arguments-type")
+    return Item("call", "assistant", path, call, as_text(raw.get("tool_name")), frozenset(flags) if flags else NO_FLAGS)
+
+
+def _listed_calls(index: int, raw: Json, items: Sequence[Item]) -> Iterator[Item]:
+    """Yield the calls that stand in `tool_calls` and not in the parts: some programs write each call to both."""
+    there = [(item.id, item.name) for item in items if item.kind == "call"]
+    for number, listed in enumerate(as_array(raw.get("tool_calls"))):
+        item = _call((index, "tool_calls", number), call_part(as_object(listed)))
+        if (item.id, item.name) in there:
+            there.remove((item.id, item.name))
+        else:
+            yield item
+
+
+def _openai_id(item: Item, messages: Sequence[object]) -> str | None:
+    """Return the id that OpenAI gave the part of a response, None if it gave none."""
+    if item.role != "assistant" or len(item.path) < 3 or item.path[1] != "parts":  # noqa: PLR2004 - a part of a message
+        return None
+    parts = as_array(as_object(messages[item.message]).get("parts"))
+    own = as_text(as_object(parts[int(item.path[2])]).get("id"))
+    return own if own is not None and own.startswith(_OPENAI_IDS) else None

@@ -1,0 +1,178 @@
+"""The parts of pydantic-ai's messages: which say something, who says it, and how those sent are put together again.
+
+Two rules. A part that says nothing goes with the one before it. A request whose parts are all as they were is the
+object it was; what is new stands in the request beside it, unless that was sent before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.history.formats.format import Json, as_object, cleaned, is_array, is_object
+from holdfast.history.media import look
+from holdfast.history.sending import Unit
+from holdfast.history.shape import Media, Role
+
+SYNTHETIC = "pydantic_ai_synthesized_tool_return"
+"""The key in the metadata of a result that marks it as made up, for pydantic-ai too."""
+
+UNSAID = frozenset(
+    {
+        "tool-availability-delta",
+        "capability-load-delta",
+        "model-settings-delta",
+        "instruction-delta",
+        "instruction-baseline",
+    }
+)
+"""Kinds of parts that record settings: nothing that anybody said."""
+
+_STANDARD = str.maketrans("-_", "+/")  # pydantic writes bytes in the alphabet for URLs
+
+
+def kind_of(part: object) -> object:
+    """Return what kind of part it is, None if it is none."""
+    return as_object(part).get("part_kind")
+
+
+def role_of(part: object) -> Role:
+    """Return who says a part of a request."""
+    match kind_of(part):
+        case "system-prompt":
+            return "system"
+        case "tool-return":
+            return "tool"
+        case "retry-prompt" if as_object(part).get("tool_name") is not None:
+            return "tool"
+        case _:
+            return "user"
+
+
+def call_part(listed: Json) -> Json:
+    """Return an entry of a list `tool_calls` as the part it stands for."""
+    function = as_object(listed.get("function")) or listed
+    return {
+        "part_kind": "tool-call",
+        "tool_name": listed.get("tool_name") or function.get("name"),
+        "args": listed.get("args", function.get("arguments")),
+        "tool_call_id": listed.get("tool_call_id") or listed.get("id"),
+    }
+
+
+def media_of(file: Json) -> tuple[Media, ...]:
+    """Return what is known of an image; of other files nothing is, nor of what is somewhere else."""
+    declared, data = file.get("media_type"), file.get("data")
+    if file.get("kind") == "image-url" and isinstance(url := file.get("url"), str) and url.startswith("data:"):
+        head, _, data = url.partition(",")
+        declared = head.removeprefix("data:").partition(";")[0]
+    elif file.get("kind") != "binary":
+        return ()
+    if isinstance(declared, str) and isinstance(data, str) and declared.startswith("image/"):
+        return (look(declared, data.translate(_STANDARD)),)
+    return ()
+
+
+# --- from messages to what is sent, and back -------------------------------------------------------------------------
+
+
+class Built(msgspec.Struct, frozen=True):
+    """A message that was written anew, and which of those sent it comes from; none if it is new."""
+
+    sources: tuple[int, ...]
+    raw: object
+
+
+def unfolded(messages: Sequence[object]) -> Iterator[Unit]:
+    """Yield what is sent of the messages: of a request each part that says something, any other message whole."""
+    for index, raw in enumerate(messages):
+        message = as_object(raw)
+        parts = message.get("parts")
+        if message.get("kind") != "request" or not is_array(parts):
+            yield Unit(dict(raw) if is_object(raw) else raw, index)
+            continue
+        starts = [number for number, part in enumerate(parts) if kind_of(part) not in UNSAID]
+        for begin, end in zip([0, *starts[1:]], [*starts[1:], len(parts)], strict=True) if starts else ():
+            head = {"kind": "request"} if begin else message
+            yield Unit({**head, "parts": parts[begin:end]}, index, begin)
+
+
+@dataclass(slots=True)
+class _Run:
+    """What becomes one message again: a response or anything else that is `whole`, or the parts of a request."""
+
+    message: int | None  # the one it was, None if it is new
+    whole: object
+    parts: list[object]
+    kept: int = 0  # how many of the parts that are sent are there as they were
+    touched: bool = False
+
+
+def folded(built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], frozen: int) -> list[object]:
+    """Return the messages that hold what was built; the first `frozen` are as they were."""
+    sizes = Counter(unit.message for unit in units)
+    result: list[object] = []
+    passed = 0
+    for run in _runs(built, units, frozen):
+        upto = passed if run.message is None else max(passed, run.message)
+        while upto < len(messages) and sizes[upto] == 0:
+            upto += 1
+        result += [messages[index] for index in range(passed, upto) if sizes[index] == 0]  # requests that say nothing
+        result.append(_message(run, messages, sizes))
+        passed = upto if run.message is None else max(upto, run.message + 1)
+    return result + [messages[index] for index in range(passed, len(messages)) if sizes[index] == 0]
+
+
+def _runs(built: Sequence[object], units: Sequence[Unit], frozen: int) -> list[_Run]:
+    runs: list[_Run] = []
+    for message, each in zip(_places(built, units), built, strict=True):
+        touched = isinstance(each, Built)
+        raw = each.raw if isinstance(each, Built) else each
+        parts = as_object(raw).get("parts")
+        if as_object(raw).get("kind") != "request" or not is_array(parts):
+            runs.append(_Run(message, raw, [], touched=touched))
+            continue
+        run = runs[-1] if runs else None
+        fits = (
+            run is not None
+            and run.whole is None
+            and (message == run.message or (run.message is None or (message is None and run.message >= frozen)))
+        )
+        if run is None or not fits:
+            runs.append(run := _Run(message, None, []))
+        run.touched = run.touched or touched or message is None or message != run.message
+        run.message = message if run.message is None else run.message
+        run.parts += parts
+        run.kept += 1
+    return runs
+
+
+def _places(built: Sequence[object], units: Sequence[Unit]) -> list[int | None]:
+    """Return which message each belongs to; what is new or went back to an earlier place belongs to none."""
+    known: dict[int, deque[int]] = {}  # the same object may be sent more than once
+    for index, unit in enumerate(units):
+        known.setdefault(id(unit.raw), deque()).append(index)
+    firsts = [
+        (each.sources[0] if each.sources else None) if isinstance(each, Built) else known[id(each)].popleft()
+        for each in built
+    ]
+    places: list[int | None] = []
+    following = len(units)
+    for first in reversed(firsts):
+        in_place = first is not None and first < following
+        places.append(units[first].message if first is not None and in_place else None)
+        following = first if first is not None and in_place else following
+    return places[::-1]
+
+
+def _message(run: _Run, messages: Sequence[object], sizes: Counter[int]) -> object:
+    original = messages[run.message] if run.message is not None else None
+    if run.message is not None and not run.touched and (run.whole is not None or run.kept == sizes[run.message]):
+        return original
+    if run.whole is not None:
+        return run.whole
+    head = as_object(cleaned(original)) if as_object(original).get("kind") == "request" else {"kind": "request"}
+    return {**head, "parts": run.parts}
