@@ -51,6 +51,10 @@ RULES: dict[str, tuple[str, ...] | None] = {
     "A_THINKING_MODIFIED": None,  # only whoever has the original can tell
     "A_UNDECLARED_TOOL": ("tool-not-declared",),
     "A_UNSIGNED_THINKING": ("thinking-unsigned",),
+    "G_CALL_AFTER": ("call-not-after-user",),
+    "G_COUNT": ("call-without-result", "results-split", "result-not-adjacent", "result-without-call"),
+    "G_EMPTY_PARTS": ("empty-content",),
+    "G_NO_SIGNATURE": ("signature-required",),
     "O_BAD_ARGS": ("arguments-not-object",),
     "O_CONSECUTIVE_USER": ("consecutive-roles",),
     "O_DANGLING": ("call-without-result", "result-not-adjacent"),

@@ -236,9 +236,73 @@ def _args(call: Called) -> object:
     return _input(call.arguments) if call.name == "bash" else call.arguments
 
 
+def gemini(pieces: tuple[Piece, ...]) -> list[object]:
+    """Return the contents; results stand together, but one of `bash` begins a content, and `b` is no id here.
+
+    Responses without a text are spelled as Google's SDK for Python does.
+    """
+    contents: list[object] = []
+    results: list[object] | None = None
+    for piece in pieces:
+        match piece:
+            case Returned(name=name):
+                if results is None or name == "bash":
+                    contents.append({"role": "user", "parts": (results := []), "x-unknown": 1})
+                results.append({"functionResponse": _function_response(piece)})
+                continue
+            case Said(role="user", text=text, parts=True) if results is not None:
+                results.append({"text": text})
+                continue
+            case Said(role, text) | Junk(role=str(role), text=text):
+                contents.append({"role": role, "parts": [{"text": text}]})
+            case Answered():
+                contents.append({"role": "model", "parts": _answer_parts(piece), "x-unknown": 1})
+            case Junk(text=text):
+                contents.append(text)
+        results = None
+    return contents
+
+
+def _call_id(call: str | None) -> Json:
+    return {} if call in (None, "b") else {"id": call}
+
+
+def _function_response(piece: Returned) -> Json:
+    """Return the result; some have a response that is no object, some are of fields, some without a name."""
+    response: Json = {**_call_id(piece.id), **({"name": piece.name} if piece.name else {})}
+    match piece:
+        case Returned(text=None):
+            pass
+        case Returned(name="9lives", text=str(text)):
+            response["response"] = text
+        case Returned(name="", text=str(text)):
+            response["response"] = {"stdout": text, "code": 1}
+        case Returned(text=text):
+            response["response"] = {"output": text}
+    return response
+
+
+def _answer_parts(piece: Answered) -> list[object]:
+    snake = piece.text is None
+    signed: Json = {}
+    parts: list[object] = []
+    if piece.thought is not None:
+        if piece.thought.signature is not None:
+            signed = {"thought_signature" if snake else "thoughtSignature": piece.thought.signature}
+        parts.append({"text": piece.thought.text, "thought": True, **signed})
+    if piece.text is not None:
+        parts.append({"text": piece.text})
+    for call in piece.calls:
+        function: Json = {**_call_id(call.id), "name": call.name, "args": _input(call.arguments)}
+        parts.append({"function_call" if snake else "functionCall": function, **signed})
+        signed = {}
+    return parts
+
+
 RENDERINGS: dict[str, Rendering] = {
     "openai-chat": openai_chat,
     "anthropic": anthropic,
     "openai-responses": openai_responses,
     "pydantic-ai": pydantic_ai,
+    "gemini": gemini,
 }

@@ -86,6 +86,10 @@ def messages_in(document: object, form: Format) -> tuple[Sequence[object], str |
                 return messages, key
             if key == "input" and isinstance(messages, str):  # in Responses a text alone is what the user says
                 return [{"role": "user", "content": messages}], key
+            if key == "contents" and isinstance(messages, str):  # and in an SDK of Gemini's
+                return [{"role": "user", "parts": [{"text": messages}]}], key
+            if key == "contents" and is_object(messages):  # which, as the endpoint, takes one message for a list of one
+                return [messages], key
     raise DamageError(
         f"The document is not a conversation of the format {form.name}, a list of messages or an object with"
         f" {' or '.join(repr(key) for key in form.keys)} was expected. Name its format, or take the list out of it."

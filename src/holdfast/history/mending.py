@@ -17,7 +17,7 @@ from holdfast.history.edits import (
     QuoteArguments,
 )
 from holdfast.history.rules import Found
-from holdfast.history.shape import Message, Path, Shape
+from holdfast.history.shape import Item, Message, Path, Shape
 
 EMPTY = "(empty)"
 """The content of what has none, where a provider wants some."""
@@ -58,6 +58,8 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
     match rule:
         case "lone-surrogate" | "nul":
             yield CleanText(message.index)
+        case "unknown-role" if "role-misnamed" in message.flags:
+            yield Complete((message.index,), "role")
         case "late-system" | "unknown-role" | "malformed-message":
             what = "Message" if rule == "unknown-role" else "Something that is not a message"
             for item in message.items:
@@ -87,6 +89,8 @@ def _of_item(found: Found) -> Iterator[Edit]:
     match found.rule:
         case "blank-text":
             yield Drop(item.path, "it is blank")
+        case "empty-content" if item.kind != "result":
+            yield Drop(item.path, "it holds nothing")
         case "blank-block" | "blank-result" | "empty-content":
             yield Fill(item.path, EMPTY)
         case "arguments-not-object" | "arguments-type":
@@ -105,6 +109,14 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Quote(item.path, "A result of the provider's own tool", "assistant")
         case "duplicate-item" if item.kind in ("thinking", "other"):
             yield Drop(item.path, "it stands there already")
+        case rule if rule in _NO_THINKING and item.kind == "thinking":
+            yield Drop(item.path, _NO_THINKING[rule])
+        case rule:
+            yield from _of_field(rule, item)
+
+
+def _of_field(rule: str, item: Item) -> Iterator[Edit]:
+    match rule:
         case "duplicate-item" | "item-id-illegal" | "item-without-thinking":
             yield DropField(item.path, "item-id")
         case "too-many-cache-marks":
@@ -113,7 +125,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Complete(item.path, "field")
         case "signature-required":
             yield Complete(item.path, "signature")
-        case rule if rule in _NO_THINKING:
-            yield Drop(item.path, _NO_THINKING[rule])
+        case "thinking-altered":
+            yield DropField(item.path, "signature")
         case _:
             return

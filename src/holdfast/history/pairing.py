@@ -78,7 +78,12 @@ class Step:
 def _keys(item: Item) -> tuple[tuple[str, str], ...]:
     """Return what a result can find the call by."""
     name = item.name or ""
-    return ("bare", name) if item.id is None else ("id", item.id), ("name", name), ("any", "")
+    return _key(item), ("name", name), ("any", "")
+
+
+def _key(item: Item) -> tuple[str, str]:
+    """Return what a call is known by later: its id, else its name."""
+    return ("bare", item.name or "") if item.id is None else ("id", item.id)
 
 
 @dataclass(slots=True)
@@ -106,7 +111,7 @@ class _Walk:
         self._atomic = shape.grammar.atomic
         self._continued = shape.continued
         self._elsewhere: set[str] = set()  # what was answered of the calls that the provider keeps
-        self._known: dict[str, Call] = {}  # the last call of each id
+        self._known: dict[tuple[str, str], Call] = {}  # the last call of each id, or of each name without one
         self._step = Step(last=-1, tail=-1, closed=True)
         self.steps: list[Step] = []
         self.answers: list[Answer] = []
@@ -122,8 +127,7 @@ class _Walk:
             if item.kind == "call" and "misplaced" not in item.flags:
                 call = Call(item)
                 step.calls.append(call)
-                if item.id is not None:
-                    self._known[item.id] = call
+                self._known[_key(item)] = call
             elif item.kind == "result":
                 self._result(item, message)
             elif "reference" in item.flags:
@@ -174,7 +178,7 @@ class _Walk:
 
     def _stray(self, item: Item) -> Verdict:
         """Take a result that no call of this step waits for."""
-        call = self._known.get(item.id) if item.id is not None else None
+        call = self._known.get(_key(item))
         answer = Answer(item, "orphan", call)
         self.answers.append(answer)
         if call is None:

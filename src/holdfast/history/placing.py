@@ -122,7 +122,15 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> I
                 here.add(final)
             if "tool-name-illegal" in enforced and profile.name_pattern.fullmatch(item.name or "") is None:
                 yield Rename(paths, item.name or "", legal_name(item.name or ""))
+            elif "result-name-missing" in enforced and _is_nameless(call, frozen):
+                yield Rename(paths[-1:], "", item.name or "")
         seen |= here
+
+
+def _is_nameless(call: Call, frozen: int) -> bool:
+    """Return whether the call's result, which can be edited, lacks the name it has to have."""
+    answer = call.answer
+    return answer is not None and answer.item.message >= frozen and "name-missing" in answer.item.flags
 
 
 def _paths(call: Call, frozen: int) -> tuple[Path, ...]:

@@ -124,12 +124,13 @@ ANTHROPIC = Profile(
 GEMINI = Profile(
     name="gemini",
     rules=_known(
-        quoted=f"{_ALL} results-split result-not-first call-not-after-user tool-name-illegal"
-        " arguments-not-object signature-required thinking-foreign",
+        quoted=f"{_ALL} results-split result-not-first call-not-after-user tool-name-illegal result-name-missing"
+        " arguments-not-object signature-required thinking-foreign thinking-altered",
         hearsay=f"{_RUMOURS} first-not-user blank-text",
     ),
-    name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}"),
+    name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
     makers=frozenset({"google"}),
+    media=MediaLimits(types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})),
 )
 MISTRAL = Profile(
     name="mistral",
@@ -228,7 +229,7 @@ ANY = Profile(
     id_exact=True,
     id_pattern=MISTRAL.id_pattern,
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"),
-    media=MediaLimits(size=3_750_000, crowded=20, crowded_side=2_000),
+    media=MediaLimits(types=MediaLimits().types & GEMINI.media.types, size=3_750_000, crowded=20, crowded_side=2_000),
 )
 
 PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for profile in (*_PROVIDERS, ANY)})

@@ -62,6 +62,7 @@ class _Turns:
         self._enforced = enforced
         self._frozen = frozen
         self._previous: Row | None = None
+        self._replies = False  # the row before follows somebody else's
         self._begun = False  # somebody but the system has spoken
         self._answered = False  # and not the user last
 
@@ -80,6 +81,7 @@ class _Turns:
             if edit is not None:
                 yield edit
             if not isinstance(edit, DropMessage | Merge):  # then the row before it is still the one before the next
+                self._replies = self._previous is not None and self._previous.role != row.role
                 self._previous = row
                 self._begun = self._begun or row.role != "system"
                 self._answered = row.role in ("assistant", "tool") or (self._answered and row.role == "system")
@@ -118,7 +120,7 @@ class _Turns:
         elif previous.role == row.role and "consecutive-roles" in self._enforced:
             edit = self._second(previous, row, message)
         elif previous.role == row.role == "assistant" and calls and not self._shape.grammar.atomic:
-            edit = Insert(message, "user", NO_USER)
+            edit = self._second(previous, row, message) if self._replies else Insert(message, "user", NO_USER)
         elif previous.role == "tool" and row.role == "user" and "user-after-result" in self._enforced:
             edit = Insert(message, "assistant", NO_RESPONSE)
         return edit

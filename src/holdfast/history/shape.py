@@ -27,6 +27,7 @@ Flag = Literal[
     "arguments-type",  # arguments in a JSON type that this format does not have for them
     "synthetic",  # a result that a repair made up
     "id-missing",  # no id where this format pairs by id
+    "name-missing",  # a result without the name that this format wants
     "misplaced",  # a block in a message of a role that cannot hold it
     "foreign",  # a kind of content that the format's own provider does not know, or that is malformed
     "unsigned",  # thinking without the signature it needs to be sent again

@@ -15,6 +15,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "anthropic": "holdfast.history.formats.anthropic",
         "openai-responses": "holdfast.history.formats.openai_responses",
         "pydantic-ai": "holdfast.history.formats.pydantic_ai",
+        "gemini": "holdfast.history.formats.gemini",
     }
 )
 """The module of each format; it holds the format as `FORMAT`."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
-
 from holdfast.history.draft import Piece, Row
 from holdfast.history.formats.format import (
     Declared,
@@ -17,13 +15,11 @@ from holdfast.history.formats.format import (
     as_array,
     as_object,
     as_text,
-    cleaned,
     digest,
-    is_arguments,
     is_array,
     is_object,
+    object_arguments,
     quoted,
-    quoted_arguments,
     words,
 )
 from holdfast.history.media import look
@@ -322,12 +318,5 @@ def _built_call(piece: Piece, raw: Json) -> Json:
     if piece.name != piece.item.name:
         block["name"] = piece.name
     if piece.quote_arguments:
-        block["input"] = _as_input(raw["input"]) if "input" in raw else {}
+        block["input"] = object_arguments(raw["input"]) if "input" in raw else {}
     return block
-
-
-def _as_input(written: object) -> object:
-    """Return the object that `written` is the JSON text of, else one that quotes it."""
-    if isinstance(written, str) and is_arguments(written):
-        return cleaned(msgspec.json.decode(written))
-    return quoted_arguments(written)

@@ -182,6 +182,13 @@ def quoted_arguments(raw: object) -> Json:
     return {"_unreadable_arguments": raw if isinstance(raw, str) else json_text(raw)}
 
 
+def object_arguments(written: object) -> object:
+    """Return the object that `written` is the JSON text of, else one that quotes it."""
+    if isinstance(written, str) and is_arguments(written):
+        return cleaned(_arguments.decode(written))
+    return quoted_arguments(written)
+
+
 def digest(text: str) -> bytes:
     """Return what tells equal texts from others."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

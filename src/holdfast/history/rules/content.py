@@ -130,6 +130,7 @@ RULES = (
             "anthropic": "messages.{message}.content.0.image.source.base64.media_type: Input should be 'image/jpeg',"
             " 'image/png', 'image/gif' or 'image/webp'",
             "openai-chat": "The file type you uploaded is not supported.",
+            "gemini": "Unsupported MIME type",
         },
     ),
     Rule(

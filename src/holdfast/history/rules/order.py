@@ -125,8 +125,8 @@ def find(shape: Shape) -> Iterator[Found]:
         if message.flags:
             if "malformed" in message.flags:
                 yield within("malformed-message", message, "is not an object")
-            if "unknown-role" in message.flags:
-                yield within("unknown-role", message, "has a role that nobody knows")
+            if "unknown-role" in message.flags or "role-misnamed" in message.flags:
+                yield within("unknown-role", message, "has a role that the provider does not know")
         if message.role == "system":
             if "developer" in message.flags:
                 yield within("developer-role", message, "is said to be the developer's")

@@ -133,6 +133,14 @@ RULES = (
         },
     ),
     Rule(
+        "result-name-missing",
+        "Every result has the name of its call.",
+        {
+            "gemini": "* GenerateContentRequest.contents[{message}].parts[0].function_response.name: Name cannot be"
+            " empty."
+        },
+    ),
+    Rule(
         "call-id-length",
         "Call ids have a length that the provider accepts.",
         {
@@ -226,6 +234,8 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             yield about("block-misplaced", answer.item, "stands in a message of the assistant")
         if "id-missing" in answer.item.flags:
             yield about("result-id-missing", answer.item, "does not say which call it answers")
+        if "name-missing" in answer.item.flags:
+            yield about("result-name-missing", answer.item, "has no name")
     yield from server_pairs(shape)
 
 

@@ -131,6 +131,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                 yield from _of_item(item, profile)
     if shape.grammar.atomic:
         yield from _parted(shape, profile)
+    yield from _unsigned_calls(shape)
     if shape.thinking is True:
         yield from _lacking(shape)
         yield from _opening(shape)
@@ -199,6 +200,28 @@ def _lacking_before(shape: Shape) -> Iterator[Found]:
             if item.kind == "call" and not thought:
                 yield within("thinking-required", message, "has calls and no thinking before them")
             thought = thought or item.kind == "call" or (item.kind == "thinking" and "untold" not in item.flags)
+
+
+def _unsigned_calls(shape: Shape) -> Iterator[Found]:
+    """Yield the first call of each step of the current turn that has no signature: of the last first.
+
+    A turn that ended in an answer is over: whatever the user says next begins another.
+    """
+    answered: bool | None = None  # whether what the model did last was to answer, and not to call
+    for message in reversed(shape.messages):
+        said = any(
+            item.kind not in ("thinking", "call", "result") and not item.flags & {"blank", "null"}
+            for item in message.items
+        )
+        if message.role == "user" and said:
+            return
+        if message.role == "assistant":
+            calls = [item for item in message.items if item.kind == "call"]
+            answered = said and not calls if answered is None and (said or calls) else answered
+            if answered:
+                return
+            if calls and "call-unsigned" in calls[0].flags:
+                yield about("signature-required", calls[0], "has no signature, and is of the current turn")
 
 
 def _closing(message: Message) -> Iterator[Found]:

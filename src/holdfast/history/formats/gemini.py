@@ -1,0 +1,391 @@
+"""Contents of Google's Gemini API, as its endpoints take them and as its SDKs write them.
+
+Two rules. Results stand in a content of the user's, and are paired by id where both sides have one, else by name and
+position. Names of fields are read in camel case and in snake case, and stay as they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from holdfast.history.draft import Piece, Row
+from holdfast.history.formats.format import (
+    Declared,
+    Json,
+    as_array,
+    as_object,
+    as_text,
+    digest,
+    is_array,
+    is_object,
+    json_text,
+    object_arguments,
+    quoted,
+)
+from holdfast.history.media import look
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role
+from holdfast.history.shape import is_synthetic as is_made_up
+
+UNSIGNED = "skip_thought_signature_validator"
+"""What Google documents in place of the signature of a call that its model did not make."""
+
+_ROLES: dict[object, Role] = {
+    "user": "user",
+    "function": "user",  # of results, in older documents
+    "model": "assistant",
+    "system": "system",
+    "developer": "system",
+}
+_MISNAMED: dict[object, Role] = {"assistant": "assistant", "tool": "user"}  # other providers' words
+_CAMEL: dict[str, Kind] = {
+    "text": "text",
+    "functionCall": "call",
+    "functionResponse": "result",
+    "executableCode": "server-call",
+    "toolCall": "server-call",
+    "codeExecutionResult": "server-result",
+    "toolResponse": "server-result",
+    "inlineData": "media",
+    "fileData": "media",
+}
+_BESIDE = ("thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+_SNAKE = {name: _snake(name) for name in (*_CAMEL, *_BESIDE, "mimeType", "fileUri")}
+_KINDS: dict[str, Kind] = {**_CAMEL, **{_SNAKE[name]: kind for name, kind in _CAMEL.items()}}
+_KNOWN = {*_KINDS, *_BESIDE, *(_SNAKE[name] for name in _BESIDE)}
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+_URL_SAFE = str.maketrans("-_", "+/")
+_BLANK: frozenset[Flag] = frozenset({"blank"})
+_NOTHING: frozenset[Flag] = frozenset({"null"})
+_FOREIGN: frozenset[Flag] = frozenset({"foreign"})
+
+
+class Gemini:
+    """The format `gemini`."""
+
+    name = "gemini"
+    grammar = Grammar(results="user", by_id=False)
+    profile = "gemini"
+    keys = ("contents",)
+
+    def declared(self, body: Mapping[str, object]) -> Declared:
+        """Return what the request body, or the `config` of an SDK's call, says about tools and thinking."""
+        config = as_object(body.get("config"))
+        names = [
+            name
+            for tool in (*as_array(body.get("tools")), *as_array(config.get("tools")))
+            for key in ("functionDeclarations", "function_declarations")
+            for function in as_array(as_object(tool).get(key))
+            if (name := as_text(as_object(function).get("name")))
+        ]
+        return Declared(frozenset(names), _thinking(body, config))
+
+    def message(self, index: int, raw: object) -> Message:
+        """Return the projection of one message."""
+        if not is_object(raw) or (raw.get("parts") is None and any(raw[key] is not None for key in raw.keys() - _OWN)):
+            return _not_a_message(index, "malformed")
+        role = _role(raw)
+        if role is None:
+            return _not_a_message(index, "unknown-role")
+        items = tuple(_parts(index, role, raw.get("parts")))
+        flags: set[MessageFlag] = set()
+        if role == "system":  # the system prompt stands beside the contents
+            flags.add("unknown-role")
+        elif raw.get("role") not in _ROLES and (role == "assistant" or raw.get("role") is not None):
+            flags.add("role-misnamed")
+        if not items:
+            flags.add("empty")
+        elif role == "assistant" and all(item.kind == "thinking" or "blank" in item.flags for item in items):
+            flags.add("blank-answer")
+        return Message(index, role, items, frozenset(flags))
+
+    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:  # noqa: ARG002 - each message stands for itself
+        """Return the projection as it is: in this format each message stands for itself."""
+        return projected
+
+    def build(self, row: Row, messages: Sequence[object]) -> object:
+        """Return the message that a touched row stands for."""
+        base: Json = {}
+        for index in row.sources:
+            message = as_object(messages[index])
+            if message.get("parts") is not None and _role(message) == row.role:
+                base = {**message, **base}
+        results_only = all(piece.kind == "result" for piece in row.pieces)
+        if row.role == "assistant":
+            role = "model"
+        else:
+            role = "function" if base.get("role") == "function" and results_only else "user"
+        parts = [part for piece in row.pieces for part in _built(piece, messages)]
+        return {"role": role, **base} | {"role": role, "parts": parts}
+
+
+FORMAT = Gemini()
+_OWN = {"role", "parts"}
+
+
+# --- from a message to its shape -------------------------------------------------------------------------------------
+
+
+def _thinking(body: Mapping[str, object], config: Json) -> bool | None:
+    for holder in (as_object(body.get("generationConfig")), as_object(body.get("generation_config")), config):
+        told = as_object(holder.get("thinkingConfig") or holder.get("thinking_config"))
+        if told:
+            return told.get("thinkingBudget", told.get("thinking_budget")) != 0
+    return None
+
+
+def _not_a_message(index: int, flag: MessageFlag) -> Message:
+    return Message(index, "user", (Item("other", "user", (index,)),), frozenset({flag}))
+
+
+def _role(raw: Json) -> Role | None:
+    """Return who speaks; without a role, the model where only it can have made a part, else the user."""
+    written = raw.get("role")
+    if written is None:
+        parts = [as_object(part) for part in _listed(raw.get("parts"))]
+        made = any(_kind(part) in ("call", "server-call") or part.get("thought") is True for part in parts)
+        return "assistant" if made else "user"
+    return (_ROLES.get(written) or _MISNAMED.get(written)) if isinstance(written, str) else None
+
+
+def _listed(parts: object) -> Sequence[object]:
+    """Return the parts; the endpoints take a single one for a list of one."""
+    return parts if is_array(parts) else () if parts is None else (parts,)
+
+
+def _parts(index: int, role: Role, parts: object) -> Iterator[Item]:
+    if is_array(parts):
+        for number, part in enumerate(parts):
+            yield _part((index, "parts", number), role, part)
+    elif parts is not None:
+        yield _part((index, "parts"), role, parts)
+
+
+def _field(raw: Json, name: str) -> object:
+    """Return the field, in whichever case it is written."""
+    found = raw.get(name)
+    return raw.get(_SNAKE[name]) if found is None else found
+
+
+def _key(part: Json) -> str:
+    """Return the name of the field that holds what the part is, "" if there is none; a text may stand beside it."""
+    keys = [key for key, value in part.items() if value is not None and key in _KINDS]
+    return next((key for key in keys if key != "text"), keys[0] if keys else "")
+
+
+def _kind(part: Json) -> Kind:
+    return _KINDS.get(_key(part), "other")
+
+
+def _part(path: Path, role: Role, part: object) -> Item:
+    raw: Json = {"text": part} if isinstance(part, str) else as_object(part)  # SDKs take a text for a part
+    kind, value = _kind(raw), raw.get(_key(raw))
+    item: Item | None = None
+    if kind == "other" and is_object(part) and all(raw[key] is None for key in raw.keys() - _KNOWN):
+        return Item("other", role, path, flags=_NOTHING)
+    if kind == "text" and isinstance(value, str):
+        item = _text(path, role, raw, value)
+    elif role == "system":
+        pass  # which is quoted as a whole
+    elif kind == "call" and is_object(value):
+        item = _call(path, role, raw, value)
+    elif kind == "result" and is_object(value):
+        item = _result(path, role, value)
+    elif kind in ("server-call", "server-result") and is_object(value) and role == "assistant":
+        item = Item(kind, role, path, as_text(value.get("id")), _key(raw), _signed(raw))
+    elif kind == "media" and (media := _media(value)) is not None:
+        item = Item("media", role, path, media=(media,))
+    return item or Item("other", role, path, flags=_FOREIGN)
+
+
+def _text(path: Path, role: Role, raw: Json, text: str) -> Item:
+    """Return a text as an item; an empty one that only carries a signature is thinking."""
+    signature = _field(raw, "thoughtSignature")
+    if role == "assistant" and (raw.get("thought") is True or (signature and not text)):
+        return Item("thinking", role, path, flags=_signed(raw))
+    flags = _signed(raw) if role == "assistant" else NO_FLAGS
+    if not text.strip():
+        flags |= _BLANK if text else _BLANK | _NOTHING
+    return Item("text", role, path, flags=flags)
+
+
+def _signed(raw: Json) -> frozenset[Flag]:
+    """Return that a signature is no base64 (cut, or two in one), which the field's type does not allow."""
+    signature = _field(raw, "thoughtSignature")
+    if not isinstance(signature, str) or not signature:
+        return NO_FLAGS
+    whole = _BASE64.fullmatch(signature) is not None and len(signature.rstrip("=")) % 4 != 1
+    return NO_FLAGS if whole else frozenset({"altered"})
+
+
+def _call(path: Path, role: Role, raw: Json, call: Json) -> Item:
+    flags: set[Flag] = set(_signed(raw))
+    if role != "assistant":
+        flags.add("misplaced")
+    elif flags or not _field(raw, "thoughtSignature"):
+        flags.add("call-unsigned")
+    if call.get("args") is not None and not is_object(call["args"]):
+        flags.add("arguments")
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    return Item("call", role, path, as_text(call.get("id")), as_text(call.get("name")), kinds)
+
+
+def _result(path: Path, role: Role, result: Json) -> Item:
+    response, name = result.get("response"), as_text(result.get("name"))
+    text = _response(response)
+    flags: set[Flag] = set()
+    if name is None:
+        flags.add("name-missing")
+    if response is None:
+        flags.add("null")
+    elif not is_object(response):
+        flags.add("foreign")
+    if not text.strip():
+        flags.add("blank")
+    if is_made_up(text):
+        flags.add("synthetic")
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    held = tuple(_held(as_object(part)) for part in as_array(result.get("parts")))
+    return Item("result", role, path, as_text(result.get("id")), name, kinds, None, digest(text), held)
+
+
+def _response(response: object) -> str:
+    """Return what a result says: its output as it is, other fields line by line."""
+    if not is_object(response):
+        return "" if response is None else _said(response)
+    if len(response) == 1 and isinstance(output := next(iter(response.values())), str) and "error" not in response:
+        return output
+    return "\n".join(f"{key}: {_said(value)}" for key, value in response.items())
+
+
+def _held(part: Json) -> Media:
+    """Return what is known of a part of a result."""
+    return (_media(part.get(_key(part))) if _kind(part) == "media" else None) or Media()
+
+
+def _media(raw: object) -> Media | None:
+    """Return what is known of an image or a file, None if there is none; only images are looked at."""
+    blob = as_object(raw)
+    declared, data = as_text(_field(blob, "mimeType")), as_text(blob.get("data"))
+    if as_text(_field(blob, "fileUri")) is not None:
+        return Media(declared) if declared is not None and declared.startswith("image/") else Media()
+    if data is None:
+        return None
+    if declared is None or declared.startswith("image/") or declared == "application/octet-stream":
+        padding = "=" * (-len(data) % 4)
+        return look(declared or "no type", data.translate(_URL_SAFE) + padding)
+    return Media()
+
+
+# --- from a row to its message ---------------------------------------------------------------------------------------
+
+
+def _raw(item: Item, messages: Sequence[object]) -> object:
+    """Return what stands at the path of the item."""
+    raw: object = messages
+    for key in item.path:
+        raw = as_object(raw).get(key) if isinstance(key, str) else as_array(raw)[key]
+    return raw
+
+
+def _said(raw: object) -> str:
+    """Return what `raw` says: a text as it is, the texts of a list of parts, anything else as JSON."""
+    if isinstance(raw, str):
+        return raw
+    if is_array(raw):
+        return "\n".join(_said(each) for each in raw)
+    text = raw.get("text") if is_object(raw) and _kind(raw) == "text" else None
+    return text if isinstance(text, str) else json_text(raw)
+
+
+def _built(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
+    """Yield the parts that the piece stands for."""
+    if piece.item is None:
+        yield _made_up(piece, messages) if piece.kind == "result" else {"text": piece.text or ""}
+        return
+    raw = _raw(piece.item, messages)
+    if piece.what is not None:
+        yield from _quoted(piece.what, piece.item, raw)
+    elif not piece.touched:
+        yield raw
+    elif piece.kind == "result":
+        yield _built_result(piece, as_object(raw))
+    elif piece.kind == "call":
+        yield _built_call(piece, as_object(raw))
+    elif piece.left_out:
+        yield {"text": _note(piece)}
+    else:
+        yield _with_signature(piece, as_object(raw))
+
+
+def _note(piece: Piece) -> str:
+    return "".join(f"[{why}, and was left out.]" for _, why in piece.left_out)
+
+
+def _quoted(what: str, item: Item, raw: object) -> Iterator[object]:
+    part = as_object(raw)
+    if item.kind == "result":
+        result = as_object(part.get(_key(part)))
+        yield {"text": quoted(what, _response(result.get("response")))}
+        yield from as_array(result.get("parts"))  # images, which the user can have too
+    elif len(item.path) == 1:
+        yield {"text": quoted(what, _said(next((part[key] for key in ("parts", "content") if part.get(key)), raw)))}
+    else:
+        yield {"text": quoted(what, _said(raw))}
+
+
+def _made_up(piece: Piece, messages: Sequence[object]) -> Json:
+    """Return a new result, its fields spelled as those of its call."""
+    call = as_object(_raw(piece.call.item, messages)) if piece.call and piece.call.item else {}
+    known = {} if piece.id is None else {"id": piece.id}
+    key = "function_response" if _key(call) == "function_call" else "functionResponse"
+    return {key: {**known, "name": piece.name or "", "response": {"output": piece.text}}}
+
+
+def _built_result(piece: Piece, part: Json) -> Json:
+    key = _key(part)
+    result = _named(piece, as_object(part[key]))
+    if piece.text is not None:
+        result["response"] = {next(iter(as_object(result.get("response"))), "output"): piece.text}
+    elif piece.as_text:
+        result["response"] = {"output": _response(result.get("response"))}
+    if piece.left_out:
+        gone = {which for which, _ in piece.left_out}
+        result["parts"] = [held for which, held in enumerate(as_array(result["parts"])) if which not in gone]
+        result["response"] = {**as_object(result.get("response")), "left_out": _note(piece)}
+    return {**part, key: result}
+
+
+def _built_call(piece: Piece, part: Json) -> Json:
+    key = _key(part)
+    call = _named(piece, as_object(part[key]))
+    if piece.quote_arguments:
+        call["args"] = object_arguments(call.get("args"))
+    signed = _with_signature(piece, {**part, key: call})
+    if "signature" in piece.added:
+        signed["thought_signature" if key == "function_call" else "thoughtSignature"] = UNSIGNED
+    return signed
+
+
+def _named(piece: Piece, raw: Json) -> Json:
+    """Return a copy of the call or result, under the id and the name that it has now."""
+    assert piece.item is not None
+    named = dict(raw)
+    if piece.id != piece.item.id:
+        named["id"] = piece.id
+    if piece.name != piece.item.name:
+        named["name"] = piece.name
+    return named
+
+
+def _with_signature(piece: Piece, part: Json) -> Json:
+    """Return the part, without its signature if that goes."""
+    if "signature" not in piece.dropped:
+        return part
+    return {key: value for key, value in part.items() if key not in ("thoughtSignature", "thought_signature")}
