@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -256,23 +258,40 @@ def test_any_blocks_at_all_can_be_mended(messages: list[object], profile: str, f
     assert {each.rule for each in done.remaining} <= {"no-messages"}
     assert repair(done.messages, format="anthropic", profile=profile).edits == ()
     judged = repair(messages, format="anthropic", profile="deepseek").messages
-    if judged and all(_calls_last(message) for message in judged):
+    if judged:
         judge("anthropic", {"model": "m", "max_tokens": 1, "messages": judged})
     sent = repair(messages, format="anthropic", profile=profile, frozen=frozen).messages
     assert all(kept is was for kept, was in zip(sent, messages[:frozen], strict=False))
 
 
-def test_the_judge_wants_calls_last_in_a_message_which_no_rule_says() -> None:
-    messages = [USER, assistant(use("a"), text("and so")), user(result("a"))]
-    assert check(messages, format="anthropic", profile="deepseek") == []
-    with pytest.raises(AssertionError, match="immediately after"):
+def json_quoted(block: Json) -> str:
+    return "[A call of the provider's own tool web_fetch]\n" + json.dumps(block, sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "becomes"),
+    [
+        ([use("a"), text("x")], [text("x"), use("a")]),
+        ([use("a"), text("x"), use("b")], [text("x"), use("a"), use("b")]),
+        (
+            [SIGNED, use("a"), text("x"), text("y"), SIGNED, use("b")],
+            [SIGNED, text("x"), text("y"), use("a"), SIGNED, use("b")],
+        ),
+        ([use("a"), FETCH], [text(json_quoted(FETCH)), use("a")]),
+    ],
+)
+def test_what_stands_behind_a_call_goes_before_it_where_the_judge_wants_that(
+    blocks: list[Json], becomes: list[Json]
+) -> None:
+    results = user(*(result(str(block["id"])) for block in blocks if block["type"] == "tool_use"))
+    messages = [USER, assistant(*blocks), results]
+    assert check(messages, format="anthropic") == [] or FETCH in blocks
+    with pytest.raises(AssertionError, match=r"immediately after|server tools"):
         judge("anthropic", {"model": "m", "max_tokens": 1, "messages": messages})
-
-
-def _calls_last(message: object) -> bool:
-    content = as_array(as_object(message).get("content"))
-    calls = [as_object(block).get("type") == "tool_use" for block in content]
-    return calls == sorted(calls)
+    (found, *_) = check(messages, format="anthropic", profile="deepseek")
+    assert (found.rule, found.path) == ("call-not-last", (1, "content", blocks.index(use("a")) + 1))
+    done = mended(*messages, profile="deepseek")
+    assert done.messages == [USER, assistant(*becomes), results]
 
 
 def _texts(message: object) -> list[str]:

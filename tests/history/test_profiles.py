@@ -21,9 +21,29 @@ def test_profiles_enforce_rules_that_there_are() -> None:
     assert RULES.keys() - named == set(), "a rule that no profile knows"
 
 
-def test_every_rule_that_a_provider_enforces_has_its_words() -> None:
-    enforced = {rule for profile in PROFILES.values() for rule in profile.enforced(FLAT)}
-    assert [rule for rule in enforced if not RULES[rule].error("")] == []
+def test_words_are_said_by_profiles_that_there_are() -> None:
+    speakers = {by.partition("/")[0] for rule in RULES.values() for by in rule.errors}
+    assert speakers <= PROFILES.keys() - {"any"}
+
+
+def test_words_are_the_providers_own_or_it_is_said_whose_they_are() -> None:
+    rule = RULES["call-without-result"]
+    assert rule.refusal("deepseek", "anthropic")[0] == "deepseek/anthropic"
+    assert rule.refusal("deepseek", "openai-chat")[0] == "deepseek"
+    assert rule.refusal("openai-compatible", "openai-chat")[0] == "openai-compatible/Moonshot"
+    assert rule.refusal("cohere", "openai-chat")[0] == "openai-chat"
+    assert rule.refusal("any", "anthropic")[0] == "anthropic"
+    assert RULES["tool-not-declared"].refusal("anthropic", "anthropic") == ("", "")
+
+
+def test_a_rule_that_is_quoted_has_a_quotation() -> None:
+    """Somebody's error was quoted or recorded: then it stands here, if only as another said it to the same."""
+    known = {rule for profile in PROFILES.values() for rule in profile.rules if _is_of(profile.rules[rule])}
+    assert [rule for rule in known if not RULES[rule].errors] == []
+
+
+def _is_of(evidence: str) -> bool:
+    return evidence in ("quoted", "recorded", "documented")
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -32,7 +52,8 @@ def test_a_rule_is_a_name_and_a_sentence(rule: object) -> None:
     assert re.fullmatch("[a-z]+(-[a-z]+)+|nul", known.id)
     assert re.fullmatch(r"[A-Z].*\.", known.says)
     for words in known.errors.values():
-        assert "{}" not in words.format(id="x", name="x", message=0)
+        assert "{}" not in words.format(id="x", length=1, name="x", role="x", media="x", message=0, part=0)
+        assert words.strip() == words
 
 
 def test_any_enforces_what_all_enforce_but_what_a_serialiser_decides() -> None:

@@ -18,14 +18,15 @@ from holdfast.history.formats.format import is_array, is_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.text import valid_unicode
-from judges import judge
+from laws import law
 
 EVERY_FORMAT = pytest.mark.parametrize("form", RENDERINGS)
-EVERY_JUDGED = pytest.mark.parametrize("form", [form for form in RENDERINGS if form in ("openai-chat", "anthropic")])
+A_LAW = law(shared_by=len(RENDERINGS))
 THINKING = st.sampled_from([None, True, False])
 
 
 @EVERY_FORMAT
+@A_LAW
 @given(data=st.data(), pieces=conversations(), thinking=THINKING)
 def test_a_repaired_conversation_is_valid_and_needs_no_second_repair(
     form: str, *, data: st.DataObject, pieces: tuple[Piece, ...], thinking: bool | None
@@ -41,6 +42,7 @@ def test_a_repaired_conversation_is_valid_and_needs_no_second_repair(
 
 
 @EVERY_FORMAT
+@A_LAW
 @given(st.data(), conversations())
 def test_a_valid_conversation_is_the_same_document(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:
     profile = data.draw(st.sampled_from(PAIRS[form]))
@@ -52,6 +54,7 @@ def test_a_valid_conversation_is_the_same_document(form: str, data: st.DataObjec
 
 
 @EVERY_FORMAT
+@A_LAW
 @given(st.data(), conversations())
 def test_untouched_messages_are_the_same_objects_and_the_input_is_never_changed(
     form: str, data: st.DataObject, pieces: tuple[Piece, ...]
@@ -68,6 +71,7 @@ def test_untouched_messages_are_the_same_objects_and_the_input_is_never_changed(
 
 
 @EVERY_FORMAT
+@A_LAW
 @given(st.data(), conversations())
 def test_texts_and_finished_results_survive(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:
     profile = data.draw(st.sampled_from(PAIRS[form]))
@@ -75,10 +79,11 @@ def test_texts_and_finished_results_survive(form: str, data: st.DataObject, piec
     strings = list(_strings(mended.messages))
     for text in _texts(pieces):
         if text.strip():
-            assert any(valid_unicode(text) in each for each in strings), text
+            assert any(valid_unicode(text) in each or text in each for each in strings), text
 
 
 @EVERY_FORMAT
+@A_LAW
 @given(st.data(), conversations())
 def test_the_same_input_gives_the_same_edits(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:
     profile = data.draw(st.sampled_from(PAIRS[form]))
@@ -89,6 +94,7 @@ def test_the_same_input_gives_the_same_edits(form: str, data: st.DataObject, pie
 
 
 @EVERY_FORMAT
+@A_LAW
 @given(st.data(), conversations(), conversations(), st.integers(0, 20))
 def test_what_is_frozen_is_never_edited(
     form: str, data: st.DataObject, pieces: tuple[Piece, ...], more: tuple[Piece, ...], cut: int
@@ -104,26 +110,6 @@ def test_what_is_frozen_is_never_edited(
         assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
     anywhere = repair(messages, format=form, profile=profile, frozen=min(cut, len(messages)))
     assert all(kept is was for kept, was in zip(anywhere.messages, messages[:cut], strict=False))
-
-
-@EVERY_JUDGED
-@given(data=st.data(), pieces=conversations())
-def test_an_independent_judge_accepts_what_was_repaired(
-    form: str, *, data: st.DataObject, pieces: tuple[Piece, ...]
-) -> None:
-    profile = data.draw(st.sampled_from(PAIRS[form]))
-    mended = repair(RENDERINGS[form](pieces), format=form, profile=profile)
-    if not mended.remaining:
-        judge(form, {"model": "m", "max_tokens": 1, "messages": mended.messages})
-
-
-@EVERY_JUDGED
-@given(pieces=conversations())
-def test_what_the_judge_refuses_is_reported(form: str, pieces: tuple[Piece, ...]) -> None:
-    messages = RENDERINGS[form](pieces)
-    if check(messages, format=form, profile="deepseek"):
-        return
-    judge(form, {"model": "m", "max_tokens": 1, "messages": messages})
 
 
 def indices(edit: Edit) -> Iterator[int]:

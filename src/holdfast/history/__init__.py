@@ -9,7 +9,7 @@ mended = repair(messages, format="openai-chat", profile="mistral").messages
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -49,39 +49,42 @@ class Repair(msgspec.Struct, frozen=True):
     remaining: tuple[Violation, ...]
 
 
-def check(
+def check(  # noqa: PLR0913 - what the request says, each by its name
     messages: object,
     *,
     format: str,  # noqa: A002 - the word of the glossary
     profile: str | None = None,
     tools: Iterable[str] | None = None,
     thinking: bool | None = None,
+    signed: Mapping[str, str] | None = None,
     hearsay: bool = False,
 ) -> list[Violation]:
     """Return what the provider would refuse, in order; nothing if it accepts the conversation.
 
     `messages` is a list of messages or a whole request body. `tools` and `thinking` say what the request declares where
-    its body does not. With `hearsay`, rules that are known by hearsay only are told too, as warnings.
+    its body does not; `signed` are texts of thinking as they were signed, by their signatures, where those are known.
+    With `hearsay`, rules that are known by hearsay only are told too, as warnings.
     """
-    given = _Given(messages, format, profile, tools=tools, thinking=thinking)
+    given = _Given(messages, format, profile, tools=tools, thinking=thinking, signed=signed)
     return list(given.told(_rules.check(given.shape, given.profile, hearsay=hearsay)))
 
 
-def repair(
+def repair(  # noqa: PLR0913 - what the request says, each by its name
     messages: object,
     *,
     format: str,  # noqa: A002 - the word of the glossary
     profile: str | None = None,
     tools: Iterable[str] | None = None,
     thinking: bool | None = None,
+    signed: Mapping[str, str] | None = None,
     frozen: int = 0,
 ) -> Repair:
     """Return the conversation as the provider accepts it, and the edits that make it so.
 
     The first `frozen` messages were sent before and are never edited. Messages that no edit touches are the same
-    objects in the result.
+    objects in the result. `tools`, `thinking` and `signed` are as in `check`.
     """
-    given = _Given(messages, format, profile, tools=tools, thinking=thinking)
+    given = _Given(messages, format, profile, tools=tools, thinking=thinking, signed=signed)
     violations = _rules.check(given.shape, given.profile)
     edits = _repair.repair(given.shape, given.profile, frozen=given.sent_of(frozen)) if violations else ()
     if not edits:
@@ -93,7 +96,9 @@ def repair(
         beside = cleaned(body) if any(isinstance(edit, CleanText) and edit.message is None for edit in edits) else body
         document = {**as_object(beside), given.key: mended}
     said = given.declared
-    result = _Given(document, given.form.name, given.profile.name, tools=said.tools, thinking=said.thinking)
+    result = _Given(
+        document, given.form.name, given.profile.name, tools=said.tools, thinking=said.thinking, signed=signed
+    )
     remaining = result.told(_rules.check(result.shape, given.profile))
     return Repair(mended, document, tuple(located(edit, given.where, given.place) for edit in edits), remaining)
 
@@ -139,6 +144,7 @@ class _Given:
         *,
         tools: Iterable[str] | None,
         thinking: bool | None,
+        signed: Mapping[str, str] | None = None,
     ) -> None:
         self.form = find_format(form)
         self.profile = find_profile(profile or self.form.profile, form)
@@ -150,6 +156,8 @@ class _Given:
             tools=frozenset(tools) if tools is not None else said.tools,
             thinking=thinking if thinking is not None else said.thinking,
             continued=said.continued,
+            marks=said.marks,
+            signed=signed,
         )
         beside = {key: value for key, value in body.items() if key != self.key}
         self.sent: Sequence[object] = self.messages

@@ -22,6 +22,7 @@ from holdfast.history.edits import (
     Insert,
     LeaveOut,
     Merge,
+    MoveCall,
     MoveResult,
     Place,
     Quote,
@@ -87,6 +88,7 @@ class _Draft:
         self._new: list[Piece] = []  # results that were made up
         self._gone: set[int] = set()  # pieces that left their row, by identity
         self._moved: set[int] = set()  # messages that went elsewhere as a whole
+        self._last: set[int] = set()  # calls that go behind the rest of their row, by identity
         self._behind: dict[int, list[Row]] = {}
         self._into: dict[int, list[Piece]] = {}
         self._before: dict[int | None, list[Row]] = {}
@@ -102,6 +104,8 @@ class _Draft:
                 self._put(piece, edit.place, role="tool")
             case MoveResult():
                 self._move(edit)
+            case MoveCall():
+                self._move_call(edit)
             case Quote():
                 self._quote(edit)
             case Drop():
@@ -198,6 +202,8 @@ class _Draft:
             if index not in self._moved:
                 if self._gone and row.touched:
                     row.pieces = [piece for piece in row.pieces if id(piece) not in self._gone]
+                if self._last and row.touched:
+                    row.pieces = self._calls_last(row.pieces)
                 if added := self._into.get(index):
                     place = next((at for at, piece in enumerate(row.pieces) if piece.kind != "result"), len(row.pieces))
                     added.sort(key=lambda piece: piece.kind != "result")  # what is quoted stands behind results
@@ -206,7 +212,7 @@ class _Draft:
             behind = self._behind.get(index, [])
             for new in behind:
                 new.pieces.sort(key=lambda piece: piece.kind != "result")
-            behind.sort(key=lambda row: all(piece.kind != "result" for piece in row.pieces))
+            behind.sort(key=lambda row: (row.role != "assistant", all(piece.kind != "result" for piece in row.pieces)))
             yield from behind
 
     def _touch(self, path: Path) -> Row:
@@ -233,6 +239,22 @@ class _Draft:
             return
         self._take(row, piece)
         self._put(piece, edit.place, role="tool")
+
+    def _move_call(self, edit: MoveCall) -> None:
+        row = self._row(edit.call)
+        if edit.message == row.sources[0]:
+            self._touch(edit.call)
+            self._last.add(id(self._pieces[edit.call]))
+        else:
+            self._moved.add(row.sources[0])
+            self._behind.setdefault(edit.message, []).append(row)
+
+    def _calls_last(self, pieces: list[Piece]) -> list[Piece]:
+        moving = [piece for piece in pieces if id(piece) in self._last]
+        staying = [piece for piece in pieces if id(piece) not in self._last]
+        content = [at for at, piece in enumerate(staying) if piece.kind not in ("thinking", "call")]
+        place = content[-1] + 1 if content else 0
+        return [*staying[:place], *moving, *staying[place:]]
 
     def _quote(self, edit: Quote) -> None:
         row, piece = self._touch(edit.path), self._touched_piece(edit.path)

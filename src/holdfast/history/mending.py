@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from holdfast.history.edits import (
     AsText,
@@ -13,10 +13,12 @@ from holdfast.history.edits import (
     Edit,
     Fill,
     LeaveOut,
+    MoveCall,
     Quote,
     QuoteArguments,
 )
 from holdfast.history.rules import Found
+from holdfast.history.rules.pairs import is_content
 from holdfast.history.shape import Item, Message, Path, Shape
 
 EMPTY = "(empty)"
@@ -26,9 +28,9 @@ _NO_THINKING = {
     "thinking-foreign": "another provider made this thinking, and only that one can read it",
     "thinking-unsigned": "thinking without its signature is refused",
     "thinking-altered": "signed thinking that was changed is refused",
+    "thinking-beside": "the provider knows no such field",
     "thinking-unbound": "what this thinking produced is not there",
     "thinking-forbidden": "thinking is off",
-    "thinking-beside": "the provider knows no such field",
     "thinking-off": "not every provider takes thinking",
 }
 _FOREIGN = "Content of a kind that cannot be sent here"
@@ -36,7 +38,7 @@ SYSTEM = "System message"
 """What a system message is called where the user has to tell it."""
 
 
-def content_edits(shape: Shape, broken: Iterable[Found], frozen: int) -> Iterator[Edit]:
+def content_edits(shape: Shape, broken: Sequence[Found], frozen: int) -> Iterator[Edit]:
     """Yield the edits that mend what messages hold; each item is taken out or turned into text at most once."""
     done: set[Edit | Path] = set()
     for found in broken:
@@ -52,6 +54,33 @@ def content_edits(shape: Shape, broken: Iterable[Found], frozen: int) -> Iterato
             if key not in done:
                 done.add(key)
                 yield edit
+    yield from _unmarked(shape, [each.item for each in broken if each.rule == "too-many-cache-marks"], frozen)
+    yield from _moved_calls(shape, [each.item for each in broken if each.rule == "call-not-last"], frozen)
+
+
+def _unmarked(shape: Shape, surplus: Sequence[Item | None], frozen: int) -> Iterator[Edit]:
+    """Yield the edits that take as many cache markers away, the first of those that may be edited."""
+    many = sum(item.marks for item in surplus if item is not None)
+    for message in shape.messages[frozen:] if many else ():
+        for item in message.items:
+            if item.marks and many > 0:
+                many -= item.marks
+                yield DropField(item.path, "cache-mark")
+
+
+def _moved_calls(shape: Shape, calls: Sequence[Item | None], frozen: int) -> Iterator[Edit]:
+    """Yield the edits that put calls behind the rest of their response."""
+    ends: dict[int, int] = {}  # by each message, the one that the content of its response ends in
+    end = -1
+    for message in reversed(shape.messages if calls else ()):
+        if message.role != "assistant" or not shape.grammar.atomic:
+            end = -1
+        if end < 0 and message.role == "assistant" and any(is_content(item, shape.grammar) for item in message.items):
+            end = message.index
+        ends[message.index] = end
+    for call in calls:
+        if call is not None and call.message >= frozen:
+            yield MoveCall(call.path, ends[call.message])
 
 
 def _of_message(rule: str, message: Message) -> Iterator[Edit]:
@@ -95,6 +124,8 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Fill(item.path, EMPTY)
         case "arguments-not-object" | "arguments-type":
             yield QuoteArguments(item.path)
+        case "reference-not-declared":
+            yield AsText(item.path)
         case "foreign-content":
             yield AsText(item.path) if item.kind in ("result", "text") else Quote(item.path, _FOREIGN, item.role)
         case "media-invalid" | "media-too-large":
@@ -119,8 +150,6 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
     match rule:
         case "duplicate-item" | "item-id-illegal" | "item-without-thinking":
             yield DropField(item.path, "item-id")
-        case "too-many-cache-marks":
-            yield DropField(item.path, "cache-mark")
         case "field-missing":
             yield Complete(item.path, "field")
         case "signature-required":

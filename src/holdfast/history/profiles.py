@@ -16,8 +16,13 @@ import msgspec
 from holdfast.errors import UsageError
 from holdfast.history.shape import Grammar
 
-Evidence = Literal["verified", "recorded", "documented", "quoted", "hearsay"]
-"""How a rule is known: run here, seen in a recorded answer, documented, quoted by users, or only said by others."""
+Evidence = Literal["verified", "recorded", "documented", "quoted", "inherent", "hearsay"]
+"""How a rule is known, the best first.
+
+Verified: the provider's own code was run. Recorded: the provider's answer was kept. Documented: its documents say so.
+Quoted: users quote its error. Inherent: nobody was seen to refuse it, but the format has no meaning for it. Hearsay:
+other programs take care of it, or somebody remembers.
+"""
 
 
 class MediaLimits(msgspec.Struct, frozen=True):
@@ -46,6 +51,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     name_pattern: re.Pattern[str] = re.compile(r"[a-zA-Z0-9_-]{1,64}")
     makers: frozenset[str] = frozenset()
     calls: int | None = None
+    marks: int | None = None
     media: MediaLimits = MediaLimits()
 
     def enforced(self, grammar: Grammar) -> frozenset[str]:
@@ -59,50 +65,58 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _known(
-    *, verified: str = "", recorded: str = "", documented: str = "", quoted: str = "", hearsay: str = ""
+    *,
+    verified: str = "",
+    recorded: str = "",
+    documented: str = "",
+    quoted: str = "",
+    inherent: str = "",
+    hearsay: str = "",
 ) -> Mapping[str, Evidence]:
-    known: dict[str, Evidence] = dict.fromkeys(hearsay.split(), "hearsay")
-    known.update(dict.fromkeys(quoted.split(), "quoted"))
-    known.update(dict.fromkeys(documented.split(), "documented"))
-    known.update(dict.fromkeys(recorded.split(), "recorded"))
-    known.update(dict.fromkeys(verified.split(), "verified"))
-    return MappingProxyType(known)
+    by_evidence: dict[Evidence, str] = {
+        "verified": verified,
+        "recorded": recorded,
+        "documented": documented,
+        "quoted": quoted,
+        "inherent": inherent,
+        "hearsay": hearsay,
+    }
+    return MappingProxyType({rule: evidence for evidence, rules in by_evidence.items() for rule in rules.split()})
 
 
-# What no provider lets through: no messages, no JSON, calls and results that are not in pairs.
-_ALL = """
-no-messages malformed-message unknown-role lone-surrogate nul call-without-result result-without-call duplicate-result
-result-not-adjacent block-misplaced arguments-type empty-content foreign-content media-invalid
-"""
+_PAIRING = "call-without-result result-without-call duplicate-result result-not-adjacent"
 _IDS = "duplicate-call-id call-id-missing result-id-missing"
-_BLOCKS = "results-split result-not-first field-missing server-call-without-result server-result-without-call"
-_THINKING = "thinking-unsigned thinking-foreign thinking-altered thinking-not-first thinking-forbidden"
-_RUMOURS = "tool-not-declared media-too-large"
+_RUMOURS = "tool-not-declared media-too-large nul"
 _WORD = re.compile(r"[a-zA-Z0-9_-]+")
+
+# What Claude refuses wherever it runs, so that it counts for Bedrock too.
+_CLAUDE = """
+unknown-role late-system last-not-user block-misplaced arguments-not-object media-invalid server-call-without-result
+server-result-without-call thinking-unsigned thinking-foreign thinking-altered thinking-not-first thinking-forbidden
+"""
 
 OPENAI_CHAT = Profile(
     name="openai-chat",
     rules=_known(
-        quoted=f"{_ALL} {_IDS} call-id-length tool-name-illegal empty-calls too-many-calls",
-        hearsay=f"{_RUMOURS} arguments-not-object",
+        recorded="foreign-content",
+        quoted=f"no-messages unknown-role empty-content {_PAIRING} duplicate-call-id result-id-missing call-id-length"
+        " tool-name-illegal empty-calls too-many-calls arguments-type media-invalid lone-surrogate",
+        inherent="malformed-message block-misplaced call-id-missing",
+        hearsay=_RUMOURS,
     ),
     id_length=40,
     makers=frozenset({"openai"}),
     calls=128,
 )
-OPENAI_RESPONSES = Profile(
+OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they stand: adjacency is no rule of it
     name="openai-responses",
-    rules=MappingProxyType(
-        {
-            rule: evidence
-            for rule, evidence in _known(
-                quoted=f"{_ALL} {_IDS} reused-call-id call-id-length tool-name-illegal field-missing"
-                " thinking-foreign item-without-thinking duplicate-item item-id-illegal",
-                recorded="thinking-unbound",
-                hearsay=f"{_RUMOURS} arguments-not-object",
-            ).items()
-            if rule != "result-not-adjacent"  # calls and outputs are paired wherever they stand
-        }
+    rules=_known(
+        recorded="thinking-unbound media-invalid",
+        quoted="call-without-result result-without-call call-id-length tool-name-illegal empty-content lone-surrogate"
+        " field-missing thinking-foreign item-without-thinking duplicate-item item-id-illegal",
+        inherent=f"no-messages malformed-message unknown-role duplicate-result {_IDS} reused-call-id arguments-type"
+        " block-misplaced foreign-content",
+        hearsay=_RUMOURS,
     ),
     id_length=64,
     makers=frozenset({"openai"}),
@@ -110,23 +124,29 @@ OPENAI_RESPONSES = Profile(
 ANTHROPIC = Profile(
     name="anthropic",
     rules=_known(
-        quoted=f"{_ALL} {_IDS} {_BLOCKS} {_THINKING} reused-call-id call-id-charset blank-text"
-        " blank-block first-not-user last-not-user late-system arguments-not-object tool-name-illegal media-too-large"
-        " too-many-cache-marks",
-        hearsay="call-id-length tool-not-declared blank-result consecutive-roles",
+        documented="result-not-first reference-not-declared",
+        quoted=f"{_CLAUDE} no-messages empty-content {_PAIRING} results-split duplicate-call-id reused-call-id"
+        " call-id-missing call-id-charset blank-text blank-block first-not-user tool-name-illegal media-too-large"
+        " lone-surrogate nul too-many-cache-marks",
+        inherent="malformed-message arguments-type foreign-content result-id-missing",
+        hearsay="call-id-length tool-not-declared consecutive-roles",
     ),
     id_length=64,
     id_pattern=_WORD,
     name_pattern=re.compile(r"[a-zA-Z0-9_-]{1,128}"),
     makers=frozenset({"anthropic"}),
+    marks=4,
     media=MediaLimits(size=5_000_000, crowded=20, crowded_side=2_000),
 )
 GEMINI = Profile(
     name="gemini",
     rules=_known(
-        quoted=f"{_ALL} results-split result-not-first call-not-after-user tool-name-illegal result-name-missing"
-        " arguments-not-object signature-required thinking-foreign thinking-altered",
-        hearsay=f"{_RUMOURS} first-not-user blank-text",
+        documented="signature-required",
+        quoted=f"{_PAIRING} results-split call-not-after-user empty-content result-name-missing tool-name-illegal"
+        " thinking-foreign thinking-altered unknown-role media-invalid",
+        inherent="no-messages malformed-message lone-surrogate block-misplaced arguments-type arguments-not-object"
+        " foreign-content",
+        hearsay=f"{_RUMOURS} result-not-first first-not-user blank-text",
     ),
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
     makers=frozenset({"google"}),
@@ -135,10 +155,12 @@ GEMINI = Profile(
 MISTRAL = Profile(
     name="mistral",
     rules=_known(
-        verified=f"{_ALL} {_IDS} call-id-length call-id-charset tool-name-illegal system-after-answer last-not-user"
-        " call-first",
+        verified=f"no-messages malformed-message unknown-role developer-role {_PAIRING} {_IDS} call-id-length"
+        " call-id-charset tool-name-illegal arguments-type empty-content foreign-content system-after-answer"
+        " last-not-user call-first",
         quoted="blank-answer thinking-beside",
-        hearsay=f"{_RUMOURS} user-after-result arguments-not-object",
+        inherent="lone-surrogate block-misplaced",
+        hearsay=f"{_RUMOURS} media-invalid user-after-result",
     ),
     id_length=9,
     id_exact=True,
@@ -148,9 +170,11 @@ MISTRAL = Profile(
 BEDROCK = Profile(
     name="bedrock",
     rules=_known(
-        quoted=f"{_ALL} {_IDS} {_BLOCKS} {_THINKING} consecutive-roles first-not-user last-not-user late-system"
-        " blank-text blank-block tools-not-declared arguments-not-object",
-        verified="call-id-length call-id-charset tool-name-illegal",
+        verified="call-id-length call-id-charset tool-name-illegal call-id-missing result-id-missing",
+        documented="result-not-first reference-not-declared",
+        quoted=f"{_CLAUDE} {_PAIRING} results-split duplicate-call-id consecutive-roles first-not-user blank-text"
+        " blank-block empty-content tools-not-declared",
+        inherent="no-messages malformed-message lone-surrogate arguments-type foreign-content",
         hearsay=f"{_RUMOURS} reused-call-id blank-result",
     ),
     id_length=64,
@@ -161,10 +185,12 @@ BEDROCK = Profile(
 DEEPSEEK = Profile(
     name="deepseek",
     rules=_known(
-        verified=f"{_ALL} {_IDS} results-split result-not-first field-missing empty-calls thinking-required"
-        " server-call-foreign developer-role",
+        verified=f"no-messages malformed-message unknown-role developer-role lone-surrogate {_PAIRING} {_IDS}"
+        " results-split"
+        " result-not-first call-not-last block-misplaced arguments-type empty-content empty-calls foreign-content"
+        " reference-not-declared media-invalid thinking-required thinking-foreign server-call-foreign",
         quoted="consecutive-roles",
-        hearsay=f"{_RUMOURS} arguments-not-object tool-name-illegal",
+        hearsay="tool-not-declared media-too-large",
     ),
     in_items=frozenset({"reused-call-id"}),
     makers=frozenset({"deepseek"}),
@@ -172,21 +198,24 @@ DEEPSEEK = Profile(
 COHERE = Profile(
     name="cohere",
     rules=_known(
-        verified=f"{_ALL} {_IDS} reused-call-id arguments-not-object",
-        hearsay=f"{_RUMOURS} tool-name-illegal blank-answer",
+        verified=f"malformed-message unknown-role developer-role lone-surrogate {_IDS} reused-call-id"
+        " arguments-not-object arguments-type empty-content foreign-content",
+        inherent=f"no-messages {_PAIRING} block-misplaced",
+        hearsay=f"{_RUMOURS} media-invalid blank-answer",
     ),
     makers=frozenset({"cohere"}),
 )
-OPENAI_COMPATIBLE = Profile(
+OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral and Cohere speak it too
     name="openai-compatible",
     rules=_known(
-        verified=f"{_ALL} {_IDS} reused-call-id consecutive-roles first-not-user last-not-user late-system"
-        " several-systems user-after-result arguments-not-object null-content empty-calls",
-        quoted="blank-answer blank-text blank-result call-id-length tool-name-illegal",
-        hearsay=f"{_RUMOURS} developer-role",
+        verified=f"no-messages malformed-message unknown-role developer-role lone-surrogate {_PAIRING} {_IDS}"
+        " reused-call-id block-misplaced arguments-type arguments-not-object empty-content foreign-content"
+        " consecutive-roles first-not-user last-not-user late-system several-systems user-after-result null-content"
+        " empty-calls tool-name-illegal",
+        quoted="blank-answer blank-text blank-result call-id-length media-invalid",
+        hearsay=_RUMOURS,
     ),
     id_length=40,
-    calls=128,
 )
 
 SERIALISER_ONLY = frozenset(
@@ -202,13 +231,13 @@ SERIALISER_ONLY = frozenset(
 
 
 def _strictest(profiles: tuple[Profile, ...]) -> Mapping[str, Evidence]:
-    strength: tuple[Evidence, ...] = ("hearsay", "quoted", "documented", "recorded", "verified")
+    strength: tuple[Evidence, ...] = ("hearsay", "inherent", "quoted", "documented", "recorded", "verified")
     known: dict[str, Evidence] = {}
     for profile in profiles:
         for rule, evidence in profile.rules.items():
             if rule not in SERIALISER_ONLY and strength.index(evidence) >= strength.index(known.get(rule, "hearsay")):
                 known[rule] = evidence
-    return MappingProxyType({**known, "thinking-off": "verified"})
+    return MappingProxyType({**known, "thinking-off": "quoted"})
 
 
 _PROVIDERS = (
@@ -229,6 +258,7 @@ ANY = Profile(
     id_exact=True,
     id_pattern=MISTRAL.id_pattern,
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"),
+    marks=4,
     media=MediaLimits(types=MediaLimits().types & GEMINI.media.types, size=3_750_000, crowded=20, crowded_side=2_000),
 )
 

@@ -51,8 +51,8 @@ MessageFlag = Literal[
     "no-calls",  # an empty list of calls
     "unknown-role",  # a role that the format does not have
     "role-misnamed",  # the same, or none at all, though it is plain who speaks
-    "malformed",  # not a message at all
     "developer",  # of the system, which is called developer
+    "malformed",  # not a message at all
 ]
 
 
@@ -70,7 +70,9 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     """One thing in a conversation: a text, some thinking, a call, a result, an image.
 
     `id` pairs a call with its result, None if there is none: then pairing is by name and position. `maker` is the
-    provider that signed thinking, None if unknown. `digest` tells equal contents, of results only.
+    provider that signed thinking, None if unknown. `digest` tells equal contents, of results and of thinking that has
+    a signature; `seal` tells equal signatures. `references` are the tools that a result refers to, `marks` counts cache
+    markers.
     """
 
     kind: Kind
@@ -82,6 +84,9 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     maker: str | None = None
     digest: bytes = b""
     media: tuple[Media, ...] = ()
+    references: tuple[str, ...] = ()
+    seal: bytes = b""
+    marks: int = 0
 
     @property
     def message(self) -> int:
@@ -124,7 +129,8 @@ class Shape(msgspec.Struct, frozen=True):
     """A conversation as rules see it. `tools` are the names declared, None if not known; the same for `thinking`.
 
     `continued` tells that the provider keeps what came before: there may be calls that do not stand here.
-    `beside` are the strings of the request beside its messages (its system prompt, say) that are not clean.
+    `beside` are the strings of the request beside its messages (its system prompt, say) that are not clean, `marks`
+    counts the cache markers there.
     """
 
     format: str
@@ -134,6 +140,7 @@ class Shape(msgspec.Struct, frozen=True):
     thinking: bool | None = None
     continued: bool = False
     beside: tuple[Unclean, ...] = ()
+    marks: int = 0
 
 
 NO_FLAGS: frozenset[Flag] = frozenset()

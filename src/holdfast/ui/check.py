@@ -76,7 +76,7 @@ def _check(arguments: _Arguments) -> int:
         _say_head(given, _verdict(bad), sys.stdout)
         for each in given.damage:
             _say(f"\n{each.position}  {each.at}\n  {each.sentence}", sys.stdout)
-        _say_violations(violations, sys.stdout)
+        _say_violations(violations, given.profile, sys.stdout)
     return EXIT_DAMAGE if bad else EXIT_OK
 
 
@@ -221,7 +221,7 @@ def _report(given: Document, mended: Repair, out: TextIO) -> None:
             _say(line, out)
     if mended.remaining:
         _say(f"\nIt cannot be made valid, so nothing is written: {_verdict(len(mended.remaining))}", out)
-        _say_violations(mended.remaining, out)
+        _say_violations(mended.remaining, given.profile, out)
 
 
 def _diff(old: Sequence[object], new: Sequence[object], edits: Sequence[Edit]) -> Iterator[str]:
@@ -276,11 +276,13 @@ def _violations(violations: Sequence[Violation]) -> list[object]:
     return [{"position": each.position, **msgspec.to_builtins(each)} for each in violations]
 
 
-def _say_violations(violations: Sequence[Violation], out: TextIO) -> None:
+def _say_violations(violations: Sequence[Violation], profile: str, out: TextIO) -> None:
     for each in violations:
         _say(f"\n{each.position}  {each.rule}\n  {each.sentence}", out)
         if each.error:
-            _say(f"  The provider's error: {' '.join(each.error.split())}", out)
+            own = each.error_by.partition("/")[0] == profile
+            whose = "The provider's error" if own else f"The error of {each.error_by} to the same"
+            _say(f"  {whose}: {' '.join(each.error.split())}", out)
 
 
 def _print_json(given: Document, told: Mapping[str, object], out: TextIO) -> None:

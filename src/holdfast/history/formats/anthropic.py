@@ -31,7 +31,7 @@ _KINDS: dict[Role, frozenset[str]] = {
     "system": frozenset({"text"}),
     "user": _SAID | {"container_upload"},
     "assistant": frozenset({"text", "compaction"}),
-    "tool": _SAID,  # what a result holds
+    "tool": _SAID | {"tool_reference"},  # what a result holds
 }
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
@@ -52,7 +52,9 @@ class Anthropic:
         """Return what the request body says about tools and thinking."""
         names = [name for tool in as_array(body.get("tools")) if (name := as_text(as_object(tool).get("name")))]
         mode = as_text(as_object(body.get("thinking")).get("type"))
-        return Declared(frozenset(names), _THINKING_MODES.get(mode or ""))
+        beside = [*as_array(body.get("system")), *as_array(body.get("tools"))]
+        marks = sum(map(_marks, beside))
+        return Declared(frozenset(names), _THINKING_MODES.get(mode or ""), marks=marks)
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
@@ -61,7 +63,7 @@ class Anthropic:
         written = raw.get("role")
         role = _ROLES.get(written) if isinstance(written, str) else None
         if role is None:
-            return _not_a_message(index, "unknown-role")
+            return _not_a_message(index, "unknown-role", as_text(written))
         items = tuple(_content(index, role, raw.get("content")))
         flags: set[MessageFlag] = set()
         if role == "system":  # the system prompt stands beside the messages
@@ -83,7 +85,11 @@ class Anthropic:
             message = as_object(messages[index])
             if message.get("role") == row.role:
                 base = {**message, **base}
-        values = [value for piece in row.pieces for value in _values(piece, messages)]
+        values = [
+            _unmarked(value) if "cache-mark" in piece.dropped else value
+            for piece in row.pieces
+            for value in _values(piece, messages)
+        ]
         if "thinking" in row.added:
             values.insert(0, {"type": "thinking", "thinking": "", "signature": ""})
         if len(values) == 1 and isinstance(values[0], str):
@@ -99,8 +105,8 @@ FORMAT = Anthropic()
 # --- from a message to its shape -------------------------------------------------------------------------------------
 
 
-def _not_a_message(index: int, flag: MessageFlag) -> Message:
-    return Message(index, "user", (Item("other", "user", (index,)),), frozenset({flag}))
+def _not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
+    return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
 
 
 def _content(index: int, role: Role, content: object) -> Iterator[Item]:
@@ -110,7 +116,8 @@ def _content(index: int, role: Role, content: object) -> Iterator[Item]:
         yield Item("text", role, (index, "content"), flags=NO_FLAGS if content.strip() else _BLANK)
     elif is_array(content):
         for number, block in enumerate(content):
-            yield _block((index, "content", number), role, block)
+            item = _block((index, "content", number), role, block)
+            yield msgspec.structs.replace(item, marks=marks) if (marks := _marks(block)) else item
     else:
         yield Item("other", role, (index, "content"), flags=_FOREIGN)
 
@@ -142,24 +149,25 @@ def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
     if kind in _SERVER_CALLS:
         return Item("server-call", "assistant", path, as_text(block.get("id")), as_text(block.get("name")))
     if kind.endswith("_tool_result"):
-        return Item("server-result", "assistant", path, as_text(block.get("tool_use_id")))
+        return Item("server-result", "assistant", path, as_text(block.get("tool_use_id")), kind)
     return None
 
 
 def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     """Return a block of the message, or of the result (then `role` is `tool`), as an item."""
-    if kind not in _KINDS[role]:
+    text = block.get("text")
+    if kind not in _KINDS[role] or (kind == "text" and not isinstance(text, str)):
         return Item("other", role, path, flags=_FOREIGN)
-    if kind == "text":
-        text = block.get("text")
-        if not isinstance(text, str):
-            return Item("other", role, path, flags=_FOREIGN)
+    if isinstance(text, str) and kind == "text":
         return Item("text", role, path, flags=NO_FLAGS if text.strip() else _BLANK)
     if kind == "image":
         source = block.get("source")
         if not is_object(source):
             return Item("other", role, path, flags=_FOREIGN)
         return Item("media", role, path, media=(_image(source),))
+    if kind == "tool_reference":
+        name = as_text(block.get("tool_name"))
+        return Item("other", role, path, name=name, flags=NO_FLAGS if name else _FOREIGN)
     return Item("other" if kind == "compaction" else "media", role, path)
 
 
@@ -173,8 +181,13 @@ def _image(source: Json) -> Media:
 def _thinking(path: Path, kind: str, block: Json) -> Item:
     if kind == "thinking" and not isinstance(block.get("thinking"), str):
         return Item("other", "assistant", path, flags=_FOREIGN)
-    signed = as_text(block.get(_THINKING[kind])) is not None
-    return Item("thinking", "assistant", path, flags=NO_FLAGS if signed else frozenset({"unsigned"}))
+    signature = as_text(block.get(_THINKING[kind]))
+    if signature is None:
+        return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}))
+    if kind == "redacted_thinking":  # which nobody else makes
+        return Item("thinking", "assistant", path, maker="anthropic")
+    said = str(block.get("thinking"))
+    return Item("thinking", "assistant", path, digest=digest(said), seal=digest(signature))
 
 
 def _call(path: Path, role: Role, block: Json) -> Item:
@@ -196,6 +209,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
     call = as_text(block.get("tool_use_id"))
     flags: set[Flag] = set()
     media: list[Media] = []
+    references: list[str] = []
     text = ""
     if call is None:
         flags.add("id-missing")
@@ -203,6 +217,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
         text = content
     elif is_array(content):
         parts = [_part(path, "tool", _kind(part), as_object(part)) for part in content]
+        references = [part.name for part in parts if part.name is not None]
         text = words(content)
         media = [each for part in parts for each in part.media]
         if any("foreign" in part.flags for part in parts):
@@ -217,7 +232,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
     if is_synthetic(text):
         flags.add("synthetic")
     kinds = frozenset(flags) if flags else NO_FLAGS
-    return Item("result", role, path, call, None, kinds, None, digest(text), tuple(media))
+    return Item("result", role, path, call, None, kinds, None, digest(text), tuple(media), tuple(references))
 
 
 # --- from a row to its message ---------------------------------------------------------------------------------------
@@ -225,6 +240,22 @@ def _result(path: Path, role: Role, block: Json) -> Item:
 
 def _text(text: str) -> Json:
     return {"type": "text", "text": text}
+
+
+def _marks(block: object) -> int:
+    """Return how many cache markers the block holds, with those of the blocks in it."""
+    raw = as_object(block)
+    return (raw.get("cache_control") is not None) + sum(map(_marks, as_array(raw.get("content"))))
+
+
+def _unmarked(block: object) -> object:
+    """Return the block without its cache markers."""
+    if not _marks(block):
+        return block
+    raw = {key: value for key, value in as_object(block).items() if key != "cache_control"}
+    if is_array(content := raw.get("content")):
+        raw["content"] = [_unmarked(part) for part in content]
+    return raw
 
 
 def _raw(item: Item, messages: Sequence[object]) -> object:

@@ -25,12 +25,15 @@ Json = dict[str, object]
 class Declared(msgspec.Struct, frozen=True):
     """What a request declares beside its messages: names of tools (None if it cannot be told), thinking on or off.
 
-    `continued` tells that it goes on from messages that the provider keeps.
+    `continued` tells that it goes on from messages that the provider keeps, `marks` counts the cache markers, `signed`
+    are the texts of thinking that are known, by the signatures they got.
     """
 
     tools: frozenset[str] | None = None
     thinking: bool | None = None
     continued: bool = False
+    marks: int = 0
+    signed: Mapping[str, str] | None = None
 
 
 class Format(Protocol):
@@ -83,7 +86,31 @@ def project(form: Format, messages: Sequence[object], declared: Declared | None 
             message = msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
         projected.append(message)
     whole = form.across(projected, messages)
-    return Shape(form.name, form.grammar, tuple(whole), declared.tools, declared.thinking, declared.continued)
+    if declared.signed:
+        known = {digest(signature): digest(text) for signature, text in declared.signed.items()}
+        whole = [_compared(message, known) for message in whole]
+    return Shape(
+        form.name,
+        form.grammar,
+        tuple(whole),
+        declared.tools,
+        declared.thinking,
+        declared.continued,
+        marks=declared.marks,
+    )
+
+
+def _compared(message: Message, known: Mapping[bytes, bytes]) -> Message:
+    """Return the message with the thinking marked that is not the text its signature was given for."""
+    if all(known.get(item.seal, item.digest) == item.digest for item in message.items if item.seal):
+        return message
+    items = [
+        msgspec.structs.replace(item, flags=item.flags | {"altered"})
+        if item.seal and known.get(item.seal, item.digest) != item.digest
+        else item
+        for item in message.items
+    ]
+    return msgspec.structs.replace(message, items=tuple(items))
 
 
 def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:
@@ -110,7 +137,7 @@ def unclean(raw: object, path: Path) -> Iterator[Unclean]:
     """Yield every string in `raw` that is not valid Unicode without NUL."""
     if isinstance(raw, str):
         if valid_unicode(raw) != raw:
-            yield Unclean(path, "nul" if "\x00" in raw else "lone-surrogate")
+            yield Unclean(path, "nul" if valid_unicode(raw) == raw.replace("\x00", "\ufffd") else "lone-surrogate")
     elif is_object(raw):
         for key, value in raw.items():
             yield from unclean(key, path)

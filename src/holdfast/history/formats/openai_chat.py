@@ -72,7 +72,7 @@ class OpenAIChat:
             return _not_a_message(index, "malformed")
         role = _ROLES.get(raw.get("role"))
         if role is None:
-            return _not_a_message(index, "unknown-role")
+            return _not_a_message(index, "unknown-role", as_text(raw.get("role")))
         if role == "tool":
             return Message(index, role, (_result(index, raw),))
         if role == "assistant":
@@ -121,8 +121,8 @@ FORMAT = OpenAIChat()
 # --- from a message to its shape -------------------------------------------------------------------------------------
 
 
-def _not_a_message(index: int, flag: MessageFlag) -> Message:
-    return Message(index, "user", (Item("other", "user", (index,)),), frozenset({flag}))
+def _not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
+    return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
 
 
 def _assistant(index: int, raw: Json) -> Message:

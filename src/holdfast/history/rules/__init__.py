@@ -32,7 +32,7 @@ def check(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Vio
     """
     enforced = profile.enforced(shape.grammar)
     violations = [
-        _violation(found, profile, "violation" if found.rule in enforced else "warning")
+        _violation(found, shape, profile, "violation" if found.rule in enforced else "warning")
         for found in broken(shape, pair(shape), profile)
         if hearsay or found.rule in enforced
     ]
@@ -40,10 +40,31 @@ def check(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Vio
     return tuple(violations)
 
 
-def _violation(found: Found, profile: Profile, severity: Severity) -> Violation:
+def _violation(found: Found, shape: Shape, profile: Profile, severity: Severity) -> Violation:
     rule = RULES[found.rule]
     message = found.path[0] if found.path and isinstance(found.path[0], int) else -1
+    by, error = rule.refusal(profile.name, shape.format)
+    said = error.format(**_facts(found, shape)) if error else ""
+    return Violation(rule.id, found.path, message, f"{found.what}. {rule.says}", said, by, severity)
+
+
+def _facts(found: Found, shape: Shape) -> dict[str, str | int]:
+    """Return what the words of an error may name."""
     item = found.item
-    facts = {"id": (item and item.id) or "", "name": (item and item.name) or "", "message": message}
-    error = rule.error(profile.name).format(**facts)
-    return Violation(rule.id, found.path, message, f"{found.what}. {rule.says}", error, severity)
+    message = found.path[0] if found.path and isinstance(found.path[0], int) else -1
+    role = shape.messages[message].role if message >= 0 else ""
+    if found.rule == "unknown-role":  # as it is written
+        role = next((each.name or "" for each in shape.messages[message].items), "")
+    name = (item and item.name) or ""
+    if found.rule == "reference-not-declared" and item:
+        name = item.references[found.which]
+    call = (item and item.id) or ""
+    return {
+        "id": call,
+        "length": len(call),
+        "name": name,
+        "role": role,
+        "media": item.media[found.which].declared if item and item.media else "",
+        "message": message,
+        "part": next((key for key in reversed(found.path[1:]) if isinstance(key, int)), 0),
+    }

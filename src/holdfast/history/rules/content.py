@@ -8,21 +8,43 @@ from holdfast.history.profiles import Profile
 from holdfast.history.rules.rule import Found, Rule, about, within
 from holdfast.history.shape import Flag, Item, Media, Message, MessageFlag, Shape, Unclean
 
+_BLANK_FIELD = (
+    "The text field in the ContentBlock object at messages.{message}.content.{part} is blank. Add text to the text"
+    " field, and try again."
+)
+_EMPTY_ARRAY = (
+    "Invalid 'messages[{message}].tool_calls': empty array. Expected an array with minimum length 1, but got an empty"
+    " array instead."
+)
+
 RULES = (
     Rule(
         "empty-content",
         "Every message has content.",
         {
             "openai-chat": "Invalid value for 'content': expected a string, got null.",
+            "openai-chat/left out": "Missing required parameter: 'messages[{message}].content'.",
             "openai-responses": "missing input.content (MissingParameter)",
             "anthropic": "messages.{message}: all messages must have non-empty content except for the optional final"
             " assistant message",
             "gemini": "Unable to submit request because it must include at least one parts field, which describes the"
             " prompt input.",
+            "gemini/no parts": "GenerateContentRequest.contents[{message}].parts: contents.parts must not be empty.",
+            "gemini/an empty part": "* GenerateContentRequest.contents[{message}].parts[{part}].data: required oneof"
+            " field 'data' must have one initialized field",
             "mistral": "Assistant message must have either content or tool_calls, but not none.",
+            "bedrock": "ContentBlock object at messages.{message}.content.{part} must set one of the following keys:"
+            " text, image, toolUse, toolResult",
             "deepseek": "Invalid assistant message: content or tool_calls must be set",
-            "openai-compatible": "Invalid request: the message at position {message} with role 'assistant' must not be"
-            " empty",
+            "deepseek/of the user or a result": "invalid request body: content should be a string or a list",
+            "deepseek/anthropic": "messages.{message}: all messages must have non-empty content",
+            "deepseek/openai-responses": "invalid request body: output should be a string or a list of output content"
+            " parts",
+            "cohere": "Render error: Template parsing error: liquid: Unknown index",
+            "openai-compatible/Moonshot": "Invalid request: the message at position {message} with role 'assistant'"
+            " must not be empty",
+            "openai-compatible/llama.cpp": "Assistant message must contain either 'content' or 'tool_calls'!",
+            "openai-compatible/llama.cpp, of others": "All non-assistant messages must contain 'content'",
         },
     ),
     Rule(
@@ -30,8 +52,8 @@ RULES = (
         "A message of the assistant has calls, or a text that is not blank.",
         {
             "mistral": "Assistant message must have either content or tool_calls, but not none.",
-            "openai-compatible": "Invalid request: the message at position {message} with role 'assistant' must not be"
-            " empty",
+            "openai-compatible/Moonshot": "Invalid request: the message at position {message} with role 'assistant'"
+            " must not be empty",
         },
     ),
     Rule(
@@ -39,32 +61,35 @@ RULES = (
         "No text is empty or only white space.",
         {
             "anthropic": "messages: text content blocks must be non-empty",
-            "bedrock": "The text field in the ContentBlock object at messages.{message}.content.0 is blank. Add text"
-            " to the text field, and try again.",
-            "openai-compatible": "text content is empty",
+            "anthropic/white space": "messages: text content blocks must contain non-whitespace text",
+            "anthropic/with a cache marker": "messages.{message}.content.{part}.text: cache_control cannot be set for"
+            " empty text blocks",
+            "bedrock": _BLANK_FIELD,
+            "openai-compatible/Moonshot": "text content is empty",
+            "openai-compatible/xAI": "Each message must have at least one content element",
         },
     ),
     Rule(
         "blank-block",
         "No result holds an empty block of text, or an empty list of blocks.",
-        {"anthropic": "messages: text content blocks must be non-empty"},
+        {"anthropic": "messages: text content blocks must be non-empty", "bedrock": _BLANK_FIELD},
     ),
     Rule(
         "blank-result",
         "No result is empty.",
-        {"openai-compatible": "Each message must have at least one content element"},
+        {"openai-compatible/xAI": "Each message must have at least one content element"},
     ),
     Rule(
         "null-content",
         "Content is a text, if an empty one, also beside calls.",
-        {"openai-compatible": "Value is not a string: null"},
+        {"openai-compatible/Gemini's endpoint": "Value is not a string: null"},
     ),
     Rule(
         "empty-calls",
         "A list of calls is not empty.",
         {
-            "openai-chat": "Invalid 'messages[{message}].tool_calls': empty array. Expected an array with minimum"
-            " length 1, but got an empty array instead."
+            "openai-chat": _EMPTY_ARRAY,
+            "deepseek": _EMPTY_ARRAY,
         },
     ),
     Rule(
@@ -79,35 +104,54 @@ RULES = (
         "arguments-not-object",
         "Arguments are a JSON object.",
         {
-            "anthropic": "messages.{message}.content.0.tool_use.input: Input should be a valid dictionary",
-            "cohere": "Render error: JSON serialization error: EOF while parsing a string at line 1 column 13",
-            "openai-compatible": 'The "function.arguments" parameter of the code model must be in JSON format.',
+            "anthropic": "messages.{message}.content.{part}.tool_use.input: Input should be a valid dictionary",
+            "anthropic/also": "messages.{message}.content.{part}.tool_use.input: Input should be an object",
+            "cohere": "Render error: JSON serialization error: EOF while parsing a string",
+            "openai-compatible/Qwen": '<400> InternalError.Algo.InvalidParameter: The "function.arguments" parameter of'
+            " the code model must be in JSON format.",
+            "openai-compatible/llama.cpp": "Failed to parse tool call arguments as JSON:"
+            " [json.exception.parse_error.101] parse error",
         },
     ),
     Rule(
         "arguments-type",
         "Arguments have the JSON type that the format has for them.",
         {
-            "openai-chat": "Invalid type for 'messages[{message}].tool_calls[0].function.arguments': expected a"
-            " string.",
+            "openai-chat": "Invalid type for 'messages[{message}].tool_calls[{part}].function.arguments': expected a"
+            " string, but got an object instead.",
+            "deepseek": "invalid request body: invalid type: map, expected a string",
+            "deepseek/anthropic": "invalid request body: missing field `input`",
+            "cohere": "Invalid config: messages[{message}].tool_calls[{part}].parameters: invalid type: map, expected a"
+            " string",
+            "openai-compatible/Ollama": "json: cannot unmarshal object into Go struct field"
+            " .messages.tool_calls.function.arguments of type string",
         },
     ),
     Rule(
         "tool-name-illegal",
         "Tool names are made of letters, digits, underscores and dashes, and not too long, in the history too.",
         {
-            "openai-chat": "Invalid 'messages[{message}].tool_calls[0].function.name': string does not match pattern."
-            " Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+            "openai-chat": "Invalid 'messages[{message}].tool_calls[{part}].function.name': string does not match"
+            " pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+            "openai-chat/of a declared tool": "Invalid 'tools[{part}].function.name': string too long. Expected a"
+            " string with maximum length 64, but got a string with length",
+            "anthropic": "messages.{message}.content.{part}.tool_use.name: String should match pattern"
+            " '^[a-zA-Z0-9_-]{{1,64}}$'",
+            "anthropic/too long": "messages.{message}.content.{part}.tool_use.name: String should have at most 64"
+            " characters",
+            "gemini/of a declared tool": "Invalid function name. Must start with a letter or an underscore. Must be"
+            " a-z, A-Z, 0-9, or contain underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of"
+            " 64.",
             "mistral": "Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a"
             " maximum length of 64.",
-            "bedrock": "Value at 'messages.{message}.member.content.1.member.toolUse.name' failed to satisfy"
+            "bedrock": "Value at 'messages.{message}.member.content.{part}.member.toolUse.name' failed to satisfy"
             " constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
         },
     ),
     Rule(
         "tool-not-declared",
         "Calls in the history are of tools that the request declares.",
-        {"openai-chat": ""},
+        {},
     ),
     Rule(
         "tools-not-declared",
@@ -120,16 +164,32 @@ RULES = (
         {
             "openai-chat": "Invalid 'messages[{message}]'. Content blocks are expected to be either text or image_url"
             " type.",
-            "anthropic": "HTTP 400 invalid_request_error: Invalid request Error",
+            "deepseek": "invalid request body: unknown variant",
+            "cohere": "Invalid config: messages[{message}].content[{part}].type: invalid ContentType",
+        },
+    ),
+    Rule(
+        "reference-not-declared",
+        "A tool that a result refers to is one that the request declares.",
+        {
+            "anthropic": "Tool reference '{name}' has no corresponding tool definition",
+            "deepseek/anthropic": "messages.{message}.content.{part}: tool reference '{name}' not found in available"
+            " tools",
         },
     ),
     Rule(
         "media-invalid",
         "Images are of an accepted type, and what they are declared to be.",
         {
-            "anthropic": "messages.{message}.content.0.image.source.base64.media_type: Input should be 'image/jpeg',"
-            " 'image/png', 'image/gif' or 'image/webp'",
-            "openai-chat": "The file type you uploaded is not supported.",
+            "anthropic": "messages.{message}.content.{part}.image.source.base64.media_type: Input should be"
+            " 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
+            "openai-chat": "You uploaded an unsupported image. Please make sure your image has of one the following"
+            " formats: ['png', 'jpeg', 'gif', 'webp'].",
+            "openai-responses": "The file type you uploaded is not supported. Please try again with a pdf",
+            "openai-responses/its bytes": "Invalid file data: 'input[{message}].output[{part}].file_data'. Expected a"
+            " base64-encoded data URL with a valid file MIME type",
+            "deepseek/anthropic": "invalid request body: unknown variant `{media}`, expected one of `image/jpeg`,"
+            " `image/jpg`, `image/png`, `image/gif`, `image/webp`",
             "gemini": "Unsupported MIME type",
         },
     ),
@@ -137,22 +197,36 @@ RULES = (
         "media-too-large",
         "Images are not larger than the provider accepts, in bytes and in pixels.",
         {
-            "anthropic": "messages.{message}.content.0.image.source.base64.data: At least one of the image dimensions"
-            " exceed max allowed size for many-image requests: 2000 pixels"
+            "anthropic": "messages.{message}.content.{part}.image.source.base64.data: At least one of the image"
+            " dimensions exceed max allowed size for many-image requests: 2000 pixels",
+            "anthropic/bytes": "image exceeds 5 MB maximum",
         },
     ),
     Rule(
         "lone-surrogate",
         "Text is valid Unicode.",
         {
-            "openai-chat": "We could not parse the JSON body of your request.",
+            "openai-chat": "We could not parse the JSON body of your request. (HINT: This likely means you aren't using"
+            " your HTTP library correctly.",
+            "openai-responses": "We could not parse the JSON body of your request. (HINT: This likely means you aren't"
+            " using your HTTP library correctly.",
             "anthropic": "The request body is not valid JSON: no low surrogate in string",
+            "deepseek": "Failed to parse the request body as JSON: messages[{message}].content: invalid unicode code"
+            " point",
+            "deepseek/its validator": "invalid JSON request: unexpected end of hex escape",
+            "openai-compatible/llama.cpp": "invalid string: surrogate U+D800..U+DBFF must be followed by"
+            " U+DC00..U+DFFF",
         },
     ),
     Rule(
         "nul",
         "Text has no NUL characters.",
         {"anthropic": "The request body is not valid JSON: unexpected end of data"},
+    ),
+    Rule(
+        "too-many-cache-marks",
+        "There are no more cache markers than the provider accepts, with those of the system prompt and the tools.",
+        {"anthropic": "A maximum of 4 blocks with cache_control may be provided. Found"},
     ),
 )
 
@@ -177,6 +251,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     images = sum(len(item.media) for message in shape.messages for item in message.items if item.media)
     called = False
     yield from _unclean(shape.beside)
+    declared = shape.tools or frozenset()
     for message in shape.messages:
         yield from _of_message(message, profile)
         for item in message.items:
@@ -187,8 +262,14 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                 yield from _name(item, shape, profile)
             for which in range(len(item.media)):
                 yield from _media(item, which, profile, images)
+            for which, name in enumerate(item.references):
+                if name not in declared:
+                    what = "A result refers to a tool that the request does not declare"
+                    yield Found("reference-not-declared", item.path, what, item, which)
     if called and shape.tools is not None and not shape.tools:
         yield Found("tools-not-declared", (), "The request declares no tools, and its history holds calls")
+    if profile.marks is not None:
+        yield from _surplus_marks(shape, profile.marks)
 
 
 def _of_message(message: Message, profile: Profile) -> Iterator[Found]:
@@ -217,6 +298,18 @@ def _flagged(item: Item) -> Iterator[Found]:
             yield about(rule, item, what)
     if "blank" in item.flags:
         yield about("blank-result" if item.kind == "result" else "blank-text", item, "is blank")
+
+
+def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
+    """Yield the items whose cache markers are too many: the last keep theirs, which is where a cache is read."""
+    marked = [item for message in shape.messages for item in message.items if item.marks]
+    left = shape.marks + sum(item.marks for item in marked)
+    if shape.marks > limit:
+        yield Found("too-many-cache-marks", (), f"Beside the messages stand {shape.marks} cache markers")
+    for item in marked:
+        if left > limit:
+            left -= item.marks
+            yield about("too-many-cache-marks", item, f"has a cache marker, and {limit} are accepted")
 
 
 def _name(item: Item, shape: Shape, profile: Profile) -> Iterator[Found]:

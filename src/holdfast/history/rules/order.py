@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from holdfast.history.rules.rule import Found, Rule, within
 from holdfast.history.shape import Message, Shape
 
-_ALTERNATE = 'messages: roles must alternate between "user" and "assistant", but found multiple "{name}" roles in a row'
+_ALTERNATE = 'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
 
 RULES = (
     Rule(
@@ -17,20 +17,43 @@ RULES = (
             "openai-chat": "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty"
             " array instead.",
             "anthropic": "messages: at least one message is required",
+            "mistral": "Conversation must have at least one message",
+            "deepseek": "Empty input messages",
+            "deepseek/anthropic": "messages: at least one message is required",
+            "deepseek/openai-responses": "Input items array must not be empty",
         },
     ),
     Rule(
         "malformed-message",
         "Every message is an object with a role.",
-        {"openai-chat": "Invalid type for 'messages[{message}]': expected an object."},
+        {
+            "mistral": "Input should be a valid dictionary or object to extract fields from",
+            "deepseek": "invalid request body: invalid type: string, expected internally tagged enum"
+            " ChatCompletionRequestMessage",
+            "deepseek/anthropic": "invalid request body: invalid type: string, expected adjacently tagged enum"
+            " MessagesMessage",
+            "deepseek/openai-responses": "invalid request body: invalid input item",
+        },
     ),
     Rule(
         "unknown-role",
         "Every message has a role that the provider knows.",
         {
-            "openai-chat": "Invalid value: '{name}'. Supported values are: 'system', 'assistant', 'user', 'function',"
+            "openai-chat": "Invalid value: '{role}'. Supported values are: 'system', 'assistant', 'user', 'function',"
             " 'tool', and 'developer'.",
+            "anthropic": "role 'system' is not supported on this model",
+            "anthropic/the first message": "messages.0: use the top-level 'system' parameter for the initial system"
+            " prompt",
             "gemini": "Please use a valid role: user, model.",
+            "mistral": "Input tag '{role}' found using 'role' does not match any of the expected tags:",
+            "deepseek": "invalid request body: unknown variant `{role}`, expected one of `system`, `user`,"
+            " `assistant`, `tool`, `latest_reminder`",
+            "deepseek/anthropic": "invalid request body: unknown variant `{role}`, expected one of `user`,"
+            " `assistant`, `system`",
+            "deepseek/openai-responses": "invalid request body: unknown variant `{role}`, expected one of `user`,"
+            " `assistant`, `system`, `developer`",
+            "cohere": "Invalid config: messages[{message}].role: invalid Role '{role}', expected one of: unknown,"
+            " system, user, chatbot, tool",
         },
     ),
     Rule(
@@ -47,7 +70,8 @@ RULES = (
         {
             "bedrock": _ALTERNATE,
             "deepseek": "deepseek-reasoner does not support successive user or assistant messages",
-            "openai-compatible": "Conversation roles must alternate user/assistant/user/assistant/...",
+            "openai-compatible/chat templates": "Conversation roles must alternate user/assistant/user/assistant/...",
+            "openai-compatible/Zhipu": "messages 参数非法。请检查文档。",
             "anthropic": _ALTERNATE,
         },
     ),
@@ -58,7 +82,7 @@ RULES = (
             "anthropic": 'messages: first message must use the "user" role',
             "bedrock": "A conversation must start with a user message. Try again with a conversation that starts with"
             " a user message.",
-            "openai-compatible": "After the optional system message, conversation roles must alternate"
+            "openai-compatible/chat templates": "After the optional system message, conversation roles must alternate"
             " user/assistant/user/assistant/...",
         },
     ),
@@ -73,34 +97,42 @@ RULES = (
         {
             "anthropic": "This model does not support assistant message prefill. The conversation must end with a user"
             " message.",
+            "anthropic/its text ends in white space": "final assistant content cannot end with trailing whitespace",
+            "bedrock": "This model does not support assistant message prefill. The conversation must end with a user"
+            " message.",
             "mistral": "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
-            "openai-compatible": "Cannot have 2 or more assistant messages at the end of the list.",
+            "mistral/mistral-common": "Expected last role User or Tool (or Assistant with prefix) for serving but got"
+            " assistant",
+            "openai-compatible/llama.cpp": "Cannot have 2 or more assistant messages at the end of the list.",
         },
     ),
     Rule(
         "late-system",
         "System messages stand at the beginning only.",
         {
-            "openai-compatible": "System message must be at the beginning.",
+            "openai-compatible/chat templates": "System message must be at the beginning.",
             "anthropic": "role 'system' is not supported on this model",
         },
     ),
     Rule(
         "system-after-answer",
         "Between an answer and the next message of the user stands no system message.",
-        {"mistral": "Unexpected role 'system' after role 'assistant'"},
+        {
+            "mistral": "Unexpected role 'system' after role 'assistant'",
+            "mistral/after a result": "Unexpected role 'system' after role 'tool'",
+        },
     ),
     Rule(
         "several-systems",
         "There is one system message.",
-        {"openai-compatible": "System message must be at the beginning."},
+        {"openai-compatible/chat templates": "System message must be at the beginning."},
     ),
     Rule(
         "user-after-result",
         "After a result the assistant speaks, not the user.",
         {
-            "openai-compatible": "Unexpected role 'user' after role 'tool'",
-            "mistral": "Unexpected role 'user' after role 'tool'",
+            "openai-compatible/vLLM, Venice": "Unexpected role 'user' after role 'tool'",
+            "mistral/mistral-common 1.4": "Unexpected role 'user' after role 'tool'",
         },
     ),
     Rule(

@@ -6,26 +6,46 @@ from collections.abc import Iterator
 
 from holdfast.history.pairing import Pairing, Verdict
 from holdfast.history.profiles import Profile
-from holdfast.history.rules.rule import Found, Rule, about
-from holdfast.history.shape import Item, Shape
+from holdfast.history.rules.rule import Found, Rule, about, titled
+from holdfast.history.shape import Grammar, Item, Shape
 
 _MUST_FOLLOW = (
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
     " The following tool_call_ids did not have response messages: {id}"
 )
-_NO_RESULT_BLOCK = (
-    "messages.{message}: `tool_use` ids were found without `tool_result` blocks immediately after: {id}."
+_INSUFFICIENT = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
+    " (insufficient tool messages following tool_calls message)"
+)
+_WITHOUT_RESULT = (
+    "`tool_use` ids were found without `tool_result` blocks immediately after: {id}."
     " Each `tool_use` block must have a corresponding `tool_result` block in the next message."
 )
-_NO_USE_BLOCK = (
-    "messages.{message}.content.0: unexpected `tool_use_id` found in `tool_result` blocks: {id}."
-    " Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
+_NO_RESULT_BLOCK = f"messages.{{message}}: {_WITHOUT_RESULT}"
+_SINGLE_RESULT = (
+    "messages.{message}.content.{part}: each tool_use must have a single result. Found multiple `tool_result` blocks"
+    " with id: {id}"
 )
+_NO_USE_BLOCK = "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
 _SAME_NUMBER = (
     "Please ensure that the number of function response parts is equal to the number of function call parts of the"
     " function call turn."
 )
+_AFTER_CALL = "Please ensure that function response turn comes immediately after a function call turn."
 _EXPECTED = "Expected toolResult blocks at messages.{message}.content for the following Ids: {id}"
+_EXCEEDS = (
+    "The number of toolResult blocks at messages.{message}.content exceeds the number of toolUse blocks of previous"
+    " turn."
+)
+_NO_OUTPUT = "No tool output found for tool call {id}."
+_TOOL_ROLE = "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
+_DUPLICATE_VALUE = "Duplicate value for 'tool_call_id' of {id} in message[{message}]"
+_UNIQUE = "messages.{message}.content.{part}: `tool_use` ids must be unique"
+_DUPLICATE_COHERE = "Render error: Template validation error: message[{message}] has duplicate tool call id: {id}"
+_NINE = "Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
+_RESULT_IN_USER = "messages.{message}: `tool_result` blocks can only be in `user` messages"
+_USE_IN_ASSISTANT = "messages.{message}: `tool_use` blocks can only be in `assistant` messages"
+_NOT_FOUND = "Invalid request: tool_call_id  is not found"
 
 RULES = (
     Rule(
@@ -38,8 +58,14 @@ RULES = (
             "gemini": _SAME_NUMBER,
             "mistral": "Not the same number of function calls and responses",
             "bedrock": _EXPECTED,
-            "deepseek": "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
-            " 'tool_call_id'. (insufficient tool messages following tool_calls message)",
+            "deepseek": _INSUFFICIENT,
+            "deepseek/anthropic": _NO_RESULT_BLOCK,
+            "deepseek/openai-responses": _NO_OUTPUT,
+            "openai-compatible/Moonshot": "Invalid request: an assistant message with 'tool_calls' must be followed by"
+            " tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response"
+            " messages: {id}",
+            "openai-compatible/MiniMax": "invalid params, tool call result does not follow tool call (2013)",
+            "openai-compatible/llama.cpp": "Cannot continue an assistant message that contains tool calls.",
         },
     ),
     Rule(
@@ -48,27 +74,42 @@ RULES = (
         {
             "openai-chat": "Invalid parameter: messages with role 'tool' must be a response to a preceeding message"
             " with 'tool_calls'.",
+            "openai-chat/another id": "Invalid parameter: 'tool_call_id' of '{id}' not found in 'tool_calls' of"
+            " previous message.",
             "openai-responses": "No tool call found for function call output with call_id {id}.",
-            "anthropic": _NO_USE_BLOCK,
-            "gemini": "Please ensure that function response turn comes immediately after a function call turn.",
+            "anthropic": "messages.{message}.content.{part}: unexpected `tool_use_id` found in `tool_result` blocks:"
+            f" {{id}}. {_NO_USE_BLOCK}",
+            "gemini": _AFTER_CALL,
             "mistral": "Unexpected role 'tool' after role 'user'",
-            "bedrock": "The number of toolResult blocks at messages.{message}.content exceeds the number of toolUse"
-            " blocks of previous turn.",
-            "deepseek": "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+            "mistral/another id": "Unexpected tool call id {id} in tool results",
+            "bedrock": _EXCEEDS,
+            "deepseek": _TOOL_ROLE,
+            "deepseek/another id": "An assistant message with 'tool_calls' must be followed by tool messages"
+            " responding to each 'tool_call_id', The following tool_call_ids did not have response messages: {id}",
+            "deepseek/anthropic": "unexpected `messages.{message}.content.{part}: tool_use_id` found in `tool_result`"
+            f" blocks: {{id}}. {_NO_USE_BLOCK}",
+            "deepseek/openai-responses": "No tool call found for tool output with call_id {id}.",
+            "openai-compatible/Moonshot": _NOT_FOUND,
+            "openai-compatible/MiniMax": "invalid params, tool result's tool id({id}) not found (2013)",
+            "openai-compatible/Qwen": '<400> InternalError.Algo.InvalidParameter: messages with role "tool" must be a'
+            ' response to a preceeding message with "tool_calls".',
+            "openai-compatible/gpt-oss": "Message has tool role, but there was no previous assistant message with a"
+            " tool call!",
         },
     ),
     Rule(
         "duplicate-result",
         "A call has one result only.",
         {
-            "openai-chat": "Duplicate value for 'tool_call_id' of {id} in message[{message}]",
-            "anthropic": "messages.{message}.content.0: each tool_use must have a single result. Found multiple"
-            " `tool_result` blocks with id: {id}",
+            "openai-chat": _DUPLICATE_VALUE,
+            "anthropic": _SINGLE_RESULT,
             "gemini": _SAME_NUMBER,
             "mistral": "Duplicate tool call id {id} in tool results",
-            "bedrock": "The number of toolResult blocks at messages.{message}.content exceeds the number of toolUse"
-            " blocks of previous turn.",
-            "openai-responses": "Duplicate tool output for call_id: {id}.",
+            "mistral/before version 11": "Not the same number of function calls and responses",
+            "bedrock": _EXCEEDS,
+            "deepseek": _TOOL_ROLE,
+            "deepseek/anthropic": _SINGLE_RESULT,
+            "deepseek/openai-responses": "Duplicate tool output for call_id: {id}.",
         },
     ),
     Rule(
@@ -77,31 +118,50 @@ RULES = (
         {
             "openai-chat": _MUST_FOLLOW,
             "anthropic": _NO_RESULT_BLOCK,
-            "gemini": "Please ensure that function response turn comes immediately after a function call turn.",
+            "gemini": _AFTER_CALL,
             "mistral": "Unexpected role 'tool' after role 'user'",
             "bedrock": _EXPECTED,
-            "openai-responses": "No tool output found for tool call {id}.",
+            "deepseek": _INSUFFICIENT,
+            "deepseek/anthropic": _NO_RESULT_BLOCK,
+            "deepseek/openai-responses": _NO_OUTPUT,
+            "openai-compatible/MiniMax": "invalid params, tool call result does not follow tool call (2013)",
         },
     ),
     Rule(
         "result-not-first",
         "In a message, results stand before everything else.",
-        {"anthropic": _NO_RESULT_BLOCK, "bedrock": _EXPECTED, "gemini": _SAME_NUMBER},
+        {"anthropic": _NO_RESULT_BLOCK, "deepseek/anthropic": _NO_RESULT_BLOCK},
     ),
     Rule(
         "results-split",
         "The results of one response stand in one message.",
-        {"anthropic": _NO_RESULT_BLOCK, "bedrock": _EXPECTED, "gemini": _SAME_NUMBER},
+        {
+            "anthropic": _NO_RESULT_BLOCK,
+            "bedrock": _EXPECTED,
+            "gemini": _SAME_NUMBER,
+            "deepseek/anthropic": _NO_RESULT_BLOCK,
+        },
+    ),
+    Rule(
+        "call-not-last",
+        "In a response, nothing but thinking and further calls stands behind a call.",
+        {
+            "deepseek/anthropic": f"messages.{{message}}.{{part}}: {_WITHOUT_RESULT}",
+            "deepseek/openai-responses": _NO_OUTPUT,
+        },
     ),
     Rule(
         "duplicate-call-id",
         "The calls of one response have different ids.",
         {
-            "openai-chat": "Duplicate value for 'tool_call_id' of {id} in message[{message}]",
-            "anthropic": "messages.{message}.content.1: `tool_use` ids must be unique",
+            "openai-chat": _DUPLICATE_VALUE,
+            "anthropic": _UNIQUE,
             "mistral": "Duplicate tool call id {id} in assistant message",
             "bedrock": "The toolUse blocks at messages.{message}.content contain duplicate Ids: {id}",
-            "openai-responses": "Duplicate 'call_id': {id}.",
+            "deepseek": _DUPLICATE_VALUE,
+            "deepseek/anthropic": _UNIQUE,
+            "deepseek/openai-responses": "Duplicate 'call_id': {id}.",
+            "cohere": _DUPLICATE_COHERE,
         },
     ),
     Rule(
@@ -109,63 +169,73 @@ RULES = (
         "No call has the id of an earlier call of the conversation.",
         {
             "anthropic": "messages: `tool_use` ids must be unique",
-            "cohere": "Template validation error: message[{message}] has duplicate tool call id: {id}",
-            "deepseek": "Duplicate 'call_id': {id}.",
+            "cohere": _DUPLICATE_COHERE,
+            "deepseek/openai-responses": "Duplicate 'call_id': {id}.",
         },
     ),
     Rule(
         "call-id-missing",
         "Every call has an id that is not empty.",
         {
-            "openai-chat": "Missing required parameter: 'messages[{message}].tool_calls[0].id'.",
-            "cohere": "message[{message}] has tool call with empty id",
-            "mistral": "Tool call id must be a non-empty string other than 'null'",
-            "openai-compatible": "Invalid request: tool_call_id  is not found",
+            "anthropic": "messages.{message}.content.{part}.tool_use.id: String should match pattern"
+            " '^[a-zA-Z0-9_-]+$'",
+            "mistral": "Tool call id must be a non-empty string other than 'null' for tokenizer version 13 or newer.",
+            "mistral/before version 11": "Tool call id has to be defined in serving mode.",
+            "cohere": "Render error: Template validation error: message[{message}] has tool call with empty id",
+            "deepseek": "invalid request body: missing field `id`",
+            "deepseek/openai-responses": "Invalid 'input[{message}].call_id': empty string. Expected a string with"
+            " minimum length 1, but got an empty string instead.",
+            "openai-compatible/Moonshot": _NOT_FOUND,
         },
     ),
     Rule(
         "result-id-missing",
         "Every result names the id of its call.",
         {
-            "openai-chat": "Missing required parameter: 'messages[{message}].tool_call_id'.",
-            "openai-responses": "invalid_responses_request",
-            "openai-compatible": "Invalid request: tool_call_id  is not found",
+            "openai-chat": "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'.",
+            "mistral": "Tool call id has to be defined.",
+            "cohere": "Render error: Template validation error: tool message[{message}] missing tool_call_id",
+            "deepseek": "invalid request body: missing field `tool_call_id`",
+            "deepseek/anthropic": "invalid request body: missing field `tool_use_id`",
+            "deepseek/openai-responses": "invalid request body: missing field `call_id`",
+            "openai-compatible/Moonshot": _NOT_FOUND,
         },
     ),
     Rule(
         "result-name-missing",
         "Every result has the name of its call.",
         {
-            "gemini": "* GenerateContentRequest.contents[{message}].parts[0].function_response.name: Name cannot be"
-            " empty."
+            "gemini": "* GenerateContentRequest.contents[{message}].parts[{part}].function_response.name: Name cannot"
+            " be empty."
         },
     ),
     Rule(
         "call-id-length",
         "Call ids have a length that the provider accepts.",
         {
-            "openai-chat": "Invalid 'messages[{message}].tool_calls[0].id': string too long. Expected a string with"
-            " maximum length 40",
+            "openai-chat": "Invalid 'messages[{message}].tool_calls[{part}].id': string too long. Expected a string"
+            " with maximum length 40, but got a string with length {length} instead.",
             "openai-responses": "Invalid 'input[{message}].call_id': string too long. Expected a string with maximum"
-            " length 64",
-            "mistral": "Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9.",
+            " length 64, but got a string with length {length} instead.",
+            "mistral": _NINE,
         },
     ),
     Rule(
         "call-id-charset",
         "Call ids are made of characters that the provider accepts.",
         {
-            "anthropic": "messages.{message}.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
-            "mistral": "Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9.",
+            "anthropic": "messages.{message}.content.{part}.tool_use.id: String should match pattern"
+            " '^[a-zA-Z0-9_-]+$'",
+            "mistral": _NINE,
         },
     ),
     Rule(
         "block-misplaced",
         "Calls are the assistant's, results are not.",
         {
-            "anthropic": "messages.{message}: `tool_result` blocks can only be in `user` messages",
-            "openai-chat": "Invalid parameter: messages with role 'tool' must be a response to a preceeding message"
-            " with 'tool_calls'.",
+            "anthropic": _RESULT_IN_USER,
+            "anthropic/a call": _USE_IN_ASSISTANT,
+            "deepseek/anthropic": _RESULT_IN_USER,
         },
     ),
     Rule(
@@ -180,14 +250,14 @@ RULES = (
         "server-result-without-call",
         "A result of a tool that the provider runs itself stands behind its call.",
         {
-            "anthropic": "messages.{message}.content.0: unexpected `tool_use_id` found in `{name}` blocks: {id}."
+            "anthropic": "messages.{message}.content.{part}: unexpected `tool_use_id` found in `{name}` blocks: {id}."
             " Each `{name}` block must have a corresponding `server_tool_use` block before it.",
         },
     ),
     Rule(
         "server-call-foreign",
         "Calls that a provider ran itself go back only where such calls are known.",
-        {"deepseek": "Unsupported content block: server tools are not supported"},
+        {"deepseek/anthropic": "Unsupported content block: server tools are not supported"},
     ),
 )
 
@@ -236,7 +306,33 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             yield about("result-id-missing", answer.item, "does not say which call it answers")
         if "name-missing" in answer.item.flags:
             yield about("result-name-missing", answer.item, "has no name")
+    if "call-not-last" in profile.rules:
+        yield from _before_content(shape)
     yield from server_pairs(shape)
+
+
+def _before_content(shape: Shape) -> list[Found]:
+    """Return every call that something stands behind in its response, and where that is."""
+    found: list[Found] = []
+    behind: Item | None = None
+    for message in reversed(shape.messages):
+        if message.role != "assistant" or not shape.grammar.atomic:
+            behind = None
+        for item in reversed(message.items) if message.role == "assistant" else ():
+            if is_content(item, shape.grammar):
+                behind = item
+            elif item.kind == "call" and behind is not None:
+                what = f"{titled(item)} stands before other content of its response"
+                found.append(Found("call-not-last", behind.path, what, item))
+    return found[::-1]
+
+
+def is_content(item: Item, grammar: Grammar) -> bool:
+    """Return whether the item of a response has to stand before its calls: all but calls do, and results, which go.
+
+    Thinking parts calls only where it is an item of its own.
+    """
+    return item.kind not in ("call", "result") and (item.kind != "thinking" or grammar.atomic)
 
 
 def _limits(item: Item, profile: Profile) -> Iterator[Found]:

@@ -13,15 +13,24 @@ Severity = Literal["violation", "warning"]
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One thing a provider insists on. `errors` are the words it refuses with, by the name of its profile."""
+    """One thing a provider insists on.
+
+    `errors` are the words it is refused with, by who says them: the name of a profile, and behind a slash the format,
+    the service or the case that they belong to (`deepseek/anthropic`, `openai-compatible/Moonshot`). Only words that a
+    provider said stand here.
+    """
 
     id: str
     says: str
     errors: Mapping[str, str]
 
-    def error(self, profile: str) -> str:
-        """Return the error that the provider answers, or the one that another answers to the same."""
-        return self.errors.get(profile) or next(iter(self.errors.values()), "")
+    def refusal(self, profile: str, form: str) -> tuple[str, str]:
+        """Return who says what: the provider's own words where they are known, else another's to the same, else ""."""
+        own = (each for each in self.errors if each.startswith(f"{profile}/"))
+        for by in (f"{profile}/{form}", profile, *own, form, *self.errors):
+            if by in self.errors:
+                return by, self.errors[by]
+        return "", ""
 
 
 class Found(NamedTuple):
@@ -38,13 +47,18 @@ class Found(NamedTuple):
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A place where a conversation breaks a rule of a provider, and the error it answers with."""
+    """A place where a conversation breaks a rule of a provider, and the error it answers with.
+
+    `error_by` is who says the words of `error`: the provider itself, or one that answers so to the same where its own
+    words are not known; "" if nobody's are.
+    """
 
     rule: str
     path: Path
     message: int
     sentence: str
     error: str
+    error_by: str
     severity: Severity = "violation"
 
     @property

@@ -13,21 +13,27 @@ RULES = (
         "thinking-foreign",
         "Thinking goes back only to the provider that made it.",
         {
-            "anthropic": "messages.{message}.content.0: Invalid `signature` in `thinking` block",
-            "openai-responses": "The encrypted content for item {id} could not be verified.",
+            "anthropic": "messages.{message}.content.{part}: Invalid `signature` in `thinking` block",
+            "openai-responses": "The encrypted content for item {id} could not be verified. Reason: Encrypted content"
+            " could not be decrypted or parsed.",
             "gemini": "Corrupted thought signature.",
+            "gemini/also": "Invalid thought signature",
+            "deepseek/anthropic": "invalid request body: unknown variant `redacted_thinking`, expected one of `text`,"
+            " `image`, `document`, `thinking`, `server_tool_use`, `tool_use`, `tool_result`,"
+            " `web_search_tool_result`, `tool_addition`",
+            "openai-compatible/xAI": "Could not decrypt the provided encrypted_content.",
         },
     ),
     Rule(
         "thinking-unsigned",
         "Thinking goes back only with its signature.",
-        {"anthropic": "messages.{message}.content.0.thinking.signature: Field required"},
+        {"anthropic": "messages.{message}.content.{part}.thinking.signature: Field required"},
     ),
     Rule(
         "thinking-altered",
         "Signed thinking goes back as it was signed.",
         {
-            "anthropic": "messages.{message}.content.0: `thinking` or `redacted_thinking` blocks in the latest"
+            "anthropic": "messages.{message}.content.{part}: `thinking` or `redacted_thinking` blocks in the latest"
             " assistant message cannot be modified. These blocks must remain as they were in the original response.",
             "gemini": "Invalid value at 'contents[{message}].parts[0].thought_signature' (TYPE_BYTES), Base64 decoding"
             " failed",
@@ -56,6 +62,10 @@ RULES = (
         "With thinking on, a message with calls holds the thinking that led to them.",
         {
             "deepseek": "The `reasoning_content` in the thinking mode must be passed back to the API.",
+            "deepseek/anthropic": "The `content[].thinking` in the thinking mode must be passed back to the API.",
+            "deepseek/openai-responses": "The `reasoning_text` in the thinking mode must be passed back to the API.",
+            "openai-compatible/Moonshot": "thinking is enabled but reasoning_content is missing in assistant tool call"
+            " message at index {message}",
         },
     ),
     Rule(
@@ -64,20 +74,22 @@ RULES = (
         {
             "anthropic": "messages.{message}.content.0.type: Expected `thinking` or `redacted_thinking`, but found"
             " `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block"
+            " (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking"
+            " blocks from previous turns. To avoid this requirement, disable `thinking`."
         },
     ),
     Rule(
         "thinking-forbidden",
         "With thinking off, the last message of the assistant holds none.",
         {
-            "anthropic": "messages.{message}.content.0: When thinking is disabled, an `assistant` message in the final"
-            " position cannot contain `thinking`."
+            "anthropic": "messages.{message}.content.{part}: When thinking is disabled, an `assistant` message in the"
+            " final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request."
         },
     ),
     Rule(
         "thinking-off",
         "What is to please all providers holds no thinking.",
-        {"openai-compatible": "property 'reasoning_content' is unsupported"},
+        {"openai-compatible/Groq": "property 'reasoning_content' is unsupported"},
     ),
     Rule(
         "signature-required",
@@ -104,11 +116,6 @@ RULES = (
         "field-missing",
         "Every item has the fields that the provider requires.",
         {"openai-responses": "Input[{message}] missing required field `summary`"},
-    ),
-    Rule(
-        "too-many-cache-marks",
-        "There are at most four cache markers.",
-        {"anthropic": "A maximum of 4 blocks with cache_control may be provided. Found 5."},
     ),
 )
 
