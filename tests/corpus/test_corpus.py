@@ -48,7 +48,7 @@ RULES: dict[str, tuple[str, ...] | None] = {
     "A_RESULT_NOT_FIRST": ("result-not-first", "result-not-adjacent", "result-without-call"),
     "A_SERVER_TOOL_PAIR": ("server-call-without-result",),
     "A_SURROGATE": ("lone-surrogate",),
-    "A_THINKING_MODIFIED": None,  # only whoever has the original can tell
+    "A_THINKING_MODIFIED": ("thinking-altered",),
     "A_UNDECLARED_TOOL": ("tool-not-declared",),
     "A_UNSIGNED_THINKING": ("thinking-unsigned",),
     "G_CALL_AFTER": ("call-not-after-user",),
@@ -103,6 +103,12 @@ def thinking(case: Case) -> bool | None:
     return True if case.get("context", {}).get("thinking_enabled") is True else None
 
 
+def signed(case: Case) -> dict[str, str] | None:
+    """Return the texts that signatures were given for, where the case knows them."""
+    known = case.get("context", {}).get("original_blocks")
+    return {signature: str(text) for signature, text in known.items()} if is_object(known) else None
+
+
 def declared_tools(case: Case) -> list[str] | None:
     declared = case.get("context", {}).get("declared_tools")
     return [str(name) for name in declared] if is_array(declared) else None
@@ -111,17 +117,21 @@ def declared_tools(case: Case) -> list[str] | None:
 @every_pair
 def test_it_is_mended_without_losing_a_word(case: Case, profile: str) -> None:
     form = case["provider_format"]
-    mended = repair(case["messages"], format=form, profile=profile, thinking=thinking(case))
+    mended = repair(case["messages"], format=form, profile=profile, thinking=thinking(case), signed=signed(case))
     assert mended.remaining == ()
-    assert check(mended.messages, format=form, profile=profile, thinking=thinking(case)) == []
+    assert check(mended.messages, format=form, profile=profile, thinking=thinking(case), signed=signed(case)) == []
     strings = list(_strings(mended.messages))
     assert [text for text in case["must_preserve"] if not any(text in each for each in strings)] == []
-    assert repair(mended.messages, format=form, profile=profile, thinking=thinking(case)).edits == ()
+    assert (
+        repair(mended.messages, format=form, profile=profile, thinking=thinking(case), signed=signed(case)).edits == ()
+    )
 
 
 @every_pair
 def test_nothing_is_claimed_that_is_not_known(case: Case, profile: str) -> None:
-    mended = repair(case["messages"], format=case["provider_format"], profile=profile, thinking=thinking(case))
+    mended = repair(
+        case["messages"], format=case["provider_format"], profile=profile, thinking=thinking(case), signed=signed(case)
+    )
     said = {edit.text for edit in mended.edits if isinstance(edit, AddResult | Insert | Fill)}
     assert said <= {NO_RESULT, NO_USER, NO_RESPONSE, EMPTY, ""}
 
@@ -139,6 +149,7 @@ def test_its_faults_are_told(case: Case) -> None:
             profile=profile,
             tools=tools,
             thinking=thinking(case),
+            signed=signed(case),
             hearsay=tools is not None,  # that calls have to be of declared tools is known by hearsay only
         )
     }
@@ -161,7 +172,7 @@ def test_the_judge_accepts_what_was_mended(case: Case, profile: str) -> None:
     form = case["provider_format"]
     if form not in JUDGED:
         pytest.skip("there is no judge for this format")
-    mended = repair(case["messages"], format=form, profile=profile, thinking=thinking(case))
+    mended = repair(case["messages"], format=form, profile=profile, thinking=thinking(case), signed=signed(case))
     judge(form, {"model": "m", "max_tokens": 1, "messages": mended.messages})
 
 

@@ -137,6 +137,7 @@ def test_a_call_without_input_gets_an_empty_one() -> None:
             [text("x"), NO_PNG],
             [text("x"), text("[An image or file is declared as application/pdf, and was left out.]")],
         ),
+        ([{"type": "bogus"}, text(" ")], '{"type": "bogus"}\n '),
         ([text("x"), {"type": "tool_reference", "tool_name": "t"}], 'x\n{"tool_name": "t", "type": "tool_reference"}'),
     ],
 )
@@ -173,6 +174,59 @@ def test_thinking_goes_back_signed_or_not_at_all() -> None:
 def test_thinking_that_deepseek_wants_is_added_empty() -> None:
     done = mended(USER, assistant(use("a")), user(result("a")), profile="deepseek", thinking=True)
     assert done.messages[1] == assistant({"type": "thinking", "thinking": "", "signature": ""}, use("a"))
+
+
+def test_signed_thinking_that_was_changed_goes_where_its_text_is_known() -> None:
+    messages = [USER, assistant({**SIGNED, "thinking": "so?"}, use("a")), user(result("a"))]
+    assert check(messages, format="anthropic") == check(messages, format="anthropic", signed={"other": "so"}) == []
+    (found,) = check(messages, format="anthropic", signed={"c2ln": "so"})
+    assert (found.rule, found.position) == ("thinking-altered", "messages[1].content[0]")
+    done = repair(messages, format="anthropic", signed={"c2ln": "so"})
+    assert (done.messages[1], done.remaining) == (assistant(use("a")), ())
+    assert check(messages, format="anthropic", signed={"c2ln": "so?"}) == []
+
+
+def test_the_last_cache_markers_stay() -> None:
+    marked = {"cache_control": {"type": "ephemeral"}}
+    messages = [
+        user(text("a", **marked), text("b", **marked)),
+        assistant(text("c", cache_control=None), use("a", **marked)),
+        user(result("a", [text("d", **marked)], **marked), text("e", **marked)),
+    ]
+    body: Json = {"system": [text("s", **marked)], "messages": messages}
+    told = check(body, format="anthropic")
+    assert [(found.rule, found.position) for found in told] == [
+        ("too-many-cache-marks", "messages[0].content[0]"),
+        ("too-many-cache-marks", "messages[0].content[1]"),
+        ("too-many-cache-marks", "messages[1].content[1]"),
+    ]
+    done = repair(body, format="anthropic")
+    assert done.messages == [
+        user(text("a"), text("b")),
+        assistant(text("c", cache_control=None), use("a")),
+        messages[2],
+    ]
+    assert done.messages[2] is messages[2]
+    frozen = repair(body, format="anthropic", frozen=1)
+    assert frozen.messages == [messages[0], done.messages[1], user(result("a", [text("d")]), text("e", **marked))]
+    assert frozen.remaining == ()
+
+
+REFERENCE: Json = {"type": "tool_reference", "tool_name": "t"}
+
+
+@pytest.mark.parametrize("profile", ["anthropic", "deepseek"])
+def test_a_result_refers_to_tools_that_are_declared(profile: str) -> None:
+    messages = [USER, assistant(use("a")), user(result("a", [REFERENCE]))]
+    body: Json = {"model": "m", "max_tokens": 1, "messages": messages}
+    tools = [{"name": "t", "input_schema": {"type": "object"}, "defer_loading": True}]
+    assert check({**body, "tools": tools}, format="anthropic", profile=profile) == []
+    judge("anthropic", {**body, "tools": tools})
+    (found,) = check(body, format="anthropic", profile=profile)
+    assert found.rule == "reference-not-declared"
+    assert "'t'" in found.error
+    with pytest.raises(AssertionError, match="not found in available tools"):
+        judge("anthropic", body)
 
 
 def test_blocks_that_the_role_cannot_hold_are_quoted() -> None:

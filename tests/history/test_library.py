@@ -18,7 +18,10 @@ from holdfast.history import (
     validate_message_invariants,
 )
 from holdfast.history.document import read
-from holdfast.history.formats.format import Json, as_array, as_object
+from holdfast.history.edits import Fill
+from holdfast.history.formats import find_format
+from holdfast.history.formats.format import Json, apply, as_array, as_object, project
+from holdfast.history.mending import EMPTY
 
 SYSTEM: Json = {"role": "system", "content": "be brief"}
 USER: Json = {"role": "user", "content": "hi"}
@@ -45,6 +48,26 @@ def rules(messages: object, profile: str = "openai-chat", **more: bool | list[st
         hearsay=more.get("hearsay") is True,
     )
     return [violation.rule for violation in found]
+
+
+def test_a_violation_says_whose_words_it_quotes() -> None:
+    (found,) = check([USER, called("a")], format="openai-chat", profile="deepseek")
+    assert found.error_by == "deepseek"
+    assert found.error.endswith("(insufficient tool messages following tool_calls message)")
+    (found,) = check([USER, called("a")], format="openai-chat", profile="cohere")
+    assert found.error_by == "openai-chat"
+    (found, *_) = check([USER, called("a")], format="openai-chat", profile="openai-compatible")
+    assert found.error_by == "openai-compatible/Moonshot"
+
+
+def test_words_of_an_error_name_what_they_are_about() -> None:
+    messages: list[object] = [USER, {"role": "bogus", "content": "x"}, called("a" * 41), returned("a" * 41)]
+    role, length = [found.error for found in check(messages, format="openai-chat")]
+    assert role.startswith("Invalid value: 'bogus'. Supported values are: 'system', 'assistant', 'user',")
+    assert length == (
+        "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a"
+        " string with length 41 instead."
+    )
 
 
 def test_a_violation_says_where_what_and_the_words_of_the_provider() -> None:
@@ -166,6 +189,25 @@ def test_an_image_that_is_no_image_leaves_a_note() -> None:
     assert rules(mended) == []
 
 
+@pytest.mark.parametrize(
+    ("content", "becomes"),
+    [
+        (["", "kept"], ["kept"]),
+        (["", " "], EMPTY),
+        ([], EMPTY),
+    ],
+)
+def test_a_blank_part_of_a_result_goes_and_the_others_stay(content: list[str], becomes: list[str] | str) -> None:
+    def parts(texts: list[str]) -> list[Json]:
+        return [{"type": "text", "text": text} for text in texts]
+
+    messages = [USER, called("a"), returned("a", parts(content))]
+    form = find_format("openai-chat")
+    shape = project(form, messages)
+    edits = [Fill((2,), EMPTY)]
+    assert apply(form, messages, shape, edits)[2] == returned("a", becomes if becomes == EMPTY else parts([*becomes]))
+
+
 def test_thinking_mode_wants_thinking_beside_calls() -> None:
     body = {"messages": [USER, called("a"), returned("a")], "thinking": {"type": "enabled"}}
     assert rules(body, "deepseek") == ["thinking-required"]
@@ -216,7 +258,14 @@ def test_a_key_that_stands_twice_is_damage() -> None:
 
 @pytest.mark.parametrize(
     ("text", "where"),
-    [('[\n{"role": }]', "line 2, column 10"), ("", "line 1"), ("[NaN]", "NaN"), (b"\xff", "not JSON")],
+    [
+        ('[\n{"role": }]', "line 2, column 10"),
+        ("", "line 1, column 1"),
+        ('["NaN",\n -Infinity]', r"line 2, column 2 \(-Infinity"),
+        ("[\n\n" + "9" * 5000 + "]", "line 3, column 1 .*5000 digits"),
+        ("[\n" * 100_000, "100000 levels are open at line 100000, column 1,"),
+        (b'["",\n\xff]', "line 2, column 1 "),
+    ],
 )
 def test_what_is_no_json_is_damage_with_its_position(text: str | bytes, where: str) -> None:
     with pytest.raises(DamageError, match=where):

@@ -7,6 +7,8 @@ was.
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Sequence
 
 import msgspec
@@ -41,18 +43,53 @@ def read(text: str | bytes) -> Read:
             twice[id(found)] = (found, sorted({key for key in keys if keys.count(key) > 1}))
         return found
 
+    written = _decoded(text) if isinstance(text, bytes) else text
     try:
-        document = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_number)
+        document = json.loads(written, object_pairs_hook=pairs, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise DamageError(
             f"The document is not JSON at line {error.lineno}, column {error.colno} ({error.msg}), a conversation in"
             f" JSON was expected. Mend or cut the text there."
         ) from error
-    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+    except (RecursionError, ValueError) as error:
         raise DamageError(
-            f"The document is not JSON ({error}), a conversation in JSON was expected. Mend the text there."
+            f"The document is not JSON{_where(written, error)}, a conversation in JSON was expected. Mend the text"
+            " there."
         ) from error
     return Read(document, tuple(_duplicates(document, (), twice)) if twice else ())
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode(json.detect_encoding(data))
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode(error.encoding, "replace")
+        raise DamageError(
+            f"The document is not JSON at {_at(before, len(before))} ({error.reason}), a conversation in JSON was"
+            " expected. Mend the text there."
+        ) from error
+
+
+def _where(text: str, error: Exception) -> str:
+    """Return where in the text it is that Python's parser gives up without saying where, and why."""
+    depth = deepest = place = 0
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|-?Infinity|NaN|\d+', text):
+        word = token[0]
+        if word in ("NaN", "Infinity", "-Infinity") or (
+            word.isdigit() and len(word) > sys.get_int_max_str_digits() > 0
+        ):
+            if isinstance(error, ValueError):
+                return f" at {_at(text, token.start())} ({error})"
+        elif word in "[{":
+            depth += 1
+            deepest, place = max((deepest, place), (depth, token.start()))
+        elif word in "]}":
+            depth -= 1
+    return f": {deepest} levels are open at {_at(text, place)}, which is too deep"
+
+
+def _at(text: str, index: int) -> str:
+    return f"line {text.count(chr(10), 0, index) + 1}, column {index - text.rfind(chr(10), 0, index)}"
 
 
 def _no_number(word: str) -> object:

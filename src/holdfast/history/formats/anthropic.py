@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
 from holdfast.history.draft import Piece, Row
 from holdfast.history.formats.format import (
     Declared,
@@ -308,7 +310,8 @@ def _result_content(piece: Piece, block: Json) -> object:
     """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
     content = words(block.get("content")) if piece.as_text else block.get("content")
     if not is_array(content):
-        return content if piece.text is None else piece.text
+        said = piece.as_text and isinstance(content, str) and content.strip()
+        return content if said or piece.text is None else piece.text
     reasons = dict(piece.left_out)
     images = -1
     parts: list[object] = []

@@ -306,13 +306,25 @@ def _built_result(piece: Piece, base: Json) -> Json:
         base["tool_call_id"] = piece.id
     if piece.name != piece.item.name and "name" in base:
         base["name"] = piece.name
-    if piece.text is not None:
-        base["content"] = piece.text
-    elif piece.as_text:
-        base["content"] = words(base.get("content"))
-    elif piece.left_out:
-        base["content"] = list(_kept(base.get("content"), piece))
+    if piece.text is not None or piece.as_text or piece.left_out:
+        base["content"] = _result_content(piece, base.get("content"))
     return base
+
+
+def _result_content(piece: Piece, content: object) -> object:
+    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    if piece.as_text:
+        said = words(content)
+        return said if said.strip() or piece.text is None else piece.text
+    if not is_array(content):
+        return content if piece.text is None else piece.text
+    parts = [part for part in _kept(content, piece) if piece.text is None or not _is_blank(part)]
+    return parts if parts or piece.text is None else piece.text
+
+
+def _is_blank(part: object) -> bool:
+    text = as_object(part).get("text") if as_object(part).get("type") == "text" else None
+    return isinstance(text, str) and not text.strip()
 
 
 def _built_call(piece: Piece, messages: Sequence[object]) -> object:
