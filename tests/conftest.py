@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# `check` is what CI and `make test` run: bounded, and the same examples every time, so that red means changed code.
-# HYPOTHESIS_PROFILE=search looks for new ones.
+# `check` is what `make test` runs: bounded, and the same examples every time, so that red means changed code.
+# HYPOTHESIS_PROFILE=ci tries the laws of tests/laws.py on more of them; HYPOTHESIS_PROFILE=search looks for new ones.
 settings.register_profile(
     "check",
     derandomize=True,
@@ -19,6 +19,7 @@ settings.register_profile(
     max_examples=100,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("ci", settings.get_profile("check"))
 settings.register_profile("search", settings.get_profile("check"), derandomize=False, max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
 

@@ -1,29 +1,175 @@
-"""An independent judge of request bodies: DeepSeek's own validator, which shares no line and no author with holdfast.
+"""Independent judges of request bodies: vendors' own readers, which share no line and no author with holdfast.
 
-What it checks: JSON, required fields and their types, that every call is answered directly after and exactly once, that
-no result is without its call, and that ids are unique in a turn (in Messages: results first, roles of blocks).
-What it lets pass, so that a green judgement says nothing about it: arguments that are no JSON or no object, blank text,
-empty messages (Messages), unknown fields, the charset and length of ids and names, ids used again in a later turn, a
-system role inside Messages, who speaks first and last, equal roles in a row, cache markers, signatures of thinking.
-What it refuses though the provider takes it: the role `developer` (Chat).
+Two rules. A judge reads JSON, as a provider does. What a judge lets pass is said here, because a green judgement says
+nothing about it.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
+import cohere_melody as cohere
 import deepseek_recipe as deepseek
+from mistral_common.exceptions import MistralCommonException
+from mistral_common.protocol.instruct import request as mistral
+from mistral_common.protocol.instruct import validator as mistral_validator
+from mistral_common.protocol.instruct.validator import ValidationMode
+from mistral_common.tokens.tokenizers.base import TokenizerVersion
+
+Json = dict[str, object]
 
 
-def judge(wire: str, body: bytes | dict[str, object]) -> None:
-    """Raise `AssertionError` with the validator's words unless it accepts the body."""
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    kinds = {"openai-chat": deepseek.ChatCompletionRequest, "anthropic": deepseek.MessagesRequest}
+def judge(wire: str, body: bytes | Json) -> None:
+    """Raise `AssertionError` with the words of DeepSeek's validator unless it accepts the body."""
+    if refusal := _deepseek(wire, body, deepseek.ReasoningContentBehavior.FillEmpty):
+        raise AssertionError(refusal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """A reader of conversations: the formats it reads, the profiles it speaks for, and how it judges.
+
+    `refusal` returns the words it refuses with, "" if it accepts; `thinking` is the setting of the request it reads.
+    """
+
+    formats: tuple[str, ...]
+    profiles: tuple[str, ...]
+    refusal: Callable[[str, list[object]], str]
+    thinking: bool | None = None
+
+
+# --- DeepSeek --------------------------------------------------------------------------------------------------------
+
+
+def deepseek_refusal(wire: str, messages: list[object]) -> str:
+    """Return what DeepSeek's own validator says to a body of any of its three wires.
+
+    It checks JSON, required fields and their types, roles (Chat), that every call is answered directly after and
+    exactly once, that no result is without its call, and that ids are unique in a turn (in Messages: results first,
+    roles of blocks; in Responses: ids unique in the whole input).
+    It lets pass arguments that are no JSON or no object, blank text, empty messages (Messages), unknown fields, the
+    charset and length of ids and names, ids used again in a later turn, a system role inside Messages, who speaks
+    first and last, equal roles in a row, cache markers, signatures of thinking.
+    """
+    return _deepseek(wire, _body(wire, messages), deepseek.ReasoningContentBehavior.FillEmpty)
+
+
+def deepseek_thinking_refusal(wire: str, messages: list[object]) -> str:
+    """Return what the same validator says with thinking on: it insists on what led to calls, if only an empty text.
+
+    It lets pass calls of a turn that is over without it: only the turn that is being answered is looked at.
+    """
+    return _deepseek(wire, _body(wire, messages), deepseek.ReasoningContentBehavior.Reject)
+
+
+def _body(wire: str, messages: list[object]) -> Json:
+    if wire == "openai-responses":
+        return {"model": "m", "input": messages}
+    return {"model": "m", "max_tokens": 1, "messages": messages}
+
+
+def _deepseek(wire: str, body: bytes | Json, missing: deepseek.ReasoningContentBehavior) -> str:
+    kinds = {
+        "openai-chat": deepseek.ChatCompletionRequest,
+        "anthropic": deepseek.MessagesRequest,
+        "openai-responses": deepseek.ResponsesRequest,
+    }
+    options = deepseek.ConversionOptions(reasoning_content_behavior=missing)
     try:
-        request = kinds[wire](raw)
-        options = deepseek.ConversionOptions().with_model_alias(request.model, deepseek.ModelVersion.DeepseekV4Pro)
-        request.convert(options)
+        request = kinds[wire](body if isinstance(body, bytes) else json.dumps(body).encode())
+        request.convert(options.with_model_alias(request.model, deepseek.ModelVersion.DeepseekV4Pro))
     except deepseek.ConversionError as error:
-        raise AssertionError(f"Judge refused the {wire} body: {error.body}") from error
+        return f"Judge refused the {wire} body: {error.body}"
     except ValueError as error:
-        raise AssertionError(f"Judge could not read the {wire} body: {error}") from error
+        return f"Judge could not read the {wire} body: {error}"
+    return ""
+
+
+# --- Mistral ---------------------------------------------------------------------------------------------------------
+
+
+def mistral_refusal(version: TokenizerVersion) -> Callable[[str, list[object]], str]:
+    """Return what Mistral's own request validator says, that of one version of its models, as used for serving.
+
+    It checks fields and their types, roles and their order, who speaks last, that a step has as many results as calls
+    (from v11 by id, before by count), ids of nine letters and digits (before v13), names, and before v11 that no
+    thinking goes back.
+    It lets pass arguments that are no JSON, blank text, the user or the assistant twice in a row, the assistant first,
+    the user directly behind a result, a result behind the user's text (by count), unknown fields, the legacy
+    `function_call`, ids used again in a later turn.
+    """
+    validator = mistral_validator.get_validator(version, ValidationMode.serving)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - typed in part
+
+    def refusal(wire: str, messages: list[object]) -> str:
+        try:
+            read = json.loads(json.dumps(messages))
+            request = mistral.ChatCompletionRequest.from_openai(read, model="m")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - typed in part
+            validator.validate_request(request)  # pyright: ignore[reportUnknownMemberType] - typed in part
+        except MistralCommonException as error:
+            return f"Judge refused the {wire} body: {error}"
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return f"Judge could not read the {wire} body: {type(error).__name__} {error}"
+        return ""
+
+    return refusal
+
+
+# --- Cohere ----------------------------------------------------------------------------------------------------------
+
+
+def cohere_refusal(wire: str, messages: list[Any]) -> str:
+    """Return what Cohere's own renderers of prompts say, of all three generations of its models.
+
+    They read a schema of their own, into which Chat messages are translated here, as its compatible endpoint has to:
+    roles, texts as parts, images as placeholders, calls without the layer `function`; `reasoning_content` is not.
+    They check that ids are there and unique in the whole conversation, that arguments are JSON objects (the third
+    generation; the others want JSON), that only the assistant calls, that it says something or calls, Unicode.
+    They let pass calls without results and results without calls, order, blank text, names, any length of ids.
+    """
+    try:
+        config: Json = {"messages": [_for_cohere(message) for message in messages]}
+        for render in (cohere.render_cmd3, cohere.render_cmd4, cohere.render_cmd5):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - typed in part
+            render(config)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"Judge refused the {wire} body: {type(error).__name__} {error}"
+    return ""
+
+
+def _for_cohere(message: dict[str, Any]) -> Json:
+    role = {"assistant": "chatbot", "developer": "system"}.get(message["role"], message["role"])
+    content: str | list[dict[str, Any]] = [] if message.get("content") is None else message["content"]
+    parts: list[dict[str, Any]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    translated: Json = {"role": role, "content": [_part(part) for part in parts]}
+    if calls := message.get("tool_calls"):
+        translated["tool_calls"] = [
+            {"id": call["id"], "name": call["function"]["name"], "parameters": call["function"]["arguments"]}
+            for call in calls
+        ]
+    if call := message.get("tool_call_id"):
+        translated["tool_call_id"] = call
+    return translated
+
+
+def _part(part: dict[str, Any]) -> Json:
+    if part["type"] == "image_url":
+        return {"type": "image", "image": {"template_placeholder": "image"}}
+    return part
+
+
+def _every() -> Iterator[tuple[str, Judge]]:
+    wires = ("openai-chat", "anthropic", "openai-responses")
+    yield "deepseek", Judge(formats=wires, profiles=("deepseek",), refusal=deepseek_refusal)
+    thinking = Judge(formats=wires, profiles=("deepseek",), refusal=deepseek_thinking_refusal, thinking=True)
+    yield "deepseek-thinking", thinking
+    for version in (TokenizerVersion.v3, TokenizerVersion.v7, TokenizerVersion.v13):
+        refusal = mistral_refusal(version)
+        yield f"mistral-{version.value}", Judge(formats=("openai-chat",), profiles=("mistral",), refusal=refusal)
+    yield "cohere", Judge(formats=("openai-chat",), profiles=("cohere",), refusal=cohere_refusal)
+
+
+JUDGES: Mapping[str, Judge] = MappingProxyType(dict(_every()))
+"""Every judge by its name. What pleases the profile `any` has to please all of them."""

@@ -1,0 +1,134 @@
+"""What judges say of repaired conversations, and of what `check` lets pass; and where they are known to disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from conversations import Piece, conversations
+from hypothesis import given
+from hypothesis import strategies as st
+from renderings import RENDERINGS
+
+from holdfast.history import check, repair
+from judges import JUDGES, Judge
+from laws import law
+
+BENCH = [(name, form) for name, judge in JUDGES.items() for form in judge.formats if form in RENDERINGS]
+Json = dict[str, object]
+EVERY_JUDGE = pytest.mark.parametrize(("name", "form"), BENCH)
+A_LAW = law(shared_by=len(BENCH))
+
+USER: Json = {"role": "user", "content": "x"}
+ASSISTANT: Json = {"role": "assistant", "content": "x"}
+
+
+def called(call: str, **fields: object) -> object:
+    function = {"name": "read", "arguments": "{}"}
+    listed = [{"id": call, "type": "function", "function": function}]
+    return {"role": "assistant", "content": None, "tool_calls": listed, **fields}
+
+
+def returned(call: str) -> object:
+    return {"role": "tool", "tool_call_id": call, "content": "x"}
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """What a judge refuses in these words though we let it pass: why, and an example that shows it."""
+
+    judges: tuple[str, ...]
+    words: str
+    why: str
+    form: str
+    example: list[object]
+
+
+DISAGREEMENTS = (
+    Disagreement(
+        ("mistral-v3",),
+        "either content or tool_calls, but not both",
+        "Models of the third version take no text beside calls. Those that Mistral serves today are of later versions"
+        " and do, and to part a response in two would change what the model did.",
+        "openai-chat",
+        [USER, called("abcdefgh1", content="x"), returned("abcdefgh1")],
+    ),
+)
+
+
+def refusal(name: str, form: str, messages: list[object]) -> str:
+    """Return the words the judge refuses with, "" if it accepts or is known to disagree."""
+    words = JUDGES[name].refusal(form, messages)
+    known = any(name in each.judges and each.words in words for each in DISAGREEMENTS)
+    return "" if known else words
+
+
+def profiles(judge: Judge) -> st.SearchStrategy[str]:
+    """Return the profiles that the judge has to agree with; `any` promises nothing with thinking on."""
+    return st.sampled_from([*judge.profiles, *([] if judge.thinking else ["any"])])
+
+
+@EVERY_JUDGE
+@A_LAW
+@given(data=st.data(), pieces=conversations())
+def test_the_judge_accepts_what_was_repaired(
+    name: str, form: str, *, data: st.DataObject, pieces: tuple[Piece, ...]
+) -> None:
+    judge = JUDGES[name]
+    profile = data.draw(profiles(judge))
+    mended = repair(RENDERINGS[form](pieces), format=form, profile=profile, thinking=judge.thinking)
+    if not mended.remaining:
+        assert refusal(name, form, mended.messages) == ""
+
+
+@EVERY_JUDGE
+@A_LAW
+@given(data=st.data(), pieces=conversations())
+def test_what_the_judge_refuses_is_reported(
+    name: str, form: str, *, data: st.DataObject, pieces: tuple[Piece, ...]
+) -> None:
+    judge = JUDGES[name]
+    profile = data.draw(profiles(judge))
+    messages = RENDERINGS[form](pieces)
+    mended = repair(messages, format=form, profile=profile, thinking=judge.thinking).messages
+    for each in (messages, *_broken_once(data, mended)):
+        if refusal(name, form, each):
+            assert check(each, format=form, profile=profile, thinking=judge.thinking) != []
+
+
+def _broken_once(data: st.DataObject, messages: list[object]) -> Iterator[list[object]]:
+    """Yield what is one fault away from a conversation: a message lost, one sent twice, two in the wrong order."""
+    if messages:
+        at, other = (data.draw(st.integers(0, len(messages) - 1)) for _ in range(2))
+        yield [*messages[:at], *messages[at + 1 :]]
+        yield [*messages[: at + 1], *messages[at:]]
+        swapped = list(messages)
+        swapped[at], swapped[other] = messages[other], messages[at]
+        yield swapped
+
+
+@pytest.mark.parametrize("known", DISAGREEMENTS, ids=lambda known: known.words)
+def test_the_judge_still_disagrees(known: Disagreement) -> None:
+    for name in known.judges:
+        assert known.words in JUDGES[name].refusal(known.form, known.example)
+        for profile in JUDGES[name].profiles:
+            assert check(known.example, format=known.form, profile=profile) == []
+
+
+FOUND: list[tuple[str, str, str, list[object]]] = [
+    ("mistral-v13", "mistral", "call-first", [called("abcdefgh1"), returned("abcdefgh1")]),
+    ("mistral-v7", "mistral", "thinking-beside", [USER, {**ASSISTANT, "reasoning_content": "x"}, USER]),
+    ("deepseek", "deepseek", "developer-role", [{"role": "developer", "content": "x"}, USER]),
+    ("cohere", "cohere", "empty-content", [USER, {"role": "assistant", "content": None}, USER]),
+]
+"""Faults that only a judge made known to us."""
+
+
+@pytest.mark.parametrize(("name", "profile", "rule", "messages"), FOUND, ids=[rule for _, _, rule, _ in FOUND])
+def test_what_a_judge_found_is_told_and_mended(name: str, profile: str, rule: str, messages: list[object]) -> None:
+    assert refusal(name, "openai-chat", messages)
+    assert rule in {violation.rule for violation in check(messages, format="openai-chat", profile=profile)}
+    mended = repair(messages, format="openai-chat", profile=profile)
+    assert mended.remaining == ()
+    assert refusal(name, "openai-chat", mended.messages) == ""
