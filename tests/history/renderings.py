@@ -228,7 +228,7 @@ def _response(piece: Answered) -> Json:
         parts.append({**thinking, "provider_name": "anthropic"})
     if piece.text is not None:
         parts.append({"part_kind": "text", "content": piece.text})
-    response: Json = {"kind": "response", "parts": [*parts, *calls], "x-unknown": 1}
+    response: Json = {"kind": "response", "parts": [*parts, *calls], "model_name": "m", "x-unknown": 1}
     return response if piece.text is not None or not calls else {**response, "tool_calls": calls}
 
 

@@ -30,7 +30,6 @@ from holdfast.history.formats.pydantic_ai_parts import (
     Built,
     call_part,
     folded,
-    kind_of,
     media_of,
     role_of,
     unfolded,
@@ -52,7 +51,6 @@ _MAKERS = {
 }
 """Who made what a provider signed, where that is not the name pydantic-ai has for the provider."""
 
-_USER: Role = "user"
 _OPENAI_IDS = ("rs_", "msg_", "fc_")
 
 
@@ -83,7 +81,7 @@ class PydanticAI:
         if raw["kind"] == "response":
             return _response(index, raw, parts)
         items = tuple(item for number, part in enumerate(parts) for item in _of_request((index, "parts", number), part))
-        role: Role = next((role_of(part) for part in parts if kind_of(part) not in UNSAID), _USER)
+        role: Role = items[0].role if items else "user"
         return Message(index, role, items, frozenset() if items else frozenset({"empty"}))
 
     def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
@@ -189,9 +187,11 @@ def _result(path: Path, raw: Json) -> Item:
         flags.add("null")
     if not text.strip():
         flags.add("blank")
+    files = content if is_array(content) else (content,)
+    if any(isinstance(each, str) and not each.strip() for each in files):
+        flags.add("blank-block")
     if is_synthetic(text) or as_object(raw.get("metadata")).get(SYNTHETIC) is True:
         flags.add("synthetic")
-    files = content if is_array(content) else (content,)
     media = tuple(each for file in files for each in media_of(as_object(file)))
     kinds = frozenset(flags) if flags else NO_FLAGS
     return Item("result", "tool", path, call, as_text(raw.get("tool_name")), kinds, None, digest(text), media)

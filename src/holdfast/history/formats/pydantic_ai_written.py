@@ -172,20 +172,18 @@ def _result_part(piece: Piece, messages: Sequence[object]) -> Json:
 
 
 def _result_content(piece: Piece, part: Json) -> object:
-    """Return what the result holds now: in place of bad images a note."""
+    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
     content = part.get("content")
-    if piece.text is not None:
-        return piece.text
-    if not piece.left_out:
-        return content
     reasons = dict(piece.left_out)
     if not is_array(content):
-        return _note(reasons[0])
-    assert piece.item is not None
+        return _note(reasons[0]) if reasons else content if piece.text is None else piece.text
     images = -1
     kept: list[object] = []
     for each in content:
         is_image = bool(media_of(as_object(each)))
         images += is_image
-        kept.append(_note(reasons[images]) if is_image and images in reasons else each)
-    return kept
+        if is_image and images in reasons:
+            kept.append(_note(reasons[images]))
+        elif piece.text is None or not isinstance(each, str) or each.strip():
+            kept.append(each)
+    return kept if kept or piece.text is None else piece.text
