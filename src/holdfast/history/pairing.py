@@ -154,7 +154,7 @@ class _Walk:
             self.answers.append(call.answer)
         else:
             verdict = self._stray(item)
-        if verdict == "ok":
+        if verdict == "ok" and call is not None:
             step.tail = message.index
         elif verdict != "split":
             step.clean = False

@@ -86,7 +86,7 @@ def _stray(answer: Answer, shape: Shape, enforced: frozenset[str], frozen: int) 
 
 def _quote(answer: Answer, what: str, shape: Shape) -> Quote:
     item = answer.item
-    named = f" ({item.name})" if item.name else ""
+    named = f" ({valid_unicode(item.name)})" if item.name else ""
     if item.role != "assistant":
         return Quote(item.path, what + named)
     following = item.message + 1

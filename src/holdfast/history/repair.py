@@ -92,7 +92,8 @@ class _Turns:
         """Return whether the row, which goes, stands between the user and what was taken out of it as the user's."""
         if self._previous is None or following is None or "consecutive-roles" not in self._enforced:
             return False
-        return self._previous.role == "user" and row.role == "assistant" and not following.sources
+        taken = following.role == "user" and not following.sources
+        return self._previous.role == "user" and row.role == "assistant" and taken
 
     def _told(self, row: Row) -> Iterator[Edit]:
         """Yield what makes a system message that may not stand here the user's."""

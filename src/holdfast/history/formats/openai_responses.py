@@ -115,7 +115,7 @@ def _item(index: int, kind: str, raw: Json) -> Item | None:
         item = _call(index, kind, raw)
     elif kind in RESULTS:
         item = _result(index, kind, raw)
-    elif kind == "item_reference" or (not kind and as_text(raw.get("id"))):
+    elif kind == "item_reference" or (raw.get("type") is None and as_text(raw.get("id"))):
         item = Item("other", "assistant", (index,), flags=frozenset({"reference"}))
     elif kind in _OTHERS or kind.endswith(("_call", "_output")):
         item = Item("other", "assistant", (index,))
@@ -149,7 +149,7 @@ def _own_id(kind: str, raw: Json) -> Flag | None:
 
 
 def _flagged(item: Item, flag: Flag) -> Item:
-    return msgspec.structs.replace(item, flags=item.flags | {flag})
+    return msgspec.structs.replace(item, flags=item.flags - {"reference"} | {flag})  # a second reference is none
 
 
 def _content(index: int, role: Role, content: object) -> Iterator[Item]:
@@ -213,8 +213,8 @@ def _call(index: int, kind: str, raw: Json) -> Item:
     flags: set[Flag] = set()
     if call is None:
         flags.add("id-missing")
-    if own := _own_id(kind, raw):
-        flags.add(own)
+    if kind in _PREFIXES and (own := _own_id(kind, raw)):
+        flags.add(own)  # of the others it is a field that is required
     if kind == "function_call":
         if not isinstance(raw.get("arguments"), str):
             flags.add("arguments-type")
@@ -242,7 +242,8 @@ def _result(index: int, kind: str, raw: Json) -> Item:
     if is_synthetic(text):
         flags.add("synthetic")
     kinds = frozenset(flags) if flags else NO_FLAGS
-    return Item("result", "tool", (index,), call, as_text(raw.get("name")), kinds, None, digest(text), tuple(media))
+    name = CALLS[kind.removesuffix("_output")] or as_text(raw.get("name"))
+    return Item("result", "tool", (index,), call, name, kinds, None, digest(text), tuple(media))
 
 
 def _look_at(output: object, flags: set[Flag]) -> list[Media]:
@@ -280,7 +281,8 @@ def _once(projected: list[Message], messages: Sequence[object]) -> list[Message]
             continue
         if own in seen:
             told[index] = _told(message, "duplicate")
-        seen.add(own)
+        elif "item-id" not in message.items[0].flags:  # which goes
+            seen.add(own)
     return told
 
 
