@@ -16,7 +16,6 @@ from holdfast.history.formats.format import is_array, is_object
 from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import NO_RESPONSE, NO_USER
-from judges import judge
 
 
 class Case(TypedDict):
@@ -31,7 +30,6 @@ class Case(TypedDict):
 
 
 HERE = Path(__file__).parent
-JUDGED = ("openai-chat", "anthropic")
 
 # What a file calls its fault, and the rules that tell of it. None: not a fault of the conversation.
 RULES: dict[str, tuple[str, ...] | None] = {
@@ -165,15 +163,6 @@ def test_a_valid_one_is_left_alone(case: Case) -> None:
     mended = repair(case["messages"], format=form)
     assert mended.edits == ()
     assert mended.messages is case["messages"]
-
-
-@every_pair
-def test_the_judge_accepts_what_was_mended(case: Case, profile: str) -> None:
-    form = case["provider_format"]
-    if form not in JUDGED:
-        pytest.skip("there is no judge for this format")
-    mended = repair(case["messages"], format=form, profile=profile, thinking=thinking(case), signed=signed(case))
-    judge(form, {"model": "m", "max_tokens": 1, "messages": mended.messages})
 
 
 def test_every_fault_has_a_name_here() -> None:

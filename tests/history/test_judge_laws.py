@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from conversations import Piece, conversations
@@ -17,6 +19,12 @@ from laws import law
 
 BENCH = [(name, form) for name, judge in JUDGES.items() for form in judge.formats if form in RENDERINGS]
 Json = dict[str, object]
+CORPUS = [
+    (path, name)
+    for path in sorted((Path(__file__).parents[1] / "corpus").rglob("*.json"))
+    for name, judge in JUDGES.items()
+    if json.loads(path.read_text())["provider_format"] in judge.formats
+]
 EVERY_JUDGE = pytest.mark.parametrize(("name", "form"), BENCH)
 A_LAW = law(shared_by=len(BENCH))
 
@@ -64,9 +72,9 @@ def refusal(name: str, form: str, messages: list[object]) -> str:
     return "" if known else words
 
 
-def profiles(judge: Judge) -> st.SearchStrategy[str]:
+def promised(judge: Judge) -> list[str]:
     """Return the profiles that the judge has to agree with; `any` promises nothing with thinking on."""
-    return st.sampled_from([*judge.profiles, *([] if judge.thinking else ["any"])])
+    return [*judge.profiles, *([] if judge.thinking else ["any"])]
 
 
 @EVERY_JUDGE
@@ -76,7 +84,7 @@ def test_the_judge_accepts_what_was_repaired(
     name: str, form: str, *, data: st.DataObject, pieces: tuple[Piece, ...]
 ) -> None:
     judge = JUDGES[name]
-    profile = data.draw(profiles(judge))
+    profile = data.draw(st.sampled_from(promised(judge)))
     mended = repair(RENDERINGS[form](pieces), format=form, profile=profile, thinking=judge.thinking)
     if not mended.remaining:
         assert refusal(name, form, mended.messages) == ""
@@ -89,7 +97,7 @@ def test_what_the_judge_refuses_is_reported(
     name: str, form: str, *, data: st.DataObject, pieces: tuple[Piece, ...]
 ) -> None:
     judge = JUDGES[name]
-    profile = data.draw(profiles(judge))
+    profile = data.draw(st.sampled_from(promised(judge)))
     messages = RENDERINGS[form](pieces)
     mended = repair(messages, format=form, profile=profile, thinking=judge.thinking).messages
     for each in (messages, *_broken_once(data, mended)):
@@ -108,12 +116,41 @@ def _broken_once(data: st.DataObject, messages: list[object]) -> Iterator[list[o
         yield swapped
 
 
+@pytest.mark.parametrize(("path", "name"), CORPUS, ids=[f"{path.stem}-{name}" for path, name in CORPUS])
+def test_the_judge_accepts_every_conversation_of_the_corpus(path: Path, name: str) -> None:
+    case = json.loads(path.read_text())
+    form, messages, judge = case["provider_format"], case["messages"], JUDGES[name]
+    for profile in promised(judge):
+        if refusal(name, form, messages):
+            assert check(messages, format=form, profile=profile, thinking=judge.thinking) != []
+        mended = repair(messages, format=form, profile=profile, thinking=judge.thinking)
+        assert mended.remaining == ()
+        assert refusal(name, form, mended.messages) == ""
+
+
 @pytest.mark.parametrize("known", DISAGREEMENTS, ids=lambda known: known.words)
 def test_the_judge_still_disagrees(known: Disagreement) -> None:
     for name in known.judges:
         assert known.words in JUDGES[name].refusal(known.form, known.example)
         for profile in JUDGES[name].profiles:
             assert check(known.example, format=known.form, profile=profile) == []
+
+
+BLANK: Json = {"role": "user", "content": " "}
+ODD = called("abcdefgh1", x=1)
+LETS_PASS: dict[str, tuple[str, list[object]]] = {
+    "equal roles, blank text, the assistant first": ("mistral-v13", [ASSISTANT, ASSISTANT, USER, BLANK]),
+    "the user behind a result, unknown fields": ("mistral-v13", [USER, ODD, returned("abcdefgh1"), USER]),
+    "an id of an earlier turn": ("mistral-v13", [USER, *(2 * [called("a"), returned("a")])]),
+    "calls and results that do not belong together": ("cohere", [USER, returned("c"), called("a"), USER]),
+    "blank text, any order": ("cohere", [ASSISTANT, BLANK, BLANK, {"role": "system", "content": "x"}]),
+    "any id": ("cohere", [USER, called("x" * 99 + ":"), returned("x" * 99 + ":")]),
+}
+
+
+@pytest.mark.parametrize(("name", "messages"), LETS_PASS.values(), ids=LETS_PASS)
+def test_the_judge_lets_pass_what_its_docstring_says(name: str, messages: list[object]) -> None:
+    assert JUDGES[name].refusal("openai-chat", messages) == ""
 
 
 FOUND: list[tuple[str, str, str, list[object]]] = [

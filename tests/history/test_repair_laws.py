@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -23,6 +24,22 @@ from laws import law
 EVERY_FORMAT = pytest.mark.parametrize("form", RENDERINGS)
 A_LAW = law(shared_by=len(RENDERINGS))
 THINKING = st.sampled_from([None, True, False])
+
+
+def test_every_legal_pair_is_drawn_often() -> None:
+    drawn: Counter[tuple[str, str]] = Counter()
+
+    @A_LAW
+    @given(data=st.data(), pieces=conversations())
+    def draw(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:  # noqa: ARG001 - as the laws draw
+        drawn[form, data.draw(st.sampled_from(PAIRS[form]))] += 1
+
+    for form in RENDERINGS:
+        draw(form)
+    assert sum(drawn.values()) >= A_LAW.max_examples * len(RENDERINGS)
+    for form, profiles in PAIRS.items():
+        for profile in profiles:
+            assert drawn[form, profile] >= A_LAW.max_examples / len(profiles) / 4, (form, profile)
 
 
 @EVERY_FORMAT
