@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
 from holdfast.history.draft import Piece, Row
 from holdfast.history.formats.format import (
     Declared,
@@ -185,10 +187,18 @@ def _kind(part: Json) -> Kind:
 
 def _part(path: Path, role: Role, part: object) -> Item:
     raw: Json = {"text": part} if isinstance(part, str) else as_object(part)  # SDKs take a text for a part
+    if is_object(part) and not _key(raw) and all(raw[key] is None for key in raw.keys() - _KNOWN):
+        return Item("other", role, path, flags=_NOTHING)
+    item = _item(path, role, raw) or Item("other", role, path, flags=_FOREIGN)
+    if item.kind == "other" or _signature(raw) is not False:
+        return item
+    return msgspec.structs.replace(item, flags=item.flags | {"altered"})
+
+
+def _item(path: Path, role: Role, raw: Json) -> Item | None:
+    """Return the part as an item, None if it is of a kind that is not known, or not where it may stand."""
     kind, value = _kind(raw), raw.get(_key(raw))
     item: Item | None = None
-    if kind == "other" and is_object(part) and all(raw[key] is None for key in raw.keys() - _KNOWN):
-        return Item("other", role, path, flags=_NOTHING)
     if kind == "text" and isinstance(value, str):
         item = _text(path, role, raw, value)
     elif role == "system":
@@ -198,37 +208,36 @@ def _part(path: Path, role: Role, part: object) -> Item:
     elif kind == "result" and is_object(value):
         item = _result(path, role, value)
     elif kind in ("server-call", "server-result") and is_object(value) and role == "assistant":
-        item = Item(kind, role, path, as_text(value.get("id")), _key(raw), _signed(raw))
+        item = Item(kind, role, path, as_text(value.get("id")), _key(raw))
     elif kind == "media" and (media := _media(value)) is not None:
         item = Item("media", role, path, media=(media,))
-    return item or Item("other", role, path, flags=_FOREIGN)
+    return item
 
 
 def _text(path: Path, role: Role, raw: Json, text: str) -> Item:
     """Return a text as an item; an empty one that only carries a signature is thinking."""
-    signature = _field(raw, "thoughtSignature")
-    if role == "assistant" and (raw.get("thought") is True or (signature and not text)):
-        return Item("thinking", role, path, flags=_signed(raw))
-    flags = _signed(raw) if role == "assistant" else NO_FLAGS
-    if not text.strip():
-        flags |= _BLANK if text else _BLANK | _NOTHING
-    return Item("text", role, path, flags=flags)
+    if role == "assistant" and (raw.get("thought") is True or (not text and _signature(raw) is not None)):
+        return Item("thinking", role, path)
+    if text.strip():
+        return Item("text", role, path)
+    return Item("text", role, path, flags=_BLANK if text else _BLANK | _NOTHING)
 
 
-def _signed(raw: Json) -> frozenset[Flag]:
-    """Return that a signature is no base64 (cut, or two in one), which the field's type does not allow."""
+def _signature(raw: Json) -> bool | None:
+    """Return whether the signature is base64, as its field has to be (one cut short is not), None if there is none."""
     signature = _field(raw, "thoughtSignature")
-    if not isinstance(signature, str) or not signature:
-        return NO_FLAGS
-    whole = _BASE64.fullmatch(signature) is not None and len(signature.rstrip("=")) % 4 != 1
-    return NO_FLAGS if whole else frozenset({"altered"})
+    if not signature:
+        return None
+    return not isinstance(signature, str) or (
+        _BASE64.fullmatch(signature) is not None and len(signature.rstrip("=")) % 4 != 1
+    )
 
 
 def _call(path: Path, role: Role, raw: Json, call: Json) -> Item:
-    flags: set[Flag] = set(_signed(raw))
+    flags: set[Flag] = set()
     if role != "assistant":
         flags.add("misplaced")
-    elif flags or not _field(raw, "thoughtSignature"):
+    elif not _signature(raw):
         flags.add("call-unsigned")
     if call.get("args") is not None and not is_object(call["args"]):
         flags.add("arguments")
@@ -311,30 +320,33 @@ def _built(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
         return
     raw = _raw(piece.item, messages)
     if piece.what is not None:
-        yield from _quoted(piece.what, piece.item, raw)
-    elif not piece.touched:
-        yield raw
-    elif piece.kind == "result":
-        yield _built_result(piece, as_object(raw))
-    elif piece.kind == "call":
-        yield _built_call(piece, as_object(raw))
-    elif piece.left_out:
-        yield {"text": _note(piece)}
-    else:
-        yield _with_signature(piece, as_object(raw))
+        yield from _quoted(piece.what, piece, raw)
+        return
+    part: object = raw
+    if piece.left_out and piece.kind == "media":
+        part = {"text": _note(piece)}
+    elif piece.touched and piece.kind in ("call", "result"):
+        part = (_built_call if piece.kind == "call" else _built_result)(piece, as_object(raw))
+    yield _signed(piece, as_object(part)) if piece.added or piece.dropped else part
 
 
 def _note(piece: Piece) -> str:
     return "".join(f"[{why}, and was left out.]" for _, why in piece.left_out)
 
 
-def _quoted(what: str, item: Item, raw: object) -> Iterator[object]:
-    part = as_object(raw)
-    if item.kind == "result":
+def _kept(piece: Piece, result: Json) -> list[object]:
+    """Return the images and files of a result that can be sent."""
+    gone = {which for which, _ in piece.left_out}
+    return [held for which, held in enumerate(as_array(result.get("parts"))) if which not in gone]
+
+
+def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
+    part, item = as_object(raw), piece.item
+    if item is not None and item.kind == "result":
         result = as_object(part.get(_key(part)))
-        yield {"text": quoted(what, _response(result.get("response")))}
-        yield from as_array(result.get("parts"))  # images, which the user can have too
-    elif len(item.path) == 1:
+        yield {"text": "\n".join(filter(None, (quoted(what, _response(result.get("response"))), _note(piece))))}
+        yield from _kept(piece, result)  # which the user can have too
+    elif item is not None and len(item.path) == 1:
         yield {"text": quoted(what, _said(next((part[key] for key in ("parts", "content") if part.get(key)), raw)))}
     else:
         yield {"text": quoted(what, _said(raw))}
@@ -356,8 +368,7 @@ def _built_result(piece: Piece, part: Json) -> Json:
     elif piece.as_text:
         result["response"] = {"output": _response(result.get("response"))}
     if piece.left_out:
-        gone = {which for which, _ in piece.left_out}
-        result["parts"] = [held for which, held in enumerate(as_array(result["parts"])) if which not in gone]
+        result["parts"] = _kept(piece, result)
         result["response"] = {**as_object(result.get("response")), "left_out": _note(piece)}
     return {**part, key: result}
 
@@ -367,10 +378,7 @@ def _built_call(piece: Piece, part: Json) -> Json:
     call = _named(piece, as_object(part[key]))
     if piece.quote_arguments:
         call["args"] = object_arguments(call.get("args"))
-    signed = _with_signature(piece, {**part, key: call})
-    if "signature" in piece.added:
-        signed["thought_signature" if key == "function_call" else "thoughtSignature"] = UNSIGNED
-    return signed
+    return {**part, key: call}
 
 
 def _named(piece: Piece, raw: Json) -> Json:
@@ -384,8 +392,9 @@ def _named(piece: Piece, raw: Json) -> Json:
     return named
 
 
-def _with_signature(piece: Piece, part: Json) -> Json:
-    """Return the part, without its signature if that goes."""
-    if "signature" not in piece.dropped:
-        return part
-    return {key: value for key, value in part.items() if key not in ("thoughtSignature", "thought_signature")}
+def _signed(piece: Piece, part: Json) -> Json:
+    """Return the part without its signature, if that goes, and with what stands for one, if it needs one."""
+    kept = {key: value for key, value in part.items() if key not in ("thoughtSignature", "thought_signature")}
+    if "signature" in piece.added:
+        kept["thought_signature" if _key(part) == "function_call" else "thoughtSignature"] = UNSIGNED
+    return kept
