@@ -218,16 +218,16 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
     id_length=40,
 )
 
-SERIALISER_ONLY = frozenset(
+SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
     {
-        "null-content",  # beside calls some hosts want null, some "" and some no content: no value pleases all
-        "thinking-required",  # with thinking off nobody wants any
-        "tools-not-declared",  # a question of the request, not of the conversation
-        "thinking-not-first",  # the same
-        "too-many-calls",  # OpenAI's own limit
+        "null-content": 'beside calls some want null, some "" and some no content: no value pleases all',
+        "thinking-required": "with thinking off nobody wants any",
+        "tools-not-declared": "it is a question of the request, not of the conversation",
+        "thinking-not-first": "with thinking off nobody wants any",
+        "too-many-calls": "it is OpenAI's own limit, and nothing mends it",
     }
 )
-"""The rules that `any` leaves out: they are kept where a request is written, not in the conversation."""
+"""The rules that `any` leaves out, each with the reason: they are kept where a request is written."""
 
 
 def _strictest(profiles: tuple[Profile, ...]) -> Mapping[str, Evidence]:

@@ -1,0 +1,212 @@
+"""The document on what providers accept says what the rules and the profiles say.
+
+Two rules. What is between two comments of the document is written from the data; everything else is prose. To write it
+anew: `python tests/contract/test_invariants.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from source_tree import expect_none, read
+
+from holdfast.history.profiles import ANY, PAIRS, PROFILES, SERIALISER_ONLY, Evidence, Profile
+from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.rules import RULES, Rule
+from holdfast.history.shape import Grammar
+
+DOCUMENT = "docs/invariants.md"
+EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
+FACTS = dict.fromkeys(("id", "name", "role", "media"), "…") | dict.fromkeys(("message", "part", "length"), "N")
+PART = re.compile(r"(?<=<!-- data: )(?P<name>\S+)(?P<head> -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+# --- what is written from the data -----------------------------------------------------------------------------------
+
+
+def of_rule(rule: Rule) -> Iterator[str]:
+    """Yield the lines on a rule: what it demands, who enforces it and how that is known, and the words of refusals."""
+    yield rule.says
+    yield ""
+    yield "| known | for |"
+    yield "|---|---|"
+    for evidence in EVIDENCE:
+        known = [_titled(name) for name, profile in PROFILES.items() if _is_own(rule, profile, evidence)]
+        if known:
+            yield f"| {evidence}{', only warns' if evidence == 'hearsay' else ''} | {', '.join(known)} |"
+    for name, profile in PROFILES.items():
+        if rule.id in profile.in_items:
+            yield f"| verified, in `openai-responses` | {_titled(name)} |"
+    by_words: dict[str, list[str]] = {}
+    for speaker, words in rule.errors.items():
+        by_words.setdefault(words.format(**FACTS), []).append(speaker.replace("/", ", "))
+    if by_words:
+        yield ""
+        yield "```text"
+        for words, speakers in by_words.items():
+            yield f"{'; '.join(speakers)}:"
+            yield f"    {words}"
+        yield "```"
+
+
+def of_profile(profile: Profile) -> Iterator[str]:
+    """Yield the lines on a provider: its rules by the way they are known, and its limits."""
+    yield "| known | rules |"
+    yield "|---|---|"
+    for evidence in EVIDENCE:
+        known = [_linked(rule) for rule in RULES if profile.rules.get(rule) == evidence]
+        if known:
+            yield f"| {evidence} | {', '.join(known)} |"
+    if profile.in_items:
+        yield f"| verified, in `openai-responses` | {', '.join(map(_linked, sorted(profile.in_items)))} |"
+    yield ""
+    yield "| limit | |"
+    yield "|---|---|"
+    yield from (f"| {what} | {limit} |" for what, limit in _limits(profile))
+
+
+def _limits(profile: Profile) -> Iterator[tuple[str, str]]:
+    if profile.id_length is not None or profile.id_pattern is not None:
+        length = f"{'exactly' if profile.id_exact else 'at most'} {profile.id_length} characters"
+        yield "call id", length + (f" of `{profile.id_pattern.pattern}`" if profile.id_pattern else "")
+    if "tool-name-illegal" in profile.rules:
+        yield "tool name", f"`{profile.name_pattern.pattern}`"
+    if profile.calls is not None:
+        yield "calls in a response", str(profile.calls)
+    if profile.marks is not None:
+        yield "cache markers", str(profile.marks)
+    media = profile.media
+    if "media-invalid" in profile.rules:
+        yield "images", ", ".join(sorted(kind.removeprefix("image/") for kind in media.types))
+    yield "an image", f"{media.size / 1_000_000:g} MB, {media.side} pixels a side"
+    if media.crowded_side != media.side:
+        yield f"an image among more than {media.crowded}", f"{media.crowded_side} pixels a side"
+
+
+def of_pairs() -> Iterator[str]:
+    """Yield the table of the profiles that a document of each format can be checked for."""
+    yield "| format | profiles; the first is its own |"
+    yield "|---|---|"
+    for form, profiles in PAIRS.items():
+        yield f"| `{form}` | {', '.join(map(_titled, profiles))} |"
+
+
+def of_reasons(rules: dict[str, str]) -> Iterator[str]:
+    """Yield a list of rules, each with its reason."""
+    yield from (f"- {_linked(rule)}: {reason}" for rule, reason in rules.items())
+
+
+def updated(text: str) -> str:
+    """Return the document with everything that is written from the data written anew."""
+    return PART.sub(lambda found: f"{found['name']}{found['head']}{_block(found['name'])}\n", text)
+
+
+def _block(name: str) -> str:
+    kind, _, of = name.partition(":")
+    match kind:
+        case "rule":
+            lines = of_rule(RULES[of])
+        case "profile":
+            lines = of_profile(PROFILES[of])
+        case "formats":
+            lines = of_pairs()
+        case "serialiser-only":
+            lines = of_reasons(dict(SERIALISER_ONLY))
+        case _:
+            lines = of_reasons(dict(CANNOT_BE_MENDED))
+    return "\n".join(lines)
+
+
+def _is_own(rule: Rule, profile: Profile, evidence: Evidence) -> bool:
+    """Return whether the profile itself says so; `any` says what the others say, but for its own rules."""
+    others = any(rule.id in each.rules for each in PROFILES.values() if each is not ANY)
+    return profile.rules.get(rule.id) == evidence and not (profile is ANY and others)
+
+
+def _titled(profile: str) -> str:
+    return f"[{profile}](#{profile})"
+
+
+def _linked(rule: str) -> str:
+    return f"[{rule}](#{rule})"
+
+
+# --- tests -----------------------------------------------------------------------------------------------------------
+
+
+def headings(text: str, level: int) -> list[str]:
+    """Return the headings of a level, but for what is in examples."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^{'#' * level} (.*)$", prose, flags=re.MULTILINE)
+
+
+def test_every_rule_has_its_heading_and_nothing_else_has_one_like_it() -> None:
+    assert headings(read(DOCUMENT), 3) == list(RULES)
+
+
+def test_every_provider_has_its_heading() -> None:
+    assert [each for each in headings(read(DOCUMENT), 2) if each in PROFILES] == list(PROFILES)
+
+
+def test_the_facts_are_those_of_the_data() -> None:
+    text = read(DOCUMENT)
+    assert text == updated(text), "run `python tests/contract/test_invariants.py`"
+
+
+def test_every_fact_has_its_place() -> None:
+    places = [found["name"] for found in PART.finditer(read(DOCUMENT))]
+    expected = ["formats", *(f"profile:{name}" for name in PROFILES), "serialiser-only", "cannot-be-mended"]
+    assert sorted(places) == sorted([*expected, *(f"rule:{rule}" for rule in RULES)])
+
+
+@pytest.mark.parametrize("kind", [2, 3])
+def test_a_place_stands_below_its_heading(kind: int) -> None:
+    text = read(DOCUMENT)
+    names = PROFILES if kind == 2 else RULES
+    word = "profile" if kind == 2 else "rule"
+    for name in names:
+        section = re.search(rf"^{'#' * kind} {name}$(.*?)(?=^#|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+        assert section, name
+        assert f"<!-- data: {word}:{name} -->" in section[1], name
+
+
+def test_every_rule_says_why_it_is_there_and_what_is_done_about_it() -> None:
+    text = PART.sub("", read(DOCUMENT))
+    expect_none(
+        f"{rule}: {len(said.split())} words of prose, at least 20 were expected"
+        for rule in RULES
+        for said in re.findall(rf"^### {rule}$(.*?)(?=^##|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+        if len(said.split()) < 20
+    )
+
+
+def test_links_to_headings_lead_there() -> None:
+    text = read(DOCUMENT)
+    there = {
+        re.sub(r"[^a-z0-9 -]", "", each.lower()).replace(" ", "-")
+        for level in (1, 2, 3)
+        for each in headings(text, level)
+    }
+    expect_none(f"#{target} leads nowhere" for target in set(re.findall(r"\]\(#([^)]*)\)", text)) - there)
+
+
+def test_every_way_of_knowing_is_explained() -> None:
+    text = read(DOCUMENT)
+    expect_none(f"{word} is not explained" for word in EVIDENCE if f"| **{word}** |" not in text)
+
+
+def test_any_is_what_the_document_says_it_is() -> None:
+    flat = Grammar(results="own")
+    others = {rule for each in PROFILES.values() if each is not ANY for rule in each.enforced(flat)}
+    assert ANY.enforced(flat) == others - SERIALISER_ONLY.keys() | {"thinking-off"}
+
+
+if __name__ == "__main__":
+    path = Path(__file__).parents[2] / DOCUMENT
+    path.write_text(updated(path.read_text()))
+    sys.stdout.write(f"{DOCUMENT} is written anew\n")
