@@ -80,6 +80,14 @@ def test_a_violation_is_told_with_place_rule_sentence_and_error(tmp_path: Path) 
     ]
 
 
+def test_whose_error_it_is_is_said(tmp_path: Path) -> None:
+    file = put(tmp_path, STUCK)
+    own = run(tmp_path, "check", "--profile", "openai-compatible", file).out
+    assert "  The provider's error: Invalid request: an assistant message with 'tool_calls' must be followed" in own
+    other = run(tmp_path, "check", "--profile", "cohere", file).out.splitlines()
+    assert f"  The error of openai-chat to the same: {UNANSWERED} call_2" in other
+
+
 def test_check_in_json(tmp_path: Path) -> None:
     ran = run(tmp_path, "check", "--json", "--profile", "mistral", put(tmp_path, {"messages": STUCK, "model": "m"}))
     told: dict[str, Any] = json.loads(ran.out)
