@@ -7,8 +7,9 @@ stands, unless a repair made it up and the other is real.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from holdfast.history.shape import Item, Message, Shape
 
@@ -23,9 +24,17 @@ Verdict = Literal[
     "orphan",  # there is no such call before it
 ]
 
+_FEW = 8  # calls that are looked through faster than in an index
 
-@dataclass(slots=True)
-class Call:
+
+class Answer(msgspec.Struct, gc=False):
+    """A result, and how it stands to its call."""
+
+    item: Item
+    verdict: Verdict
+
+
+class Call(msgspec.Struct, gc=False):
     """A call, the result that answers it, if any, and a made-up one that this replaces."""
 
     item: Item
@@ -33,31 +42,20 @@ class Call:
     replaced: Answer | None = None
 
 
-@dataclass(slots=True)
-class Answer:
-    """A result, the call it belongs to, and how it stands to it."""
-
-    item: Item
-    verdict: Verdict
-    call: Call | None = None
-
-
-@dataclass(slots=True)
-class Step:
+class Step(msgspec.Struct, gc=False):
     """The calls of one response. `last` is its last message, `tail` the last that holds results in their place."""
 
     last: int
     tail: int
-    calls: list[Call] = field(default_factory=list[Call])
+    calls: list[Call] = []
     clean: bool = True  # nothing but results in their place has come since
     closed: bool = False  # something has come since
     _waiting: dict[tuple[str, str], deque[Call]] | None = None
 
     def first(self, key: tuple[str, str]) -> Call | None:
         """Return the first call without an answer that has that id, that name (`bare`: and no id), or `any`."""
-        if len(self.calls) == 1:  # almost always
-            call = self.calls[0]
-            return call if call.answer is None and key in _keys(call.item) else None
+        if len(self.calls) <= _FEW:
+            return next((call for call in self.calls if call.answer is None and _fits(call.item, key)), None)
         if self._waiting is None:
             self._waiting = self._index()
         waiting = self._waiting.get(key)
@@ -77,8 +75,14 @@ class Step:
 
 def _keys(item: Item) -> tuple[tuple[str, str], ...]:
     """Return what a result can find the call by."""
-    name = item.name or ""
-    return _key(item), ("name", name), ("any", "")
+    return _key(item), ("name", item.name or ""), ("any", "")
+
+
+def _fits(item: Item, key: tuple[str, str]) -> bool:
+    """Return whether the key is one of the call's."""
+    if key[0] == "id":  # almost always
+        return item.id == key[1]
+    return key in _keys(item)
 
 
 def _key(item: Item) -> tuple[str, str]:
@@ -86,12 +90,11 @@ def _key(item: Item) -> tuple[str, str]:
     return ("bare", item.name or "") if item.id is None else ("id", item.id)
 
 
-@dataclass(slots=True)
-class Pairing:
-    """All steps that have calls, and all results, in order."""
+class Pairing(msgspec.Struct):
+    """All steps that have calls, and all results in order, each with its call if there is one."""
 
     steps: list[Step]
-    answers: list[Answer]
+    answers: list[tuple[Answer, Call | None]]
 
 
 def pair(shape: Shape) -> Pairing:
@@ -114,7 +117,7 @@ class _Walk:
         self._known: dict[tuple[str, str], Call] = {}  # the last call of each id, or of each name without one
         self._step = Step(last=-1, tail=-1, closed=True)
         self.steps: list[Step] = []
-        self.answers: list[Answer] = []
+        self.answers: list[tuple[Answer, Call | None]] = []
 
     def response(self, message: Message) -> None:
         """Take what the model said."""
@@ -150,8 +153,8 @@ class _Walk:
         call = self._waiting(item)
         if call is not None:
             verdict = self._stands(message) if message.role != "assistant" else "displaced"
-            call.answer = Answer(item, verdict, call)
-            self.answers.append(call.answer)
+            call.answer = Answer(item, verdict)
+            self.answers.append((call.answer, call))
         else:
             verdict = self._stray(item)
         if verdict == "ok" and call is not None:
@@ -179,8 +182,8 @@ class _Walk:
     def _stray(self, item: Item) -> Verdict:
         """Take a result that no call of this step waits for."""
         call = self._known.get(_key(item))
-        answer = Answer(item, "orphan", call)
-        self.answers.append(answer)
+        answer = Answer(item, "orphan")
+        self.answers.append((answer, call))
         if call is None:
             if self._continued and item.id is not None:
                 answer.verdict = "duplicate" if item.id in self._elsewhere else "ok"

@@ -35,9 +35,10 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
             elif answer.item.message >= frozen and (not _stands(call, enforced, frozen) or (behind and moving)):
                 yield MoveResult(answer.item.path, call.item.path, place)
                 placed.add(answer.item.path)
-    for answer in pairing.answers:
-        if answer.item.message >= frozen and answer.item.path not in placed:
-            yield from _stray(answer, shape, enforced, frozen)
+    for answer, call in pairing.answers:
+        item = answer.item
+        if (answer.verdict != "ok" or item.role == "assistant") and item.message >= frozen and item.path not in placed:
+            yield from _stray(answer, call, shape, enforced=enforced, frozen=frozen)
 
 
 def _stands(call: Call, enforced: frozenset[str], frozen: int) -> bool:
@@ -62,9 +63,11 @@ def _place(step: Step, shape: Shape, frozen: int) -> Place | None:
     return Place(step.tail) if step.tail >= frozen - 1 else None
 
 
-def _stray(answer: Answer, shape: Shape, enforced: frozenset[str], frozen: int) -> Iterator[Edit]:
+def _stray(
+    answer: Answer, call: Call | None, shape: Shape, *, enforced: frozenset[str], frozen: int
+) -> Iterator[Edit]:
     """Yield what becomes of a result that is not where a call expects it and did not go there."""
-    item, call = answer.item, answer.call
+    item = answer.item
     match answer.verdict:
         case "orphan":
             yield _quote(answer, _ORPHAN, shape)

@@ -79,12 +79,12 @@ class Format(Protocol):
 def project(form: Format, messages: Sequence[object], declared: Declared | None = None) -> Shape:
     """Return the shape of the messages."""
     declared = declared or Declared()
-    projected: list[Message] = []
-    for index, raw in enumerate(messages):
-        message = form.message(index, raw)
-        if not _is_clean(raw):
-            message = msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
-        projected.append(message)
+    projected = [form.message(index, raw) for index, raw in enumerate(messages)]
+    if not _is_clean(messages):  # all at once: almost always they are
+        projected = [
+            message if _is_clean(raw) else msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
+            for index, (message, raw) in enumerate(zip(projected, messages, strict=True))
+        ]
     whole = form.across(projected, messages)
     if declared.signed:
         known = {digest(signature): digest(text) for signature, text in declared.signed.items()}

@@ -252,37 +252,53 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     called = False
     yield from _unclean(shape.beside)
     declared = shape.tools or frozenset()
+    legal: dict[str, bool] = {}  # most calls are of a few tools
     for message in shape.messages:
-        yield from _of_message(message, profile)
+        if message.flags or message.unclean:
+            yield from _of_message(message)
+        if profile.calls is not None and len(message.items) > profile.calls:
+            yield from _crowd(message, profile.calls)
         for item in message.items:
             if item.flags:
                 yield from _flagged(item)
             if item.kind == "call":
                 called = True
-                yield from _name(item, shape, profile)
-            for which in range(len(item.media)):
-                yield from _media(item, which, profile, images)
-            for which, name in enumerate(item.references):
-                if name not in declared:
-                    what = "A result refers to a tool that the request does not declare"
-                    yield Found("reference-not-declared", item.path, what, item, which)
+                name = item.name or ""
+                if name not in legal:
+                    legal[name] = profile.name_pattern.fullmatch(name) is not None
+                if not legal[name]:
+                    yield about("tool-name-illegal", item, "has a name that is not accepted")
+                if shape.tools and name not in shape.tools:
+                    yield about("tool-not-declared", item, "is of a tool that the request does not declare")
+            if item.media or item.references:
+                yield from _attached(item, declared, profile, images)
     if called and shape.tools is not None and not shape.tools:
         yield Found("tools-not-declared", (), "The request declares no tools, and its history holds calls")
     if profile.marks is not None:
         yield from _surplus_marks(shape, profile.marks)
 
 
-def _of_message(message: Message, profile: Profile) -> Iterator[Found]:
+def _of_message(message: Message) -> Iterator[Found]:
     for flag in message.flags:
         if flag in _MESSAGE_FLAGS:
             rule, what = _MESSAGE_FLAGS[flag]
             yield within(rule, message, what)
     yield from _unclean(message.unclean)
-    limit = profile.calls
-    if limit is not None and len(message.items) > limit:
-        calls = sum(item.kind == "call" for item in message.items)
-        if calls > limit:
-            yield within("too-many-calls", message, f"holds {calls} calls")
+
+
+def _crowd(message: Message, limit: int) -> Iterator[Found]:
+    calls = sum(item.kind == "call" for item in message.items)
+    if calls > limit:
+        yield within("too-many-calls", message, f"holds {calls} calls")
+
+
+def _attached(item: Item, declared: frozenset[str], profile: Profile, images: int) -> Iterator[Found]:
+    for which in range(len(item.media)):
+        yield from _media(item, which, profile, images)
+    for which, name in enumerate(item.references):
+        if name not in declared:
+            what = "A result refers to a tool that the request does not declare"
+            yield Found("reference-not-declared", item.path, what, item, which)
 
 
 def _unclean(bad: tuple[Unclean, ...]) -> Iterator[Found]:
@@ -310,14 +326,6 @@ def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
         if left > limit:
             left -= item.marks
             yield about("too-many-cache-marks", item, f"has a cache marker, and {limit} are accepted")
-
-
-def _name(item: Item, shape: Shape, profile: Profile) -> Iterator[Found]:
-    name = item.name or ""
-    if profile.name_pattern.fullmatch(name) is None:
-        yield about("tool-name-illegal", item, "has a name that is not accepted")
-    if shape.tools and name not in shape.tools:
-        yield about("tool-not-declared", item, "is of a tool that the request does not declare")
 
 
 def _media(item: Item, which: int, profile: Profile, images: int) -> Iterator[Found]:

@@ -271,6 +271,8 @@ _VERDICTS: dict[Verdict, tuple[str, str]] = {
     "orphan": ("result-without-call", "has no call before it"),
 }
 
+_SERVED = frozenset({"server-call", "server-result"})
+
 
 def rule_of(verdict: Verdict) -> str:
     """Return the rule that a result with this verdict breaks, "" if none."""
@@ -296,7 +298,7 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             elif "id-missing" in item.flags:
                 yield about("call-id-missing", item, "has no id")
         seen |= here
-    for answer in pairing.answers:
+    for answer, _ in pairing.answers:
         if answer.verdict != "ok":
             rule, what = _VERDICTS[answer.verdict]
             yield about(rule, answer.item, what)
@@ -350,6 +352,8 @@ def broken_limits(call: str, profile: Profile) -> Iterator[str]:
 
 def server_pairs(shape: Shape) -> Iterator[Found]:
     """Yield every call that the provider runs itself without its result in the same message, and the reverse."""
+    if not any(item.kind in _SERVED for message in shape.messages for item in message.items):
+        return
     for message in shape.messages:
         calls: dict[str | None, Item] = {}
         for item in message.items:
@@ -362,5 +366,5 @@ def server_pairs(shape: Shape) -> Iterator[Found]:
         for item in calls.values():
             yield about("server-call-without-result", item, "has no result in its message")
         for item in message.items:
-            if item.kind in ("server-call", "server-result"):
+            if item.kind in _SERVED:
                 yield about("server-call-foreign", item, "is of a tool that a provider ran itself")
