@@ -135,19 +135,21 @@ def _runs(built: Sequence[object], units: Sequence[Unit], frozen: int) -> list[_
         if as_object(raw).get("kind") != "request" or not is_array(parts):
             runs.append(_Run(message, raw, [], touched=touched))
             continue
-        run = runs[-1] if runs else None
-        fits = (
-            run is not None
-            and run.whole is None
-            and (message == run.message or (run.message is None or (message is None and run.message >= frozen)))
-        )
-        if run is None or not fits:
+        run = runs[-1] if runs and runs[-1].whole is None else None
+        if run is None or not _belongs(message, parts, run, frozen):
             runs.append(run := _Run(message, None, []))
         run.touched = run.touched or touched or message is None or message != run.message
         run.message = message if run.message is None else run.message
         run.parts += parts
         run.kept += 1
     return runs
+
+
+def _belongs(message: int | None, parts: Sequence[object], run: _Run, frozen: int) -> bool:
+    """Return whether the parts go into the same request: those of the same, and results that have none of their own."""
+    if message is not None:
+        return message == run.message or (run.message is None and role_of(run.parts[-1]) == "tool")
+    return role_of(parts[0]) == "tool" and (run.message is None or run.message >= frozen)
 
 
 def _places(built: Sequence[object], units: Sequence[Unit]) -> list[int | None]:

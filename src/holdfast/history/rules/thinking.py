@@ -140,7 +140,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
         yield from _parted(shape, profile)
     yield from _unsigned_calls(shape)
     if shape.thinking is True:
-        yield from _lacking(shape)
+        yield from _lacking(shape, profile)
         yield from _opening(shape)
     elif shape.thinking is False and shape.messages:
         yield from _closing(shape.messages[-1])
@@ -184,7 +184,7 @@ def _goes(item: Item, profile: Profile) -> bool:
     return item.maker is None or item.maker in profile.makers
 
 
-def _lacking(shape: Shape) -> Iterator[Found]:
+def _lacking(shape: Shape, profile: Profile) -> Iterator[Found]:
     if shape.grammar.atomic:
         yield from _lacking_before(shape)
         return
@@ -192,9 +192,9 @@ def _lacking(shape: Shape) -> Iterator[Found]:
         if (
             message.role == "assistant"
             and any(item.kind == "call" for item in message.items)
-            and not any(item.kind == "thinking" for item in message.items)
+            and not any(item.kind == "thinking" and _goes(item, profile) for item in message.items)
         ):
-            yield within("thinking-required", message, "has calls and no thinking")
+            yield within("thinking-required", message, "has calls and no thinking that can go back")
 
 
 def _lacking_before(shape: Shape) -> Iterator[Found]:
