@@ -50,3 +50,52 @@ def test_every_text_survives_and_answered_calls_stay_paired(
     assert not any(f"]\\nresult of {call.id}" in written for call in answered), (
         "a result was quoted though its call is there"
     )
+
+
+# The same as document 000 logged it: requests of pydantic-ai, with every kind of part an answer has.
+
+LONGER: list[object] = [
+    {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "first prompt"}], "instructions": "be good"},
+    {"kind": "response", "parts": [{"part_kind": "tool-call", "tool_name": "read", "args": "{}", "tool_call_id": "z"}]},
+    {
+        "kind": "request",
+        "parts": [{"part_kind": "tool-return", "tool_name": "read", "content": "result zero", "tool_call_id": "z"}],
+    },
+    {"kind": "response", "parts": [{"part_kind": "text", "content": "an answer"}], "model_name": "m"},
+    {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "last prompt"}]},
+]
+
+
+def logged(answered: tuple[str, ...]) -> list[object]:
+    """Return `[3 calls] [3 retry-prompts, 2 user texts] [user text]`, of the retry-prompts those of `answered`."""
+    calls = [
+        {"part_kind": "tool-call", "tool_name": "bash", "args": {"command": name}, "tool_call_id": name}
+        for name in "abc"
+    ]
+    retries = [
+        {"part_kind": "retry-prompt", "tool_name": "bash", "content": f"result of {name}", "tool_call_id": name}
+        for name in answered
+    ]
+    texts = [{"part_kind": "user-prompt", "content": text} for text in ("second prompt", "third prompt")]
+    return [
+        {"kind": "response", "parts": calls, "model_name": "m", "run_id": "1"},
+        {"kind": "request", "parts": [*retries, *texts], "run_id": "1"},
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "fourth prompt"}], "run_id": "2"},
+    ]
+
+
+@pytest.mark.parametrize("profile", PAIRS["pydantic-ai"])
+@pytest.mark.parametrize("answered", [names for size in range(4) for names in combinations("abc", size)], ids="".join)
+def test_the_shape_as_it_was_logged_is_mended_wherever_it_stands(profile: str, answered: tuple[str, ...]) -> None:
+    for position in range(len(LONGER) + 1):
+        messages = [*LONGER[:position], *logged(answered), *LONGER[position:]]
+        mended = repair(messages, format="pydantic-ai", profile=profile)
+        assert mended.remaining == ()
+        assert check(mended.messages, format="pydantic-ai", profile=profile) == []
+        written = json_text(mended.messages)
+        for text in ("second prompt", "third prompt", "fourth prompt", "first prompt", "an answer", "last prompt"):
+            assert text in written
+        assert written.count(NO_RESULT) == 3 - len(answered)  # a result that now comes late goes back to its call
+        assert not any(f"]\\nresult of {name}" in written for name in answered)
+        assert all(f"result of {name}" in written for name in answered)
+        assert "result zero" in written
