@@ -231,6 +231,29 @@ def test_invariants_are_those_that_check_finds() -> None:
     assert validate_message_invariants(repair(history, format="openai-chat").messages, format="openai-chat") == []
 
 
+def test_calls_go_behind_what_follows_them_also_where_each_is_a_message() -> None:
+    first, second = ({"type": "function_call", "call_id": each, "name": "read", "arguments": "{}"} for each in "ab")
+    outputs = [{"type": "function_call_output", "call_id": each, "output": "ok"} for each in "ab"]
+    said = {"role": "assistant", "content": "and"}
+    messages = [USER, first, said, second, *outputs]
+    assert check(messages, format="openai-responses") == []
+    (found,) = check(messages, format="openai-responses", profile="deepseek")
+    assert (found.rule, found.position) == ("call-not-last", "messages[2].content")
+    mended = repair(messages, format="openai-responses", profile="deepseek")
+    assert mended.messages == [USER, said, first, second, *outputs]
+    assert all(any(each is was for was in messages) for each in mended.messages)
+
+
+def test_thinking_is_compared_in_every_format_that_has_signatures() -> None:
+    part = {"part_kind": "thinking", "content": "so?", "signature": "c2ln", "provider_name": "anthropic"}
+    user = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hi"}]}
+    response = {"kind": "response", "parts": [part, {"part_kind": "text", "content": "x"}]}
+    messages = [user, response, user]
+    assert check(messages, format="pydantic-ai", profile="anthropic") == []
+    (found,) = check(messages, format="pydantic-ai", profile="anthropic", signed={"c2ln": "so"})
+    assert (found.rule, found.position) == ("thinking-altered", "messages[1].parts[0]")
+
+
 def test_an_empty_conversation_cannot_be_mended() -> None:
     mended = repair([], format="openai-chat")
     assert mended.edits == ()

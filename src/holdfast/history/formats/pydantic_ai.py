@@ -236,13 +236,14 @@ def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
 
 
 def _thinking(path: Path, raw: Json, response: Json) -> Item:
-    if not isinstance(raw.get("content"), str):
+    said, signature = raw.get("content"), as_text(raw.get("signature"))
+    if not isinstance(said, str):
         return Item("other", "assistant", path, flags=_FOREIGN)
-    if as_text(raw.get("signature")) is None:
+    if signature is None:
         return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}))
     provider = as_text(raw.get("provider_name")) or as_text(response.get("provider_name"))
     maker = None if provider is None else _MAKERS.get(provider, provider)
-    return Item("thinking", "assistant", path, maker=maker)
+    return Item("thinking", "assistant", path, maker=maker, digest=digest(said), seal=digest(signature))
 
 
 def _call(path: Path, raw: Json) -> Item:
