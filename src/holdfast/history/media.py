@@ -22,6 +22,14 @@ def look(declared: str, data: str) -> Media:
     return Media(declared=declared, found=found, size=size, width=width, height=height)
 
 
+def look_at(url: object) -> Media:
+    """Return what is known of what a data URL holds, and nothing of what is somewhere else."""
+    if not isinstance(url, str) or not url.startswith("data:"):
+        return Media()
+    head, _, data = url.partition(",")
+    return look(head.removeprefix("data:").partition(";")[0], data)
+
+
 def _read(head: bytes) -> tuple[str, int, int]:
     try:
         if head.startswith(b"\x89PNG\r\n\x1a\n"):

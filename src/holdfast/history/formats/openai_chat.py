@@ -24,7 +24,7 @@ from holdfast.history.formats.format import (
     quoted_arguments,
     words,
 )
-from holdfast.history.media import look
+from holdfast.history.media import look_at
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
 _ROLES: dict[object, Role] = {
@@ -231,15 +231,8 @@ def _part(path: Path, role: Role, part: object) -> Item:
         return Item("text", role, path, flags=NO_FLAGS if text.strip() else _BLANK)
     if kind == "image_url":
         url = as_object(part.get("image_url")).get("url")
-        return Item("media", role, path, media=(_image(url),))
+        return Item("media", role, path, media=(look_at(url),))
     return Item("media", role, path)
-
-
-def _image(url: object) -> Media:
-    if not isinstance(url, str) or not url.startswith("data:"):
-        return Media()  # somewhere else: nothing is known of it
-    head, _, data = url.partition(",")
-    return look(head.removeprefix("data:").partition(";")[0], data)
 
 
 # --- from a row to its message ---------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.formats.responses_items import CALLS, RESULTS, SAID, TEXTUAL, build, id_key, is_message
-from holdfast.history.media import look
+from holdfast.history.media import look_at
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
 _ROLES: dict[object, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -174,7 +174,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
         blank = NO_FLAGS if text.strip() else _BLANK
         return Item("text", role, path, flags=blank if said else blank | _FOREIGN)
     if role != "assistant" and kind == "input_image" and _is_somewhere(raw, "image_url"):
-        return Item("media", role, path, media=(_image(raw.get("image_url")),))
+        return Item("media", role, path, media=(look_at(raw.get("image_url")),))
     if role != "assistant" and kind == "input_file":
         return Item("media", role, path, media=(_file(raw.get("file_data")),))
     return Item("other", role, path, flags=_FOREIGN)
@@ -182,13 +182,6 @@ def _part(path: Path, role: Role, part: object) -> Item:
 
 def _is_somewhere(raw: Json, key: str) -> bool:
     return isinstance(raw.get(key), str) or (raw.get(key) is None and as_text(raw.get("file_id")) is not None)
-
-
-def _image(url: object) -> Media:
-    if not isinstance(url, str) or not url.startswith("data:"):
-        return Media()  # somewhere else: nothing is known of it
-    head, _, data = url.partition(",")
-    return look(head.removeprefix("data:").partition(";")[0], data)
 
 
 def _file(data: object) -> Media:
