@@ -6,6 +6,7 @@ anew: `python tests/contract/test_invariants.py`.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import get_args
 import pytest
 from source_tree import expect_none, read
 
+from holdfast.history import check, repair
 from holdfast.history.profiles import ANY, PAIRS, PROFILES, SERIALISER_ONLY, Evidence, Profile
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.rules import RULES, Rule
@@ -193,6 +195,32 @@ def test_links_to_headings_lead_there() -> None:
         for each in headings(text, level)
     }
     expect_none(f"#{target} leads nowhere" for target in set(re.findall(r"\]\(#([^)]*)\)", text)) - there)
+
+
+EXAMPLE = re.compile(r"^```json\n((?:(?!```).)*?)^```\n\nbecomes\n\n```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_an_example_is_mended_as_it_is_said() -> None:
+    sections = re.split(r"^### ", read(DOCUMENT), flags=re.MULTILINE)[1:]
+    tried = 0
+    for section in sections:
+        rule = section.partition("\n")[0]
+        for before, after in EXAMPLE.findall(section):
+            tried += 1
+            assert _messages(after) in [mended for mended, broken in _mended(_messages(before)) if rule in broken], rule
+    assert tried >= 4
+
+
+def _messages(lines: str) -> list[object]:
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def _mended(messages: list[object]) -> Iterator[tuple[list[object], set[str]]]:
+    """Yield what becomes of the messages for each provider, and the rules that they break."""
+    for form in ("openai-chat", "anthropic"):
+        for profile in PAIRS[form]:
+            broken = {each.rule for each in check(messages, format=form, profile=profile)}
+            yield repair(messages, format=form, profile=profile).messages, broken
 
 
 def test_every_way_of_knowing_is_explained() -> None:
