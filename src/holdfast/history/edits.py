@@ -166,6 +166,8 @@ class Complete(_Edit, frozen=True, tag="complete"):
         """Return what it does, for a person."""
         if self.what == "role":
             return f"The role of {position(self.path)} is written as the provider knows it."
+        if self.what == "signature":
+            return f"{position(self.path)} lacks a required signature; it gets what the provider takes in its place."
         return f"{position(self.path)} lacks a required {self.what}; it is added, empty."
 
 

@@ -51,6 +51,7 @@ _CAMEL: dict[str, Kind] = {
     "inlineData": "media",
     "fileData": "media",
 }
+_OWN = {"role", "parts"}
 _BESIDE = ("thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
 
 
@@ -128,7 +129,6 @@ class Gemini:
 
 
 FORMAT = Gemini()
-_OWN = {"role", "parts"}
 
 
 # --- from a message to its shape -------------------------------------------------------------------------------------
@@ -177,8 +177,13 @@ def _field(raw: Json, name: str) -> object:
 
 def _key(part: Json) -> str:
     """Return the name of the field that holds what the part is, "" if there is none; a text may stand beside it."""
-    keys = [key for key, value in part.items() if value is not None and key in _KINDS]
-    return next((key for key in keys if key != "text"), keys[0] if keys else "")
+    found = ""
+    for key, value in part.items():
+        if key in _KINDS and value is not None:
+            if key != "text":
+                return key
+            found = key
+    return found
 
 
 def _kind(part: Json) -> Kind:
@@ -187,17 +192,18 @@ def _kind(part: Json) -> Kind:
 
 def _part(path: Path, role: Role, part: object) -> Item:
     raw: Json = {"text": part} if isinstance(part, str) else as_object(part)  # SDKs take a text for a part
-    if is_object(part) and not _key(raw) and all(raw[key] is None for key in raw.keys() - _KNOWN):
+    key = _key(raw)
+    if is_object(part) and not key and all(raw[unknown] is None for unknown in raw.keys() - _KNOWN):
         return Item("other", role, path, flags=_NOTHING)
-    item = _item(path, role, raw) or Item("other", role, path, flags=_FOREIGN)
+    item = _item(path, role, raw, key) or Item("other", role, path, flags=_FOREIGN)
     if item.kind == "other" or _signature(raw) is not False:
         return item
     return msgspec.structs.replace(item, flags=item.flags | {"altered"})
 
 
-def _item(path: Path, role: Role, raw: Json) -> Item | None:
+def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
     """Return the part as an item, None if it is of a kind that is not known, or not where it may stand."""
-    kind, value = _kind(raw), raw.get(_key(raw))
+    kind, value = _KINDS.get(key, "other"), raw.get(key)
     item: Item | None = None
     if kind == "text" and isinstance(value, str):
         item = _text(path, role, raw, value)
@@ -208,7 +214,7 @@ def _item(path: Path, role: Role, raw: Json) -> Item | None:
     elif kind == "result" and is_object(value):
         item = _result(path, role, value)
     elif kind in ("server-call", "server-result") and is_object(value) and role == "assistant":
-        item = Item(kind, role, path, as_text(value.get("id")), _key(raw))
+        item = Item(kind, role, path, as_text(value.get("id")), key)
     elif kind == "media" and (media := _media(value)) is not None:
         item = Item("media", role, path, media=(media,))
     return item
