@@ -23,11 +23,10 @@ from holdfast.history.formats.format import (
     is_object,
     words,
 )
-from holdfast.history.formats.responses_items import CALLS, RESULTS, SAID, TEXTUAL, build, id_key, is_message
+from holdfast.history.formats.responses_items import CALLS, RESULTS, ROLES, SAID, TEXTUAL, build, id_key, is_message
 from holdfast.history.media import look_at
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
-_ROLES: dict[object, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _OTHERS = frozenset(
     {
         "additional_tools",
@@ -95,7 +94,8 @@ def _tools(listed: object) -> Iterator[str]:
     for tool in as_array(listed):
         raw = as_object(tool)
         kind = as_text(raw.get("type")) or ""
-        yield as_text(raw.get("name")) or ("computer" if kind.startswith("computer") else kind)
+        if name := as_text(raw.get("name")) or ("computer" if kind.startswith("computer") else kind):
+            yield name
         yield from _tools(raw.get("tools"))  # a namespace holds tools
 
 
@@ -124,7 +124,7 @@ def _item(index: int, kind: str, raw: Json) -> Item | None:
 
 def _message(index: int, raw: Json) -> Message:
     written = raw.get("role")
-    role = _ROLES.get(written) if isinstance(written, str) else None
+    role = ROLES.get(written) if isinstance(written, str) else None
     if role is None:
         return _not_a_message(index, "unknown-role")
     items = tuple(_content(index, role, raw.get("content")))

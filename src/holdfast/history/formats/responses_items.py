@@ -41,7 +41,9 @@ SAID: Mapping[Role, str] = MappingProxyType(
 )
 """What a part is called that is text."""
 
-_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+ROLES: Mapping[str, Role] = MappingProxyType(
+    {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+)
 _NOTHING_SEEN = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
 )
@@ -160,7 +162,7 @@ def _message(row: Row, messages: Sequence[object]) -> Json:
     base: Json = {}
     for index in row.sources:
         message = as_object(messages[index])
-        if is_message(message) and _ROLES.get(str(message.get("role"))) == row.role:
+        if is_message(message) and ROLES.get(str(message.get("role"))) == row.role:
             base = {**message, **base}
     listed = is_array(base.get("content"))
     base = base or {"type": "message", "role": row.role}
