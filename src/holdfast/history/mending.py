@@ -138,7 +138,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Quote(item.path, f"A call of the provider's own tool {item.name}", "assistant")
         case "server-result-without-call" | "server-call-foreign":
             yield Quote(item.path, "A result of the provider's own tool", "assistant")
-        case "duplicate-item" if item.kind in ("thinking", "other") and len(item.path) == 1:
+        case "duplicate-item" if item.kind == "thinking" or (item.kind == "other" and len(item.path) == 1):
             yield Drop(item.path, "it stands there already")
         case rule if rule in _NO_THINKING and item.kind == "thinking":
             yield Drop(item.path, _NO_THINKING[rule])
