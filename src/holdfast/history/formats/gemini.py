@@ -177,13 +177,8 @@ def _field(raw: Json, name: str) -> object:
 
 def _key(part: Json) -> str:
     """Return the name of the field that holds what the part is, "" if there is none; a text may stand beside it."""
-    found = ""
-    for key, value in part.items():
-        if key in _KINDS and value is not None:
-            if key != "text":
-                return key
-            found = key
-    return found
+    keys = [key for key, value in part.items() if key in _KINDS and value is not None]
+    return next((key for key in keys if key != "text"), keys[0] if keys else "")
 
 
 def _kind(part: Json) -> Kind:
@@ -266,7 +261,8 @@ def _result(path: Path, role: Role, result: Json) -> Item:
     if is_made_up(text):
         flags.add("synthetic")
     kinds = frozenset(flags) if flags else NO_FLAGS
-    held = tuple(_held(as_object(part)) for part in as_array(result.get("parts")))
+    parts = map(as_object, as_array(result.get("parts")))
+    held = tuple(_media(part.get(_key(part))) or Media() for part in parts)
     return Item("result", role, path, as_text(result.get("id")), name, kinds, None, digest(text), held)
 
 
@@ -277,11 +273,6 @@ def _response(response: object) -> str:
     if len(response) == 1 and isinstance(output := next(iter(response.values())), str) and "error" not in response:
         return output
     return "\n".join(f"{key}: {_said(value)}" for key, value in response.items())
-
-
-def _held(part: Json) -> Media:
-    """Return what is known of a part of a result."""
-    return (_media(part.get(_key(part))) if _kind(part) == "media" else None) or Media()
 
 
 def _media(raw: object) -> Media | None:
