@@ -24,7 +24,7 @@ from holdfast.history.shape import Grammar
 
 DOCUMENT = "docs/invariants.md"
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
-FACTS = dict.fromkeys(("id", "name", "role", "media"), "…") | dict.fromkeys(("message", "part", "length"), "N")
+FACTS = dict.fromkeys(("id", "name", "role", "media"), "…") | dict.fromkeys(("message", "next", "part", "length"), "N")
 PART = re.compile(r"(?<=<!-- data: )(?P<name>\S+)(?P<head> -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -85,7 +85,8 @@ def _limits(profile: Profile) -> Iterator[tuple[str, str]]:
     media = profile.media
     if "media-invalid" in profile.rules:
         yield "images", ", ".join(sorted(kind.removeprefix("image/") for kind in media.types))
-    yield "an image", f"{media.size / 1_000_000:g} MB, {media.side} pixels a side"
+    hearsay = ", by hearsay" if profile.rules.get("media-too-large") == "hearsay" else ""
+    yield f"an image{hearsay}", f"{media.size / 1_000_000:g} MB, {media.side} pixels a side"
     if media.crowded_side != media.side:
         yield f"an image among more than {media.crowded}", f"{media.crowded_side} pixels a side"
 

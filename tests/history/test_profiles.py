@@ -52,7 +52,7 @@ def test_a_rule_is_a_name_and_a_sentence(rule: object) -> None:
     assert re.fullmatch("[a-z]+(-[a-z]+)+|nul", known.id)
     assert re.fullmatch(r"[A-Z].*\.", known.says)
     for words in known.errors.values():
-        assert "{}" not in words.format(id="x", length=1, name="x", role="x", media="x", message=0, part=0)
+        assert "{}" not in words.format(id="x", length=1, name="x", role="x", media="x", message=0, next=1, part=0)
         assert words.strip() == words
 
 

@@ -66,5 +66,6 @@ def _facts(found: Found, shape: Shape) -> dict[str, str | int]:
         "role": role,
         "media": item.media[found.which].declared if item and item.media else "",
         "message": message,
+        "next": message + 1,
         "part": next((key for key in reversed(found.path[1:]) if isinstance(key, int)), 0),
     }

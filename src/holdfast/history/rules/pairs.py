@@ -57,9 +57,9 @@ RULES = (
             "anthropic": _NO_RESULT_BLOCK,
             "gemini": _SAME_NUMBER,
             "mistral": "Not the same number of function calls and responses",
-            "bedrock": _EXPECTED,
+            "bedrock": "Expected toolResult blocks at messages.{next}.content for the following Ids: {id}",
             "deepseek": _INSUFFICIENT,
-            "deepseek/anthropic": _NO_RESULT_BLOCK,
+            "deepseek/anthropic": f"messages.{{next}}: {_WITHOUT_RESULT}",
             "deepseek/openai-responses": _NO_OUTPUT,
             "openai-compatible/Moonshot": "Invalid request: an assistant message with 'tool_calls' must be followed by"
             " tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response"
