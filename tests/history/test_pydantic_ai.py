@@ -495,6 +495,8 @@ def test_a_session_file_is_mended_with_everything_beside_its_messages(key: str) 
         (request({"part_kind": "bogus", "content": "lost words"}), "foreign-content"),
         (request({"part_kind": "text", "content": "lost words"}), "foreign-content"),
         (request(user({"lost": "words"})), "foreign-content"),
+        (request(user([{"kind": ["image-url"], "lost": "words"}])), "foreign-content"),
+        (request({"part_kind": ["text"], "content": "lost words"}), "foreign-content"),
         (request("a part"), "foreign-content"),  # pyright: ignore[reportArgumentType] - that is the fault
     ],
 )

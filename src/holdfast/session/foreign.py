@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.calls import Outcome
+from holdfast.history.formats.pydantic_ai_parts import SYNTHETIC, UNSAID, call_part
 from holdfast.session.content import bracketed, mapping, quoted, raw_arguments, text_of
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart, Usage
 from holdfast.session.items import Answered, Changes, Instructed, Item, Noted, Said, Wrote
@@ -23,7 +24,6 @@ OUTCOME = "holdfast_outcome"
 WIRE_IDS = "holdfast_wire_ids"
 """The key in a response's metadata that holds the ids its provider gave to its calls, by ours."""
 
-_SYNTHETIC = "pydantic_ai_synthesized_tool_return"
 _OUTCOMES: dict[str, Outcome] = {
     "ok": "ok",
     "success": "ok",
@@ -32,13 +32,6 @@ _OUTCOMES: dict[str, Outcome] = {
     "denied": "denied",
     "not_started": "not_started",
     "interrupted": "interrupted",
-}
-_UNSAID = {
-    "tool-availability-delta",
-    "capability-load-delta",
-    "model-settings-delta",
-    "instruction-delta",
-    "instruction-baseline",
 }
 
 
@@ -295,9 +288,9 @@ def _transcript(part: _Speech) -> str:
 def _unsaid(at: int, raw: object, changes: Changes) -> bool:
     """Return whether the part only records settings: nothing that anybody said."""
     kind = mapping(raw).get("part_kind")
-    if kind in _UNSAID:
+    if kind in UNSAID:
         changes.add(at, f"a part that only records settings ({kind}) was left out.")
-    return kind in _UNSAID
+    return kind in UNSAID
 
 
 def _listed_calls(at: int, message: _Response, changes: Changes) -> Iterator[dict[str, object]]:
@@ -308,14 +301,7 @@ def _listed_calls(at: int, message: _Response, changes: Changes) -> Iterator[dic
         if part.get("part_kind") == "tool-call":
             there[_identity(part)] += 1
     for raw in message.tool_calls or ():
-        listed = mapping(raw)
-        function = mapping(listed.get("function")) or listed
-        call: dict[str, object] = {
-            "part_kind": "tool-call",
-            "tool_name": listed.get("tool_name") or function.get("name"),
-            "args": listed.get("args", function.get("arguments")),
-            "tool_call_id": listed.get("tool_call_id") or listed.get("id"),
-        }
+        call = call_part(mapping(raw))
         if there[_identity(call)] > 0:
             there[_identity(call)] -= 1
             changes.add(at, "calls that were listed twice, in parts and in tool_calls, count once.")
@@ -334,7 +320,7 @@ def _outcome(at: int, part: _ToolReturn, changes: Changes) -> tuple[Outcome, boo
     outcome = _OUTCOMES.get(ours if isinstance(ours, str) else part.outcome)
     if outcome is None:
         changes.add(at, f"a result with the unknown outcome {part.outcome!r} was taken as it is, as an ordinary one.")
-    return outcome or "ok", metadata.get(_SYNTHETIC) is True
+    return outcome or "ok", metadata.get(SYNTHETIC) is True
 
 
 def _model(message: _Response) -> str:

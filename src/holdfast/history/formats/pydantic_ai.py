@@ -30,6 +30,7 @@ from holdfast.history.formats.pydantic_ai_parts import (
     Built,
     call_part,
     folded,
+    kind_of,
     media_of,
     role_of,
     unfolded,
@@ -134,7 +135,7 @@ def _of_request(path: Path, part: object) -> Iterator[Item]:
     raw = as_object(part)
     role = role_of(raw)
     content = raw.get("content")
-    match raw.get("part_kind"):
+    match kind_of(raw):
         case "system-prompt":
             yield _text((*path, "content"), role, content)
         case "user-prompt":
@@ -166,7 +167,7 @@ def _content(path: Path, content: object) -> Iterator[Item]:
         return
     for number, each in enumerate(content):
         raw = as_object(each)
-        kind = raw.get("kind")
+        kind = as_text(raw.get("kind"))
         here = (*path, number)
         if kind in _MEDIA:
             yield Item("media", "user", here, media=media_of(raw))
@@ -208,12 +209,12 @@ def _response(index: int, raw: Json, parts: Sequence[object]) -> Message:
     return Message(index, "assistant", tuple(items), frozenset(flags))
 
 
-_SERVER: dict[object, Kind] = {"builtin-tool-call": "server-call", "builtin-tool-return": "server-result"}
+_SERVER: dict[str, Kind] = {"builtin-tool-call": "server-call", "builtin-tool-return": "server-result"}
 
 
 def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
     raw = as_object(part)
-    match raw.get("part_kind"):
+    match kind_of(raw):
         case "text":
             yield _text((*path, "content"), "assistant", raw.get("content"))
         case "thinking":

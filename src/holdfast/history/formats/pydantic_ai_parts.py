@@ -7,12 +7,12 @@ object it was; what is new stands in the request beside it, unless that was sent
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from holdfast.history.formats.format import Json, as_object, cleaned, is_array, is_object
+from holdfast.history.formats.format import Json, as_object, as_text, cleaned, is_array, is_object
 from holdfast.history.media import look
 from holdfast.history.sending import Unit
 from holdfast.history.shape import Media, Role
@@ -34,9 +34,9 @@ UNSAID = frozenset(
 _STANDARD = str.maketrans("-_", "+/")  # pydantic writes bytes in the alphabet for URLs
 
 
-def kind_of(part: object) -> object:
+def kind_of(part: object) -> str | None:
     """Return what kind of part it is, None if it is none."""
-    return as_object(part).get("part_kind")
+    return as_text(as_object(part).get("part_kind"))
 
 
 def role_of(part: object) -> Role:
@@ -52,7 +52,7 @@ def role_of(part: object) -> Role:
             return "user"
 
 
-def call_part(listed: Json) -> Json:
+def call_part(listed: Mapping[str, object]) -> Json:
     """Return an entry of a list `tool_calls` as the part it stands for."""
     function = as_object(listed.get("function")) or listed
     return {
