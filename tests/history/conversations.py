@@ -93,26 +93,43 @@ _CALLED = tuple(
 )
 _THOUGHTS = (None, None, None, *(Thought(_WORD, signature) for signature in (None, "", "c2lnbmVk")))
 _CALLING = tuple((text, thought) for text in _NO_TEXT for thought in _THOUGHTS)
-_SEVERAL = (*_IDS, *_IDS, *product("abc", repeat=2), *product(_IDS, repeat=2), *product("abc", repeat=3))
-_STEPS = tuple(tuple(Called(call, "read") for call in ([ids] if isinstance(ids, str) else ids)) for ids in _SEVERAL)
+_SEVERAL = (
+    *product(_IDS),
+    *product(_IDS),
+    *product("abc", repeat=2),
+    *product(_IDS, repeat=2),
+    *product("abc", repeat=3),
+)
+_STEPS = tuple(
+    Answered(text, tuple(Called(call, "read") for call in ids)) for ids in _SEVERAL for text in (None, _WORD)
+)
+_RESULTS = tuple(product(_TEXTS, repeat=3))
 _ORDERS = tuple(
     tuple(order for kept in range(size + 1) for order in permutations(range(size), kept)) for size in range(4)
 )
 
-_calls = st.lists(st.sampled_from(_CALLED), min_size=1, max_size=3).map(tuple)
+_calls = st.one_of(*(st.tuples(*[st.sampled_from(_CALLED)] * size) for size in (1, 2, 3)))
 _calling = st.tuples(st.sampled_from(_CALLING), _calls).map(lambda drawn: Answered(drawn[0][0], drawn[1], drawn[0][1]))
 _pieces: st.SearchStrategy[Piece] = st.one_of(st.sampled_from(_PLAIN), st.sampled_from(_RETURNED), _calling)
+
+# Made once: to make a strategy takes longer than to draw from it.
+_steps = st.sampled_from(_STEPS)
+_orders = [st.sampled_from(orders) for orders in _ORDERS]
+_results = st.sampled_from(_RESULTS)
+_between = st.none() | _pieces
+_places = [st.integers(0, last) for last in range(4)]
 
 
 @st.composite
 def _step(draw: st.DrawFn) -> list[Piece]:
     """Return calls and some of their results, in any order, maybe with something in between."""
-    calls = draw(st.sampled_from(_STEPS))
-    order = draw(st.sampled_from(_ORDERS[len(calls)]))
-    kept = [Returned(calls[which].id, calls[which].name, draw(st.sampled_from(_TEXTS))) for which in order]
-    between = draw(st.lists(_pieces, max_size=2))
-    at = draw(st.integers(0, len(kept))) if between else 0
-    return [Answered(draw(st.sampled_from((None, _WORD))), calls), *kept[:at], *between, *kept[at:]]
+    step = draw(_steps)
+    order = draw(_orders[len(step.calls)])
+    texts = draw(_results)
+    kept: list[Piece] = [Returned(step.calls[which].id, "read", texts[which]) for which in order]
+    if (between := draw(_between)) is not None:
+        kept.insert(draw(_places[len(kept)]), between)
+    return [step, *kept]
 
 
 def _worded(piece: Piece, number: int) -> Piece:
@@ -122,9 +139,11 @@ def _worded(piece: Piece, number: int) -> Piece:
     return replace(piece, text=f"w{number}.") if piece.text == _WORD else piece
 
 
+_rounds = st.lists(st.one_of(_step(), _pieces), max_size=6)
+
+
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[Piece, ...]:
     """Return a conversation, most often damaged."""
-    rounds = draw(st.lists(st.one_of(_step(), _pieces), max_size=6))
-    pieces = chain.from_iterable(each if isinstance(each, list) else [each] for each in rounds)
+    pieces = chain.from_iterable(each if isinstance(each, list) else [each] for each in draw(_rounds))
     return tuple(_worded(piece, number) for number, piece in enumerate(pieces))
