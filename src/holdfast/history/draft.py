@@ -7,7 +7,8 @@ in the edits, how a message looks is the format's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast.history.edits import (
     AddResult,
@@ -33,13 +34,11 @@ from holdfast.history.edits import (
 from holdfast.history.shape import Item, Kind, Path, Role, Shape
 
 
-@dataclass(slots=True, kw_only=True)
-class Piece:
+class Piece(msgspec.Struct, kw_only=True, eq=False, gc=False):
     """One thing in a row: an item as it was or changed, or something new.
 
     `item` is None if it is new. `text` is what it says if that is new; `what`, if set, is what the item was that is now
-    quoted as text; `call` is
-    what a new result answers. `left_out` says of images, by number, why they cannot be sent;
+    quoted as text; `call` is what a new result answers. `left_out` says of images, by number, why they cannot be sent;
     `added` and `dropped` name fields, as the edits do.
     """
 
@@ -58,8 +57,7 @@ class Piece:
     touched: bool = False
 
 
-@dataclass(slots=True)
-class Row:
+class Row(msgspec.Struct, eq=False, gc=False):
     """A message in the making. `sources` are the messages it comes from, none if it is new."""
 
     role: Role
@@ -84,7 +82,7 @@ class _Draft:
         self._rows = [
             Row(message.role, [_piece(item) for item in message.items], [message.index]) for message in shape.messages
         ]
-        self._pieces = {piece.item.path: piece for row in self._rows for piece in row.pieces if piece.item}
+        self._pieces: dict[int, dict[Path, Piece]] = {}  # of the messages that an edit looked into
         self._new: list[Piece] = []  # results that were made up
         self._gone: set[int] = set()  # pieces that left their row, by identity
         self._moved: set[int] = set()  # messages that went elsewhere as a whole
@@ -99,7 +97,7 @@ class _Draft:
         """Carry out one edit."""
         match edit:
             case AddResult():
-                piece = Piece(kind="result", text=edit.text, call=self._pieces[edit.call], touched=True)
+                piece = Piece(kind="result", text=edit.text, call=self._piece(edit.call), touched=True)
                 self._new.append(piece)
                 self._put(piece, edit.place, role="tool")
             case MoveResult():
@@ -110,7 +108,7 @@ class _Draft:
                 self._quote(edit)
             case Drop():
                 row = self._touch(edit.path)
-                if piece := self._pieces.get(edit.path):
+                if piece := self._pieces_of(edit.path).get(edit.path):
                     self._take(row, piece)
             case SetId():
                 for path in edit.paths:
@@ -120,7 +118,7 @@ class _Draft:
                     self._touched_piece(path).name = edit.new
             case Complete(what="thinking"):
                 self._do_to_row(edit)
-            case Fill() | Complete() if edit.path not in self._pieces:
+            case Fill() | Complete() if edit.path not in self._pieces_of(edit.path):
                 self._do_to_row(edit)
             case QuoteArguments() | AsText() | LeaveOut() | DropField() | Fill() | Complete():
                 self._do_to_piece(edit)
@@ -222,9 +220,19 @@ class _Draft:
 
     def _touched_piece(self, path: Path) -> Piece:
         self._touch(path)
-        piece = self._pieces[path]
+        piece = self._piece(path)
         piece.touched = True
         return piece
+
+    def _piece(self, path: Path) -> Piece:
+        return self._pieces_of(path)[path]
+
+    def _pieces_of(self, path: Path) -> dict[Path, Piece]:
+        row = self._row(path)
+        message = row.sources[0]
+        if message not in self._pieces:
+            self._pieces[message] = {piece.item.path: piece for piece in row.pieces if piece.item}
+        return self._pieces[message]
 
     def _row(self, path: Path) -> Row:
         index = path[0]
@@ -232,7 +240,7 @@ class _Draft:
         return self._rows[index]
 
     def _move(self, edit: MoveResult) -> None:
-        piece, row = self._pieces[edit.result], self._row(edit.result)
+        piece, row = self._piece(edit.result), self._row(edit.result)
         if self._shape.grammar.results == "own" and len(row.pieces) == 1:
             self._moved.add(row.sources[0])  # the message itself goes, and stays the object it is
             self._behind.setdefault(edit.place.message, []).append(row)
@@ -244,7 +252,7 @@ class _Draft:
         row = self._row(edit.call)
         if edit.message == row.sources[0]:
             self._touch(edit.call)
-            self._last.add(id(self._pieces[edit.call]))
+            self._last.add(id(self._piece(edit.call)))
         else:
             self._moved.add(row.sources[0])
             self._behind.setdefault(edit.message, []).append(row)

@@ -14,18 +14,18 @@ import msgspec
 from holdfast.history.shape import Path, Role, position
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """Where something goes: behind message `message`, or `into` it, behind the results it begins with."""
 
     message: int
     into: bool = False
 
 
-class _Edit(msgspec.Struct, frozen=True, tag_field="edit"):
+class _Edit(msgspec.Struct, frozen=True, gc=False, tag_field="edit"):
     """What all edits share: the tag is the field `edit`."""
 
 
-class AddResult(_Edit, frozen=True, tag="add-result"):
+class AddResult(_Edit, frozen=True, gc=False, tag="add-result"):
     """A result is made up for a call that has none."""
 
     call: Path
@@ -38,7 +38,7 @@ class AddResult(_Edit, frozen=True, tag="add-result"):
         return f"The call at {position(self.call)} has no result; it gets one that says so: {self.text}"
 
 
-class MoveResult(_Edit, frozen=True, tag="move-result"):
+class MoveResult(_Edit, frozen=True, gc=False, tag="move-result"):
     """A result goes to where its call expects it."""
 
     result: Path
@@ -51,7 +51,7 @@ class MoveResult(_Edit, frozen=True, tag="move-result"):
         return f"The result at {position(self.result)} goes to its call at {position(self.call)}."
 
 
-class MoveCall(_Edit, frozen=True, tag="move-call"):
+class MoveCall(_Edit, frozen=True, gc=False, tag="move-call"):
     """A call goes behind the rest of its response, which ends in message `message`."""
 
     call: Path
@@ -63,7 +63,7 @@ class MoveCall(_Edit, frozen=True, tag="move-call"):
         return f"The call at {position(self.call)} goes behind what follows it in its response."
 
 
-class Quote(_Edit, frozen=True, tag="quote"):
+class Quote(_Edit, frozen=True, gc=False, tag="quote"):
     """Something that cannot stand as what it is becomes text, word for word, under a line that says what it was.
 
     It stays where it is, or goes to `place` as the user's; `role` is who says the text.
@@ -80,7 +80,7 @@ class Quote(_Edit, frozen=True, tag="quote"):
         return f"{position(self.path)} is {self.what}; its words are kept, as quoted {self.role} text."
 
 
-class Drop(_Edit, frozen=True, tag="drop"):
+class Drop(_Edit, frozen=True, gc=False, tag="drop"):
     """Something without words of its own goes; `why` says why nothing is lost."""
 
     path: Path
@@ -92,7 +92,7 @@ class Drop(_Edit, frozen=True, tag="drop"):
         return f"{position(self.path)} goes: {self.why}."
 
 
-class SetId(_Edit, frozen=True, tag="set-id"):
+class SetId(_Edit, frozen=True, gc=False, tag="set-id"):
     """A call and its results get another id."""
 
     paths: tuple[Path, ...]
@@ -107,7 +107,7 @@ class SetId(_Edit, frozen=True, tag="set-id"):
         return f"The id {_short(self.old)} at {_all(self.paths)} becomes {self.new!r}."
 
 
-class Rename(_Edit, frozen=True, tag="rename"):
+class Rename(_Edit, frozen=True, gc=False, tag="rename"):
     """A call and its results get a tool name that the provider accepts."""
 
     paths: tuple[Path, ...]
@@ -120,7 +120,7 @@ class Rename(_Edit, frozen=True, tag="rename"):
         return f"The tool name {_short(self.old)} at {_all(self.paths)} becomes {self.new!r}."
 
 
-class QuoteArguments(_Edit, frozen=True, tag="quote-arguments"):
+class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
     """Arguments that are not a JSON object become one that quotes them."""
 
     path: Path
@@ -131,7 +131,7 @@ class QuoteArguments(_Edit, frozen=True, tag="quote-arguments"):
         return f"The arguments at {position(self.path)} are not a JSON object; they become one that quotes them."
 
 
-class CleanText(_Edit, frozen=True, tag="clean-text"):
+class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):
     """Characters that no JSON parser takes become U+FFFD, in the whole message; None: in what stands beside them."""
 
     message: int | None
@@ -143,7 +143,7 @@ class CleanText(_Edit, frozen=True, tag="clean-text"):
         return f"Characters that JSON parsers refuse become U+FFFD in {where}."
 
 
-class Fill(_Edit, frozen=True, tag="fill"):
+class Fill(_Edit, frozen=True, gc=False, tag="fill"):
     """Missing or blank content gets a text that claims nothing."""
 
     path: Path
@@ -155,7 +155,7 @@ class Fill(_Edit, frozen=True, tag="fill"):
         return f"{position(self.path)} has no content; it becomes {self.text!r}."
 
 
-class Complete(_Edit, frozen=True, tag="complete"):
+class Complete(_Edit, frozen=True, gc=False, tag="complete"):
     """A field that the provider requires is added, with the value that says nothing."""
 
     path: Path
@@ -171,7 +171,7 @@ class Complete(_Edit, frozen=True, tag="complete"):
         return f"{position(self.path)} lacks a required {self.what}; it is added, empty."
 
 
-class AsText(_Edit, frozen=True, tag="as-text"):
+class AsText(_Edit, frozen=True, gc=False, tag="as-text"):
     """A result that holds blocks of a kind that cannot be sent says in text what they held."""
 
     path: Path
@@ -182,7 +182,7 @@ class AsText(_Edit, frozen=True, tag="as-text"):
         return f"{position(self.path)} holds content of a kind that cannot be sent; it is said in text."
 
 
-class LeaveOut(_Edit, frozen=True, tag="leave-out"):
+class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
     """An image or a file that cannot be sent is replaced by a note that says so; `which` counts those of the item."""
 
     path: Path
@@ -195,7 +195,7 @@ class LeaveOut(_Edit, frozen=True, tag="leave-out"):
         return f"{self.why} ({position(self.path)}); a note in its place says so."
 
 
-class DropField(_Edit, frozen=True, tag="drop-field"):
+class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
     """A field that carries no words goes: an item's own id, a cache marker, a signature."""
 
     path: Path
@@ -207,7 +207,7 @@ class DropField(_Edit, frozen=True, tag="drop-field"):
         return f"The {self.field.replace('-', ' ')} at {position(self.path)} goes."
 
 
-class DropMessage(_Edit, frozen=True, tag="drop-message"):
+class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
     """A message, or the `part` of it that is sent as one, holds nothing (any more) and goes."""
 
     message: int
@@ -219,7 +219,7 @@ class DropMessage(_Edit, frozen=True, tag="drop-message"):
         return f"{_spot(self.message, self.part)} holds nothing and goes."
 
 
-class Merge(_Edit, frozen=True, tag="merge"):
+class Merge(_Edit, frozen=True, gc=False, tag="merge"):
     """A message, or the `part` of it that is sent as one, is joined to the one before it."""
 
     message: int
@@ -232,7 +232,7 @@ class Merge(_Edit, frozen=True, tag="merge"):
         return f"{_spot(self.message, self.part)} is joined to the {self.role} message before it."
 
 
-class Insert(_Edit, frozen=True, tag="insert"):
+class Insert(_Edit, frozen=True, gc=False, tag="insert"):
     """A message that says nothing goes before `message`, or the `part` of it that is sent as one, or to the end."""
 
     message: int | None

@@ -25,14 +25,16 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
         misplaced = [call for call in step.calls if not _stands(call, enforced, frozen)]
         if place is None or not misplaced:
             continue
-        behind = not shape.grammar.by_id  # pairing by position: whatever follows a new result has to go behind it
         moving = False
         for call in step.calls:
             answer = call.answer
             moving = moving or call is misplaced[0]
             if answer is None:
                 yield AddResult(call.item.path, place, NO_RESULT)
-            elif answer.item.message >= frozen and (not _stands(call, enforced, frozen) or (behind and moving)):
+                continue
+            # Paired by position: whatever belongs behind a new result, or stands behind its place, goes there too.
+            follows = not shape.grammar.by_id and (moving or answer.verdict != "ok")
+            if answer.item.message >= frozen and (follows or not _stands(call, enforced, frozen)):
                 yield MoveResult(answer.item.path, call.item.path, place)
                 placed.add(answer.item.path)
     for answer, call in pairing.answers:

@@ -82,10 +82,10 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     name: str | None = None
     flags: frozenset[Flag] = frozenset()
     maker: str | None = None
-    digest: bytes = b""
+    digest: int = 0
     media: tuple[Media, ...] = ()
     references: tuple[str, ...] = ()
-    seal: bytes = b""
+    seal: int = 0
     marks: int = 0
 
     @property

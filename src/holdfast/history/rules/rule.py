@@ -46,7 +46,7 @@ class Found(NamedTuple):
     which: int = 0
 
 
-class Violation(msgspec.Struct, frozen=True):
+class Violation(msgspec.Struct, frozen=True, gc=False):
     """A place where a conversation breaks a rule of a provider, and the error it answers with.
 
     `error_by` is who says the words of `error`: the provider itself, or one that answers so to the same where its own
