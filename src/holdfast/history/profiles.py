@@ -209,10 +209,11 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
     name="openai-compatible",
     rules=_known(
         verified=f"no-messages malformed-message unknown-role developer-role lone-surrogate {_PAIRING} {_IDS}"
-        " reused-call-id block-misplaced arguments-type arguments-not-object empty-content foreign-content"
+        " reused-call-id arguments-type arguments-not-object empty-content foreign-content"
         " consecutive-roles first-not-user last-not-user late-system several-systems user-after-result null-content"
         " empty-calls tool-name-illegal",
         quoted="blank-answer blank-text blank-result call-id-length media-invalid",
+        inherent="block-misplaced",
         hearsay=_RUMOURS,
     ),
     id_length=40,

@@ -24,7 +24,7 @@ RULES = (
         {
             "openai-chat": "Invalid value for 'content': expected a string, got null.",
             "openai-chat/left out": "Missing required parameter: 'messages[{message}].content'.",
-            "openai-responses": "missing input.content (MissingParameter)",
+            "openai-responses/a compatible service": "missing input.content (MissingParameter)",
             "anthropic": "messages.{message}: all messages must have non-empty content except for the optional final"
             " assistant message",
             "gemini": "Unable to submit request because it must include at least one parts field, which describes the"

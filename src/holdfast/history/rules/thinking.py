@@ -115,7 +115,7 @@ RULES = (
     Rule(
         "field-missing",
         "Every item has the fields that the provider requires.",
-        {"openai-responses": "Input[{message}] missing required field `summary`"},
+        {"openai-responses/a compatible service": "Input[{message}] missing required field `summary`"},
     ),
 )
 
