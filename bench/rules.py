@@ -1,0 +1,156 @@
+"""Checking and repairing conversations in this process: the cost of a message, and what it is measured by."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from pydantic_ai.messages import ModelMessagesTypeAdapter, repair_messages
+
+from holdfast.history import check, repair
+from holdfast.history.formats import find_format
+from holdfast.history.formats.format import project
+from pairs import AtMost, Comparison, paired
+
+Message = dict[str, object]
+
+RESULT = "A line of a file that was read. " * 10
+
+
+def rules(*, lengths: tuple[int, ...], rounds: int) -> list[Comparison]:
+    """Return what checking and repairing cost at each length; per message it must not grow with the length."""
+    return [*_each(lengths, rounds), *_flat(lengths, rounds), *_theirs(lengths[-1], rounds)]
+
+
+def _each(lengths: tuple[int, ...], rounds: int) -> Iterator[Comparison]:
+    form = find_format("openai-chat")
+    for length in lengths:
+        valid, broken = list(islice(chat(), length)), list(islice(chat(answers=1), length))
+        sides: dict[str, Callable[[], object]] = {
+            "one pass, one dictionary operation a part": lambda valid=valid: _one_pass(valid),
+            "the format's projection": lambda valid=valid: project(form, valid),
+        }
+        works: dict[str, Callable[[], object]] = {
+            "check": lambda valid=valid: check(valid, format="openai-chat"),
+            "check + repair": lambda valid=valid: repair(valid, format="openai-chat"),
+            "check + repair, half of the results missing,": lambda broken=broken: repair(broken, format="openai-chat"),
+        }
+        for what, work in works.items():
+            for against, side in sides.items():
+                ours, theirs = paired(lambda work=work: _cpu(work), lambda side=side: _cpu(side), rounds=rounds)
+                aim = AtMost(ratio=3) if side is sides["the format's projection"] else AtMost(ratio=100)
+                yield Comparison(what=f"{what} {length:,} messages", against=against, ours=ours, theirs=theirs, aim=aim)
+
+
+def _flat(lengths: tuple[int, ...], rounds: int) -> Iterator[Comparison]:
+    """Yield the cost of a message in a long conversation against its cost in a short one."""
+    few, many = lengths[0], lengths[-1]
+    short, long = list(islice(chat(), few)), list(islice(chat(), many))
+    ours, theirs = paired(
+        lambda: _cpu(lambda: repair(long, format="openai-chat")) / many,
+        lambda: _cpu(lambda: [repair(short, format="openai-chat") for _ in range(10)]) / few / 10,
+        rounds=rounds,
+    )
+    yield Comparison(
+        what=f"check + repair, a message of {many:,}",
+        against=f"a message of {few:,}",
+        ours=ours,
+        theirs=theirs,
+        aim=AtMost(ratio=1.5),
+    )
+    yield Comparison(
+        what=f"check + repair {many:,} messages",
+        against="a second",
+        ours=[each * many for each in ours],
+        theirs=[1.0] * len(ours),
+        aim=AtMost(ratio=1),
+    )
+
+
+def _theirs(length: int, rounds: int) -> Iterator[Comparison]:
+    """Yield ours against pydantic-ai's own repair of the same history; it does less: it drops and closes, by id."""
+    messages = list(islice(_requests(), length))
+    loaded = ModelMessagesTypeAdapter.validate_python(messages)
+    ours, theirs = paired(
+        lambda: _cpu(lambda: repair(messages, format="pydantic-ai")),
+        lambda: _cpu(lambda: repair_messages(loaded)),
+        rounds=rounds,
+    )
+    yield Comparison(
+        what=f"check + repair {length:,} messages of pydantic-ai",
+        against="its repair_messages",
+        ours=ours,
+        theirs=theirs,
+        aim=AtMost(ratio=10),
+    )
+
+
+def _cpu(work: Callable[[], object]) -> float:
+    gc.collect()  # what an earlier round left is not this one's
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+def _one_pass(messages: list[Message]) -> int:
+    count = 0
+    for message in messages:
+        calls = message.get("tool_calls")
+        if isinstance(calls, list):
+            for call in calls:  # pyright: ignore[reportUnknownVariableType] - made below
+                count += call["id"] is not None
+        else:
+            count += message["content"] is not None
+    return count
+
+
+# --- the same history in two formats ---------------------------------------------------------------------------------
+
+
+def chat(*, answers: int = 2) -> Iterator[Message]:
+    """Yield turns of a prompt, two calls of which `answers` are answered, and an answer."""
+    for turn, calls in _turns():
+        asked = [
+            {"id": call, "type": "function", "function": {"name": "read", "arguments": '{"path": "notes.txt"}'}}
+            for call in calls
+        ]
+        yield {"role": "user", "content": f"What is in file {turn}?"}
+        yield {"role": "assistant", "content": None, "tool_calls": asked}
+        for call in calls[:answers]:
+            yield {"role": "tool", "tool_call_id": call, "content": RESULT}
+        yield {"role": "assistant", "content": "It is a list."}
+
+
+def _requests() -> Iterator[Message]:
+    for turn, calls in _turns():
+        prompt = {"part_kind": "user-prompt", "content": f"What is in file {turn}?", "timestamp": _AT}
+        asked = [
+            {"part_kind": "tool-call", "tool_name": "read", "args": '{"path": "notes.txt"}', "tool_call_id": call}
+            for call in calls
+        ]
+        returned = [
+            {
+                "part_kind": "tool-return",
+                "tool_name": "read",
+                "content": RESULT,
+                "tool_call_id": call,
+                "timestamp": _AT,
+            }
+            for call in calls
+        ]
+        yield {"kind": "request", "parts": [prompt]}
+        yield {"kind": "response", "parts": asked, "timestamp": _AT}
+        yield {"kind": "request", "parts": returned}
+        yield {"kind": "response", "parts": [{"part_kind": "text", "content": "It is a list."}], "timestamp": _AT}
+
+
+_AT = "2026-01-01T00:00:00Z"
+
+
+def _turns() -> Iterator[tuple[int, tuple[str, str]]]:
+    turn = 0
+    while True:
+        turn += 1
+        yield turn, (f"call_{turn}_1", f"call_{turn}_2")
