@@ -164,7 +164,7 @@ def test_usage(tmp_path: Path) -> None:
     for argv, said in (
         (["check", "gone.json"], "'gone.json' cannot be read"),
         (["check", "."], "cannot be read"),
-        (["check", "--profile", "gemini", file], "Profile 'gemini' takes no such documents"),
+        (["check", "--format", "openai-chat", "--profile", "gemini", file], "Profile 'gemini' takes no such documents"),
         (["check", "--profile", "nobody", file], "invalid choice: 'nobody'"),
         (["check", "--format", "nothing", file], "invalid choice: 'nothing'"),
         (["check"], "FILE"),
