@@ -15,7 +15,7 @@ from holdfast.history.formats import FORMATS
 from holdfast.history.formats.format import is_array, is_object
 from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
-from holdfast.history.repair import NO_RESPONSE, NO_USER
+from holdfast.history.shape import NO_RESPONSE, NO_USER
 
 
 class Case(TypedDict):

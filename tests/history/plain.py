@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from conversations import Answered, Junk, Piece, Returned, Said
 
-from holdfast.history.draft import Piece as Placed
-from holdfast.history.draft import Row
 from holdfast.history.formats.format import Declared, Json, as_array, as_object, as_text, digest, is_arguments, quoted
+from holdfast.history.rows import Piece as Placed
+from holdfast.history.rows import Row
 from holdfast.history.shape import Flag, Grammar, Item, Message, MessageFlag, Role, is_synthetic
 
 _ROLES: dict[object, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}

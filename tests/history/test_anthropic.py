@@ -12,7 +12,7 @@ from holdfast.history import NO_RESULT, Repair, check, repair
 from holdfast.history.formats.format import as_array, as_object
 from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
-from holdfast.history.repair import NO_RESPONSE
+from holdfast.history.shape import NO_RESPONSE
 from judges import judge
 
 Json = dict[str, object]

@@ -17,7 +17,7 @@ from holdfast.history.formats.format import as_array, as_object, is_object
 from holdfast.history.formats.gemini import UNSIGNED
 from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
-from holdfast.history.repair import NO_USER
+from holdfast.history.shape import NO_USER
 
 Json = dict[str, object]
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain import PLAIN, Plain
 
+from holdfast.history.draft import apply
 from holdfast.history.edits import Edit
-from holdfast.history.formats.format import Declared, apply, as_array, as_object, project
+from holdfast.history.formats.format import Declared, as_array, as_object, project
 from holdfast.history.profiles import PROFILES
 from holdfast.history.repair import CANNOT_BE_MENDED, repair
 from holdfast.history.rules import Violation, check

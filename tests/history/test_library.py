@@ -18,9 +18,10 @@ from holdfast.history import (
     validate_message_invariants,
 )
 from holdfast.history.document import read
+from holdfast.history.draft import apply
 from holdfast.history.edits import Fill
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import Json, apply, as_array, as_object, project
+from holdfast.history.formats.format import Json, as_array, as_object, project
 from holdfast.history.mending import EMPTY
 
 SYSTEM: Json = {"role": "system", "content": "be brief"}

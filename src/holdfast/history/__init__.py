@@ -10,20 +10,23 @@ mended = repair(messages, format="openai-chat", profile="mistral").messages
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.history import repair as _repair  # first: importing it later would put the module over the function
 from holdfast.history import rules as _rules
 from holdfast.history.document import messages_in
-from holdfast.history.edits import CleanText, Edit, Place, located
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import Declared, Format, apply, as_object, cleaned, project, unclean
+from holdfast.history.formats.format import Declared, Format, as_object, cleaned, project, unclean
 from holdfast.history.pairing import pair
 from holdfast.history.profiles import Profile, find_profile
 from holdfast.history.rules import Violation
 from holdfast.history.sending import Parted, Unit, place_among, whereabouts
 from holdfast.history.shape import NO_RESULT, Path, Shape, position
+
+if TYPE_CHECKING:  # what mends is imported when something has to be mended
+    from holdfast.history.edits import Edit, Place
 
 __all__ = [
     "NO_RESULT",
@@ -35,6 +38,15 @@ __all__ = [
     "repair",
     "validate_message_invariants",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Return `Edit`, whose module is imported with the rest of what mends."""
+    if name == "Edit":
+        from holdfast.history.edits import Edit  # noqa: PLC0415 - see above
+
+        return Edit
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Repair(msgspec.Struct, frozen=True):
@@ -89,6 +101,8 @@ def repair(  # noqa: PLR0913 - what the request says, each by its name
     edits = _repair.repair(given.shape, given.profile, frozen=given.sent_of(frozen)) if violations else ()
     if not edits:
         return Repair(given.messages, messages, (), given.told(violations))
+    from holdfast.history.edits import CleanText, located  # noqa: PLC0415 - see above
+
     mended = given.mended(edits, frozen)
     document: object = mended
     if given.key is not None:
@@ -188,6 +202,8 @@ class _Given:
 
     def mended(self, edits: Sequence[Edit], frozen: int) -> list[object]:
         """Return the messages with the edits carried out."""
+        from holdfast.history.draft import apply  # noqa: PLC0415 - see above
+
         built = apply(self.form, self.sent, self.shape, edits)
         if self.units is None or not isinstance(self.form, Parted):
             return built

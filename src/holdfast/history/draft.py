@@ -6,9 +6,7 @@ in the edits, how a message looks is the format's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-import msgspec
+from collections.abc import Iterable, Iterator, Sequence
 
 from holdfast.history.edits import (
     AddResult,
@@ -31,41 +29,9 @@ from holdfast.history.edits import (
     Rename,
     SetId,
 )
-from holdfast.history.shape import Item, Kind, Path, Role, Shape
-
-
-class Piece(msgspec.Struct, kw_only=True, eq=False, gc=False):
-    """One thing in a row: an item as it was or changed, or something new.
-
-    `item` is None if it is new. `text` is what it says if that is new; `what`, if set, is what the item was that is now
-    quoted as text; `call` is what a new result answers. `left_out` says of images, by number, why they cannot be sent;
-    `added` and `dropped` name fields, as the edits do.
-    """
-
-    kind: Kind
-    item: Item | None = None
-    id: str | None = None
-    name: str | None = None
-    text: str | None = None
-    what: str | None = None
-    call: Piece | None = None
-    quote_arguments: bool = False
-    as_text: bool = False
-    left_out: tuple[tuple[int, str], ...] = ()
-    added: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    touched: bool = False
-
-
-class Row(msgspec.Struct, eq=False, gc=False):
-    """A message in the making. `sources` are the messages it comes from, none if it is new."""
-
-    role: Role
-    pieces: list[Piece]
-    sources: list[int]
-    touched: bool = False
-    fill: str | None = None
-    added: tuple[str, ...] = ()
+from holdfast.history.formats.format import Format, cleaned
+from holdfast.history.rows import Piece, Row
+from holdfast.history.shape import Item, Path, Role, Shape
 
 
 def arrange(shape: Shape, edits: Iterable[Edit]) -> list[Row]:
@@ -74,6 +40,15 @@ def arrange(shape: Shape, edits: Iterable[Edit]) -> list[Row]:
     for edit in edits:
         draft.do(edit)
     return list(draft.rows())
+
+
+def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:
+    """Return the messages with the edits carried out; those that no edit touches are the same objects."""
+    sources = list(messages)
+    for edit in edits:
+        if isinstance(edit, CleanText) and edit.message is not None:
+            sources[edit.message] = cleaned(sources[edit.message])
+    return [form.build(row, sources) if row.touched else sources[row.sources[0]] for row in arrange(shape, edits)]
 
 
 class _Draft:

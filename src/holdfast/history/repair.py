@@ -9,21 +9,17 @@ no edits; texts and finished results survive; the same input gives the same edit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import zip_longest
+from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from holdfast.history.draft import Row, arrange
-from holdfast.history.edits import DropMessage, Edit, Insert, Merge, Quote
-from holdfast.history.mending import SYSTEM, content_edits
 from holdfast.history.pairing import pair
-from holdfast.history.placing import id_edits, result_edits
 from holdfast.history.profiles import Profile
 from holdfast.history.rules import broken
 from holdfast.history.shape import Shape
 
-NO_USER = "(No message of the user is recorded here.)"
-NO_RESPONSE = "(No response is recorded here.)"
+if TYPE_CHECKING:
+    from holdfast.history.edits import Edit
 
 CANNOT_BE_MENDED: Mapping[str, str] = MappingProxyType(
     {
@@ -46,106 +42,15 @@ def repair(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ..
     found = [each for each in broken(shape, pairing, profile) if each.rule in enforced]
     if not found:
         return ()
+    # Twenty milliseconds of imports that a check, and what is valid, never need.
+    from holdfast.history.draft import arrange  # noqa: PLC0415 - see above
+    from holdfast.history.mending import content_edits  # noqa: PLC0415 - see above
+    from holdfast.history.placing import id_edits, result_edits  # noqa: PLC0415 - see above
+    from holdfast.history.turns import Turns  # noqa: PLC0415 - see above
+
     edits: list[Edit] = [
         *content_edits(shape, found, frozen),
         *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen),
     ]
-    return (*edits, *_Turns(shape, enforced, frozen).edits(arrange(shape, edits)))
-
-
-class _Turns:
-    """What is left to do once calls and contents are right: empty messages, and who speaks when."""
-
-    def __init__(self, shape: Shape, enforced: frozenset[str], frozen: int) -> None:
-        self._shape = shape
-        self._enforced = enforced
-        self._frozen = frozen
-        self._previous: Row | None = None
-        self._replies = False  # the row before follows somebody else's
-        self._begun = False  # somebody but the system has spoken
-        self._answered = False  # and not the user last
-
-    def edits(self, rows: list[Row]) -> Iterator[Edit]:
-        """Yield the edits, row by row."""
-        for row, following in zip_longest(rows, rows[1:]):
-            edit: Edit | None = None
-            if row.sources and row.sources[0] >= self._frozen:
-                if self._is_empty(row):
-                    if self._parts(row, following):
-                        yield Insert(row.sources[0], "assistant", NO_RESPONSE)
-                    edit = DropMessage(row.sources[0])
-                else:
-                    yield from self._told(row)
-                    edit = self._turn(row, row.sources[0])
-            if edit is not None:
-                yield edit
-            if not isinstance(edit, DropMessage | Merge):  # then the row before it is still the one before the next
-                self._replies = self._previous is not None and self._previous.role != row.role
-                self._previous = row
-                self._begun = self._begun or row.role != "system"
-                self._answered = row.role in ("assistant", "tool") or (self._answered and row.role == "system")
-        if self._shape.messages and self._needs_an_end():
-            yield Insert(None, "user", NO_USER)
-
-    def _parts(self, row: Row, following: Row | None) -> bool:
-        """Return whether the row, which goes, stands between the user and what was taken out of it as the user's."""
-        if self._previous is None or following is None or "consecutive-roles" not in self._enforced:
-            return False
-        taken = following.role == "user" and not following.sources
-        return self._previous.role == "user" and row.role == "assistant" and taken
-
-    def _told(self, row: Row) -> Iterator[Edit]:
-        """Yield what makes a system message that may not stand here the user's."""
-        if row.role == "system" and self._answered and "system-after-answer" in self._enforced:
-            for piece in row.pieces:
-                if piece.item is not None:
-                    yield Quote(piece.item.path, SYSTEM)
-            row.role = "user"
-
-    def _turn(self, row: Row, message: int) -> Edit | None:
-        """Return what has to be done to let the row follow the one before it."""
-        previous = self._previous
-        calls = any(piece.kind == "call" for piece in row.pieces) and (
-            "call-not-after-user" in self._enforced or (previous is None and "call-first" in self._enforced)
-        )
-        edit: Edit | None = None
-        if row.role == "system":
-            if "several-systems" in self._enforced and previous is not None and previous.role == "system":
-                edit = Merge(message, "system")
-        elif not self._begun:
-            if row.role != "user" and (calls or "first-not-user" in self._enforced):
-                edit = Insert(message, "user", NO_USER)
-        elif previous is None or row.role == "tool":
-            pass
-        elif previous.role == row.role and "consecutive-roles" in self._enforced:
-            edit = self._second(previous, row, message)
-        elif previous.role == row.role == "assistant" and calls and not self._shape.grammar.atomic:
-            edit = self._second(previous, row, message) if self._replies else Insert(message, "user", NO_USER)
-        elif previous.role == "tool" and row.role == "user" and "user-after-result" in self._enforced:
-            edit = Insert(message, "assistant", NO_RESPONSE)
-        return edit
-
-    def _second(self, previous: Row, row: Row, message: int) -> Edit | None:
-        """Return what has to be done to a message that follows another of the same role."""
-        if row.role == "assistant" and self._shape.grammar.atomic:
-            return None  # items of one response
-        if not previous.sources or previous.sources[0] >= self._frozen:
-            return Merge(message, row.role)
-        return (
-            Insert(message, "user", NO_USER) if row.role == "assistant" else Insert(message, "assistant", NO_RESPONSE)
-        )
-
-    def _needs_an_end(self) -> bool:
-        if self._previous is None:
-            return True
-        return "last-not-user" in self._enforced and (self._previous.role == "assistant" or not self._begun)
-
-    def _is_empty(self, row: Row) -> bool:
-        """Return whether nothing is left in the row that a provider could take for a message."""
-        if row.fill is not None or any(piece.kind != "thinking" for piece in row.pieces):
-            return False
-        message = self._shape.messages[row.sources[0]]
-        if "empty" in message.flags:
-            return row.touched or "empty-content" in self._enforced
-        return not row.pieces or any(item.kind != "thinking" for item in message.items)
+    return (*edits, *Turns(shape, enforced, frozen).edits(arrange(shape, edits)))

@@ -6,12 +6,14 @@ Two rules. Rules and edits see what is sent. Whoever asks is told places of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
-from holdfast.history.edits import Place
 from holdfast.history.shape import Path
+
+if TYPE_CHECKING:
+    from holdfast.history.edits import Place
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -56,5 +58,5 @@ def place_among(place: Place, units: Sequence[Unit]) -> Place:
     unit = units[place.message]
     following = units[place.message + 1] if place.message + 1 < len(units) else unit
     if unit.part is None and following.part is not None:
-        return Place(following.message, into=True)
-    return Place(unit.message, into=unit.part is not None)
+        return msgspec.structs.replace(place, message=following.message, into=True)
+    return msgspec.structs.replace(place, message=unit.message, into=unit.part is not None)

@@ -40,7 +40,6 @@ Flag = Literal[
     "item-id",  # an id of the item itself (not the call's) that the provider would refuse
     "own-id",  # the same, that it would accept
     "reference",  # it stands for something that the provider keeps
-    "signature",  # a call that carries a signature (Gemini)
     "call-unsigned",  # a call without the signature that Gemini put on it
 ]
 
@@ -147,6 +146,10 @@ NO_FLAGS: frozenset[Flag] = frozenset()
 
 NO_RESULT = "No result was recorded for this call; it may or may not have run."
 """The result that is made up for a call without one: it claims nothing that is not known."""
+
+NO_USER = "(No message of the user is recorded here.)"
+NO_RESPONSE = "(No response is recorded here.)"
+"""What stands in the place of a message where a provider wants one."""
 
 _MADE_UP = frozenset(
     {

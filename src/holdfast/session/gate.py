@@ -13,10 +13,9 @@ import msgspec
 
 from holdfast.errors import Unsendable
 from holdfast.history import rules
-from holdfast.history.draft import Piece, Row
+from holdfast.history.draft import apply
 from holdfast.history.formats.format import (
     Declared,
-    apply,
     digest,
     is_arguments,
     json_text,
@@ -27,6 +26,7 @@ from holdfast.history.formats.format import (
 )
 from holdfast.history.profiles import PAIRS, Profile
 from holdfast.history.repair import repair
+from holdfast.history.rows import Piece, Row
 from holdfast.history.rules import Violation
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, MessageFlag, Path, Role, Shape, is_synthetic
 from holdfast.history.shape import Message as Seen
@@ -191,8 +191,7 @@ def _part(path: Path, part: Part, *, own: bool) -> Item:
             flags: frozenset[Flag] = NO_FLAGS if part.signature else frozenset({"unsigned"})
             return Item("thinking", "assistant", path, flags=flags, maker=None if own else _OTHER)
         case CallPart():
-            # Gemini's signature is pydantic-ai's to add where a call came without one.
-            flags = frozenset({"signature"} if is_arguments(part.arguments) else {"signature", "arguments"})
+            flags = NO_FLAGS if is_arguments(part.arguments) else frozenset({"arguments"})
             return Item("call", "assistant", path, part.id, part.name, flags)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from holdfast.history.formats.format import is_arguments
 from holdfast.history.ids import hashed_id, legal_name
 from holdfast.history.profiles import ANY, Profile
-from holdfast.history.repair import NO_RESPONSE
+from holdfast.history.shape import NO_RESPONSE
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, Message, Result, UserMessage
 

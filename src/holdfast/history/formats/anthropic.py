@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.draft import Piece, Row
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -25,6 +24,7 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.media import look
+from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
 _ROLES: dict[object, Role] = {"system": "system", "user": "user", "assistant": "assistant"}

@@ -13,8 +13,7 @@ from typing import Protocol, TypeGuard
 
 import msgspec
 
-from holdfast.history.draft import Row, arrange
-from holdfast.history.edits import CleanText, Edit
+from holdfast.history.rows import Row
 from holdfast.history.shape import Grammar, Message, Path, Shape, Unclean
 from holdfast.text import valid_unicode
 
@@ -110,15 +109,6 @@ def _compared(message: Message, known: Mapping[int, int]) -> Message:
         for item in message.items
     ]
     return msgspec.structs.replace(message, items=tuple(items))
-
-
-def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:
-    """Return the messages with the edits carried out; those that no edit touches are the same objects."""
-    sources = list(messages)
-    for edit in edits:
-        if isinstance(edit, CleanText) and edit.message is not None:
-            sources[edit.message] = cleaned(sources[edit.message])
-    return [form.build(row, sources) if row.touched else sources[row.sources[0]] for row in arrange(shape, edits)]
 
 
 # --- text ------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.draft import Piece, Row
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -26,6 +25,7 @@ from holdfast.history.formats.format import (
     quoted,
 )
 from holdfast.history.media import look
+from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role
 from holdfast.history.shape import is_synthetic as is_made_up
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from holdfast.history.draft import Piece, Row
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -25,6 +24,7 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.media import look_at
+from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
 _ROLES: dict[object, Role] = {

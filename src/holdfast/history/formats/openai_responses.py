@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.draft import Row
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -25,6 +24,7 @@ from holdfast.history.formats.format import (
 )
 from holdfast.history.formats.responses_items import CALLS, RESULTS, ROLES, SAID, TEXTUAL, build, id_key, is_message
 from holdfast.history.media import look_at
+from holdfast.history.rows import Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
 _OTHERS = frozenset(

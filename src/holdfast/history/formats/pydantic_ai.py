@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.draft import Row
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -36,6 +35,7 @@ from holdfast.history.formats.pydantic_ai_parts import (
     unfolded,
 )
 from holdfast.history.formats.pydantic_ai_written import written
+from holdfast.history.rows import Row
 from holdfast.history.sending import Unit
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Message, MessageFlag, Path, Role, is_synthetic
 

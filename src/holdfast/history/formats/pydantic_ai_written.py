@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from holdfast.history.draft import Piece, Row
 from holdfast.history.formats.format import (
     Json,
     as_array,
@@ -23,6 +22,7 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.formats.pydantic_ai_parts import SYNTHETIC, UNSAID, call_part, kind_of, media_of
+from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Item
 
 

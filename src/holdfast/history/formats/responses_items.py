@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from holdfast.history.draft import Piece, Row
 from holdfast.history.formats.format import (
     Json,
     as_array,
@@ -18,6 +17,7 @@ from holdfast.history.formats.format import (
     quoted_arguments,
     words,
 )
+from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Role
 
 CALLS: Mapping[str, str] = MappingProxyType(
