@@ -129,6 +129,14 @@ def test_what_is_frozen_is_never_edited(
     assert all(kept is was for kept, was in zip(anywhere.messages, messages[:cut], strict=False))
 
 
+def test_a_system_message_behind_one_that_was_sent_is_told_by_the_user() -> None:
+    sent, new = {"role": "system", "content": "be brief"}, {"role": "system", "content": "and kind"}
+    mended = repair([sent, new], format="openai-chat", profile="openai-compatible", frozen=1)
+    assert mended.messages == [sent, {"role": "user", "content": "[System message]\nand kind"}]
+    assert mended.messages[0] is sent
+    assert mended.remaining == ()
+
+
 def indices(edit: Edit) -> Iterator[int]:
     """Yield the indices of the messages that the edit names."""
     yield from (int(index) for index in re.findall(r"messages\[(\d+)\]", edit.sentence))

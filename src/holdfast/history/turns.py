@@ -54,7 +54,10 @@ class Turns:
 
     def _told(self, row: Row) -> Iterator[Edit]:
         """Yield what makes a system message that may not stand here the user's."""
-        if row.role == "system" and self._answered and "system-after-answer" in self._enforced:
+        previous = self._previous
+        behind = previous is not None and previous.role == "system" and self._was_sent(previous)
+        late = self._answered and "system-after-answer" in self._enforced
+        if row.role == "system" and (late or (behind and "several-systems" in self._enforced)):
             for piece in row.pieces:
                 if piece.item is not None:
                     yield Quote(piece.item.path, SYSTEM)
@@ -87,11 +90,14 @@ class Turns:
         """Return what has to be done to a message that follows another of the same role."""
         if row.role == "assistant" and self._shape.grammar.atomic:
             return None  # items of one response
-        if not previous.sources or previous.sources[0] >= self._frozen:
+        if not self._was_sent(previous):
             return Merge(message, row.role)
         return (
             Insert(message, "user", NO_USER) if row.role == "assistant" else Insert(message, "assistant", NO_RESPONSE)
         )
+
+    def _was_sent(self, row: Row) -> bool:
+        return bool(row.sources) and row.sources[0] < self._frozen
 
     def _needs_an_end(self) -> bool:
         if self._previous is None:
