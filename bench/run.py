@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import journal
+import rules
 import startup
 from pairs import Comparison, table
 
@@ -32,9 +33,10 @@ class Sizes:
     few: int = 10
     many: int = 5_000
     turns: int = 30
+    lengths: tuple[int, ...] = (1_000, 10_000, 100_000)
 
 
-TINY = Sizes(rounds=1, starts=1, requests=1, appends=20, entries=200, sessions=3, many=50, turns=5)
+TINY = Sizes(rounds=1, starts=1, requests=1, appends=20, entries=200, sessions=3, many=50, turns=5, lengths=(20, 40))
 """Enough to see that everything runs; its ratios mean nothing."""
 
 MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
@@ -45,6 +47,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "append": lambda folder, sizes: journal.appending(folder, rounds=sizes.rounds, appends=sizes.appends),
     "open": lambda folder, sizes: journal.opening(folder, entries=sizes.entries, rounds=sizes.rounds),
     "fold": lambda _, sizes: journal.folding(entries=sizes.entries, rounds=sizes.rounds),
+    "rules": lambda _, sizes: rules.rules(lengths=sizes.lengths, rounds=max(1, sizes.rounds - 2)),
     "bytes": lambda folder, sizes: journal.written(folder, few=sizes.few, many=sizes.many, turns=sizes.turns),
 }
 

@@ -139,8 +139,9 @@ def _assistant(index: int, raw: Json) -> Message:
     if raw.get("audio") is not None:
         items.append(Item("other", "assistant", (index, "audio")))
     items.extend(calls)
-    if calls and (content is None or content == []):
-        flags.add("null-content")
+    if calls:
+        if content is None or content == []:
+            flags.add("null-content")
     elif all(item.kind == "thinking" for item in items):
         flags.add("empty")
     elif all(item.kind == "thinking" or "blank" in item.flags for item in items):
