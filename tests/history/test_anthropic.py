@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.history import NO_RESULT, Repair, check, repair
+from holdfast.history.edits import Quote
 from holdfast.history.formats.format import as_array, as_object
 from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
@@ -60,6 +61,20 @@ VALID = {
     "a result of blocks": [USER, assistant(use("a")), user(result("a", [text("x"), PDF], is_error=True))],
     "thinking": [USER, assistant(SIGNED, {"type": "redacted_thinking", "data": "x"}, use("a")), user(result("a"))],
     "a tool of the provider": [USER, assistant(FETCH, FETCHED, text("read")), USER],
+    "a tool of the provider that a client's call holds up": [
+        USER,
+        assistant(FETCH, use("a")),
+        user(result("a")),
+        assistant(FETCHED, text("read")),
+        USER,
+    ],
+    "a pause of the provider": [USER, assistant(text("I look"), FETCH)],
+    "what is not to be read": [
+        user(text("x"), {"type": "tool_addition", "tool": {"type": "tool_reference", "tool_name": "read"}}),
+        assistant({"type": "mcp_tool_listing", "mcp_server_name": "s", "tools": []}, text("a"), {"type": "fallback"}),
+        USER,
+    ],
+    "the state of a browser": [USER, assistant(use("a")), user(result("a", [{"type": "browser_state", "tabs": "none"}]))],
     "results, then the user": [USER, assistant(use("a")), user(result("a")), USER],
 }
 
@@ -320,6 +335,23 @@ def test_any_blocks_at_all_can_be_mended(messages: list[object], profile: str, f
 
 def json_quoted(block: Json) -> str:
     return "[A call of the provider's own tool web_fetch]\n" + json.dumps(block, sort_keys=True)
+
+
+def test_a_tool_of_the_provider_that_the_user_does_not_wait_for_is_quoted() -> None:
+    (call, late) = check([USER, assistant(FETCH), USER, assistant(FETCHED), USER], format="anthropic")
+    assert (call.rule, call.message, late.rule, late.message) == (
+        "server-call-without-result",
+        1,
+        "server-result-without-call",
+        3,
+    )
+    waiting = assistant(FETCH, use("a"))
+    done = mended(USER, waiting, user(result("a"), result("a", "other")), assistant(FETCHED), USER)
+    assert [edit.path for edit in done.edits if isinstance(edit, Quote)] == [
+        (1, "content", 0),
+        (3, "content", 0),
+        (2, "content", 1),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from holdfast.history.edits import DropMessage, Edit, Insert, Merge, Quote
 from holdfast.history.mending import SYSTEM
 from holdfast.history.rows import Row
-from holdfast.history.shape import NO_RESPONSE, NO_USER, Shape
+from holdfast.history.shape import NO_RESPONSE, NO_USER, SERVED, Shape
 
 
 class Turns:
@@ -102,6 +102,9 @@ class Turns:
     def _needs_an_end(self) -> bool:
         if self._previous is None:
             return True
+        pieces = self._previous.pieces
+        if pieces and pieces[-1].kind in SERVED and "server-call-without-result" in self._enforced:
+            return False
         return "last-not-user" in self._enforced and (self._previous.role == "assistant" or not self._begun)
 
     def _is_empty(self, row: Row) -> bool:

@@ -29,11 +29,12 @@ from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message
 
 _ROLES: dict[object, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _SAID = frozenset({"text", "image", "document", "search_result"})
+_UNSAID = frozenset({"compaction", "fallback", "mcp_tool_listing", "tool_addition", "tool_removal"})  # not to be read
 _KINDS: dict[Role, frozenset[str]] = {
     "system": frozenset({"text"}),
-    "user": _SAID | {"container_upload"},
-    "assistant": frozenset({"text", "compaction"}),
-    "tool": _SAID | {"tool_reference"},  # what a result holds
+    "user": _SAID | {"container_upload", "tool_addition", "tool_removal"},
+    "assistant": frozenset({"text", "compaction", "fallback", "mcp_tool_listing"}),
+    "tool": _SAID | {"tool_reference", "browser_state"},  # what a result holds
 }
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
@@ -170,7 +171,7 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     if kind == "tool_reference":
         name = as_text(block.get("tool_name"))
         return Item("other", role, path, name=name, flags=NO_FLAGS if name else _FOREIGN)
-    return Item("other" if kind == "compaction" else "media", role, path)
+    return Item("other" if kind in _UNSAID else "media", role, path)
 
 
 def _image(source: Json) -> Media:

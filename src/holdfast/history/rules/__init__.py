@@ -20,7 +20,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 
 def broken(shape: Shape, pairing: Pairing, profile: Profile) -> list[Found]:
     """Return every place where a rule of the profile is broken, also those known by hearsay."""
-    found = [*pairs.find(shape, pairing, profile), *order.find(shape)]
+    found = [*pairs.find(shape, pairing, profile), *order.find(shape, profile)]
     found += [*content.find(shape, profile), *thinking.find(shape, profile)]
     return [each for each in found if each.rule in profile.rules or each.rule in profile.in_items]
 

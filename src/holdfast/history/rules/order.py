@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.history.profiles import Profile
 from holdfast.history.rules.rule import Found, Rule, within
-from holdfast.history.shape import Message, Shape
+from holdfast.history.shape import SERVED, Message, Shape
 
 _ALTERNATE = 'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
 
@@ -146,7 +147,7 @@ RULES = (
 )
 
 
-def find(shape: Shape) -> Iterator[Found]:
+def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     """Yield every message that stands where its role may not."""
     if not shape.messages:
         yield Found("no-messages", (), "The conversation has no messages")
@@ -180,7 +181,7 @@ def find(shape: Shape) -> Iterator[Found]:
                 yield within("call-first", message, "has calls and nothing is before it")
             begun = True
         previous = message
-    if previous is not None and (previous.role == "assistant" or not begun):
+    if previous is not None and (previous.role == "assistant" or not begun) and not _paused(previous, profile):
         yield within("last-not-user", previous, "is the last")
 
 
@@ -195,6 +196,12 @@ def _after(previous: Message, message: Message, shape: Shape) -> Iterator[Found]
             yield within("consecutive-roles", message, "follows another of the user")
         elif previous.role == "tool":
             yield within("user-after-result", message, "directly follows a result")
+
+
+def _paused(message: Message, profile: Profile) -> bool:
+    """Return whether the provider paused while it ran tools itself, and goes on when it gets the message back."""
+    ends = message.items[-1].kind if message.items else "text"
+    return ends in SERVED and "server-call-without-result" in profile.rules
 
 
 def holds_call(message: Message) -> bool:

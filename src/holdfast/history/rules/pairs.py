@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from holdfast.history.pairing import Pairing, Verdict
 from holdfast.history.profiles import Profile
 from holdfast.history.rules.rule import Found, Rule, about, titled
-from holdfast.history.shape import Grammar, Item, Shape
+from holdfast.history.shape import SERVED, Grammar, Item, Path, Shape
 
 _MUST_FOLLOW = (
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
@@ -240,7 +241,7 @@ RULES = (
     ),
     Rule(
         "server-call-without-result",
-        "A call that the provider runs itself has its result in the same message.",
+        "A call that the provider runs itself has its result before the user speaks again.",
         {
             "anthropic": "messages.{message}: `{name}` tool use with id `{id}` was found without a corresponding"
             " `{name}_tool_result` block",
@@ -270,8 +271,6 @@ _VERDICTS: dict[Verdict, tuple[str, str]] = {
     "made-up": ("duplicate-result", "was made up, and there is a real one"),
     "orphan": ("result-without-call", "has no call before it"),
 }
-
-_SERVED = frozenset({"server-call", "server-result"})
 
 
 def rule_of(verdict: Verdict) -> str:
@@ -310,7 +309,7 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             yield about("result-name-missing", answer.item, "has no name")
     if "call-not-last" in profile.rules:
         yield from _before_content(shape)
-    yield from server_pairs(shape)
+    yield from _server_pairs(shape, {answer.item.path for answer, _ in pairing.answers if answer.verdict == "ok"})
 
 
 def _before_content(shape: Shape) -> list[Found]:
@@ -350,21 +349,25 @@ def broken_limits(call: str, profile: Profile) -> Iterator[str]:
         yield "call-id-charset"
 
 
-def server_pairs(shape: Shape) -> Iterator[Found]:
-    """Yield every call that the provider runs itself without its result in the same message, and the reverse."""
-    if not any(item.kind in _SERVED for message in shape.messages for item in message.items):
+def _server_pairs(shape: Shape, answers: AbstractSet[Path]) -> Iterator[Found]:
+    """Yield every call that the provider runs itself and has no result when the user speaks again, and the reverse.
+
+    Beside calls of the client's, and where the provider paused, its result is in a later response: as documented.
+    """
+    if not any(item.kind in SERVED for message in shape.messages for item in message.items):
         return
+    calls: dict[str | None, Item] = {}
     for message in shape.messages:
-        calls: dict[str | None, Item] = {}
+        if message.role != "assistant" and any(item.path not in answers for item in message.items):
+            for item in calls.values():
+                yield about("server-call-without-result", item, "has no result when somebody else speaks")
+            calls.clear()
         for item in message.items:
+            if item.kind in SERVED:
+                yield about("server-call-foreign", item, "is of a tool that a provider ran itself")
             if item.kind == "server-call":
                 if (earlier := calls.get(item.id)) is not None:
                     yield about("server-call-without-result", earlier, "has no result before its id comes again")
                 calls[item.id] = item
             elif item.kind == "server-result" and calls.pop(item.id, None) is None:
-                yield about("server-result-without-call", item, "has no call before it in its message")
-        for item in calls.values():
-            yield about("server-call-without-result", item, "has no result in its message")
-        for item in message.items:
-            if item.kind in _SERVED:
-                yield about("server-call-foreign", item, "is of a tool that a provider ran itself")
+                yield about("server-result-without-call", item, "has no call before it that waits for it")
