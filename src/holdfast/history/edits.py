@@ -77,7 +77,7 @@ class Quote(_Edit, frozen=True, gc=False, tag="quote"):
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
-        return f"{position(self.path)} is {self.what}; its words are kept, as quoted {self.role} text."
+        return f"{position(self.path)} becomes quoted {self.role} text, word for word: {self.what}."
 
 
 class Drop(_Edit, frozen=True, gc=False, tag="drop"):
@@ -121,14 +121,14 @@ class Rename(_Edit, frozen=True, gc=False, tag="rename"):
 
 
 class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
-    """Arguments that are not a JSON object become one that quotes them."""
+    """Arguments that are not a JSON object become one, which quotes what cannot be read."""
 
     path: Path
 
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
-        return f"The arguments at {position(self.path)} are not a JSON object; they become one that quotes them."
+        return f"The arguments at {position(self.path)} are not a JSON object; they become one of the same words."
 
 
 class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):
