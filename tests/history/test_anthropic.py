@@ -74,7 +74,11 @@ VALID = {
         assistant({"type": "mcp_tool_listing", "mcp_server_name": "s", "tools": []}, text("a"), {"type": "fallback"}),
         USER,
     ],
-    "the state of a browser": [USER, assistant(use("a")), user(result("a", [{"type": "browser_state", "tabs": "none"}]))],
+    "the state of a browser": [
+        USER,
+        assistant(use("a")),
+        user(result("a", [{"type": "browser_state", "tabs": "none"}])),
+    ],
     "results, then the user": [USER, assistant(use("a")), user(result("a")), USER],
 }
 
@@ -129,11 +133,32 @@ def test_a_result_without_its_call_is_quoted_with_what_it_holds() -> None:
 
 @pytest.mark.parametrize(
     ("written", "becomes"),
-    [('{"x": 1}', {"x": 1}), ('{"x', {"_unreadable_arguments": '{"x'}), (None, {"_unreadable_arguments": "null"})],
+    [('{"x": 1}', {"x": 1}), ('{"x', {"_unreadable_arguments": '{"x'}), (None, {}), ([], {})],
 )
 def test_input_is_an_object(written: object, becomes: object) -> None:
     done = mended(USER, assistant(use("a", input=written)), user(result("a")))
     assert done.messages[1] == assistant(use("a", input=becomes))
+
+
+def test_a_text_of_another_providers_kind_is_a_text() -> None:
+    odd: Json = {"role": "user", "content": ["a", {"type": "input_text", "text": "b"}, {"text": "c"}]}
+    assert [each.rule for each in check([odd], format="anthropic")] == ["foreign-content"] * 3
+    assert mended(odd).messages == [user(text("a"), text("b"), text("c"))]
+
+
+def test_calls_in_another_providers_field_are_not_lost() -> None:
+    odd: Json = {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "function": {"name": "read"}}]}
+    (told,) = check([USER, odd, USER], format="anthropic")
+    assert told.rule == "malformed-message"
+    assert '"name": "read"' in str(mended(USER, odd, USER).messages[1])
+
+
+def test_bytes_are_not_quoted_as_words() -> None:
+    shot: Json = {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo" * 200}
+    done = mended(USER, assistant(use("a")), user(result("a", [text("a shot"), shot])))
+    (said,) = as_array(as_object(done.messages[2])["content"])
+    assert str(as_object(said)["content"]).startswith("a shot\n{")
+    assert "(2200 characters of base64, left out)" in str(said)
 
 
 def test_a_call_without_input_gets_an_empty_one() -> None:

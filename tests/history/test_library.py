@@ -181,6 +181,12 @@ def test_content_that_cannot_be_sent_is_said_in_words() -> None:
     assert json.dumps(mended).count("mcp__gh__issue") == 2
 
 
+def test_a_text_of_another_providers_kind_is_a_text() -> None:
+    odd: Json = {"role": "user", "content": ["a", {"type": "input_text", "text": "b"}]}
+    assert rules([odd]) == ["foreign-content", "foreign-content"]
+    assert repair([odd], format="openai-chat").messages == [{"role": "user", "content": "a\n\nb"}]
+
+
 def test_an_image_that_is_no_image_leaves_a_note() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:application/pdf;base64,JVBERi0xLjcgeA=="}}
     messages = [{"role": "user", "content": [{"type": "text", "text": "see"}, image]}]

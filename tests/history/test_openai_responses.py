@@ -300,7 +300,8 @@ def test_with_thinking_on_deepseek_gets_some_in_so_many_words_before_calls() -> 
     ("written", "becomes"),
     [
         ({"x": 1}, '{"x": 1}'),
-        (None, '{"_unreadable_arguments": "null"}'),
+        (None, "{}"),
+        ("", "{}"),
         ('{"x', '{"_unreadable_arguments": "{\\"x"}'),
     ],
 )
@@ -308,6 +309,12 @@ def test_arguments_are_the_text_of_an_object(written: object, becomes: str) -> N
     assert mended(USER, call("abcdefghi", arguments=written), output("abcdefghi"), profile="any")[1] == call(
         "abcdefghi", arguments=becomes
     )
+
+
+def test_calls_in_another_providers_field_are_not_lost() -> None:
+    odd = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": {"name": "read"}}]}
+    assert rules([USER, odd, USER]) == ["malformed-message"]
+    assert '"name": "read"' in str(mended(USER, odd, USER)[1]).replace("'", '"')
 
 
 def test_a_custom_tool_takes_text() -> None:

@@ -301,13 +301,19 @@ def test_the_first_versions_wrote_no_ids_at_all() -> None:
     }
 
 
-@pytest.mark.parametrize("args", ['{"path": "x', "[]", "null", "nonsense"])
+@pytest.mark.parametrize("args", ['{"path": "x', "[1]", "nonsense"])
 def test_arguments_that_are_no_object_are_quoted_where_an_object_is_wanted(args: str) -> None:
     messages: list[object] = [request(user("go")), response(call("a", args=args)), request(returned("a"))]
     assert rules(messages) == []
     assert rules(messages, "anthropic") == ["arguments-not-object"]
     quoted = json.loads(str(parts(mended(messages, "anthropic").messages[1])[0]["args"]))
     assert list(quoted.values()) == [args]
+
+
+@pytest.mark.parametrize("args", ["[]", "null", " null "])
+def test_arguments_that_say_nothing_are_an_empty_object(args: str) -> None:
+    messages: list[object] = [request(user("go")), response(call("a", args=args)), request(returned("a"))]
+    assert parts(mended(messages, "anthropic").messages[1])[0]["args"] == "{}"
 
 
 @pytest.mark.parametrize("args", [None, "", {}, {"a": 1}])

@@ -21,6 +21,7 @@ from holdfast.history.formats.format import (
     is_object,
     object_arguments,
     quoted,
+    text_of,
     words,
 )
 from holdfast.history.media import look
@@ -68,6 +69,8 @@ class Anthropic:
         if role is None:
             return _not_a_message(index, "unknown-role", as_text(written))
         items = tuple(_content(index, role, raw.get("content")))
+        if raw.get("tool_calls") and all("blank" in item.flags for item in items):
+            return _not_a_message(index, "malformed")  # of Chat's, whose calls would go with it
         flags: set[MessageFlag] = set()
         if role == "system":  # the system prompt stands beside the messages
             flags.add("unknown-role")
@@ -126,6 +129,8 @@ def _content(index: int, role: Role, content: object) -> Iterator[Item]:
 
 
 def _block(path: Path, role: Role, block: object) -> Item:
+    if isinstance(block, str):
+        return Item("text", role, path, flags=_FOREIGN if block.strip() else _FOREIGN | _BLANK)
     kind = _kind(block)
     raw = as_object(block)
     item: Item | None = None
@@ -160,7 +165,7 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     """Return a block of the message, or of the result (then `role` is `tool`), as an item."""
     text = block.get("text")
     if kind not in _KINDS[role] or (kind == "text" and not isinstance(text, str)):
-        return Item("other", role, path, flags=_FOREIGN)
+        return Item("other" if text_of(block) is None else "text", role, path, flags=_FOREIGN)
     if isinstance(text, str) and kind == "text":
         return Item("text", role, path, flags=NO_FLAGS if text.strip() else _BLANK)
     if kind == "image":
@@ -287,7 +292,7 @@ def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
     elif piece.kind == "call":
         yield _built_call(piece, as_object(raw))
     else:
-        yield raw
+        yield words(raw) if piece.as_text else raw
 
 
 def _note(why: str) -> str:
@@ -304,7 +309,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
             yield quoted(what, "" if said is None else words(said))
     else:
         said = as_object(raw).get("content") if piece.item is not None and len(piece.item.path) == 1 else None
-        yield quoted(what, words(raw if said is None else said))
+        yield quoted(what, words(said or raw))
 
 
 def _result_content(piece: Piece, block: Json) -> object:

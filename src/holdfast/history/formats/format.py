@@ -7,6 +7,7 @@ touches comes back as the same object.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Protocol, TypeGuard
@@ -194,7 +195,9 @@ def is_arguments(text: object) -> bool:
 
 
 def quoted_arguments(raw: object) -> Json:
-    """Return an object that holds what a model wrote in place of arguments."""
+    """Return an object that holds what a model wrote in place of arguments, an empty one if that says nothing."""
+    if (raw.strip() if isinstance(raw, str) else raw) in ("", "null", "[]", None, []):
+        return {}
     return {"_unreadable_arguments": raw if isinstance(raw, str) else json_text(raw)}
 
 
@@ -221,6 +224,8 @@ def quoted(what: str, words: str) -> str:
 
 
 _TEXT_BLOCK = {"type", "text", "annotations", "cache_control"}
+_BYTES = re.compile(r"(data:[^,]*,)?[A-Za-z0-9+/_-]{1000,}={0,2}")
+_HELD_IN = {"data", "blob", "file_data", "image_url", "url", "b64_json"}
 
 
 def words(raw: object) -> str:
@@ -229,6 +234,24 @@ def words(raw: object) -> str:
         return raw
     if is_array(raw):
         return "\n".join(words(each) for each in raw)
-    if is_object(raw) and isinstance(text := raw.get("text"), str) and raw.keys() <= _TEXT_BLOCK:
-        return text
-    return json_text(raw)
+    text = text_of(raw)
+    return json_text(_without_bytes(raw)) if text is None else text
+
+
+def text_of(raw: object) -> str | None:
+    """Return the text of a block that holds nothing else, by whatever name, None if it is none."""
+    if not is_object(raw) or not isinstance(text := raw.get("text"), str) or not raw.keys() <= _TEXT_BLOCK:
+        return None
+    return text
+
+
+def _without_bytes(raw: object) -> object:
+    """Return `raw` with a note in place of files in base64, which nobody can read as text."""
+    if is_object(raw):
+        return {
+            key: f"({len(value)} characters of base64, left out)"
+            if key in _HELD_IN and isinstance(value, str) and _BYTES.fullmatch(value)
+            else _without_bytes(value)
+            for key, value in raw.items()
+        }
+    return [_without_bytes(value) for value in raw] if is_array(raw) else raw

@@ -20,9 +20,9 @@ from holdfast.history.formats.format import (
     digest,
     is_array,
     is_object,
-    json_text,
     object_arguments,
     quoted,
+    words,
 )
 from holdfast.history.media import look
 from holdfast.history.rows import Piece, Row
@@ -307,7 +307,7 @@ def _said(raw: object) -> str:
     if is_array(raw):
         return "\n".join(_said(each) for each in raw)
     text = raw.get("text") if is_object(raw) and _kind(raw) == "text" else None
-    return text if isinstance(text, str) else json_text(raw)
+    return text if isinstance(text, str) else words(raw)
 
 
 def _built(piece: Piece, messages: Sequence[object]) -> Iterator[object]:

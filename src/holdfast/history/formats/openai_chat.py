@@ -21,6 +21,7 @@ from holdfast.history.formats.format import (
     json_text,
     quoted,
     quoted_arguments,
+    text_of,
     words,
 )
 from holdfast.history.media import look_at
@@ -220,11 +221,11 @@ def _content(index: int, role: Role, content: object) -> Iterator[Item]:
 
 
 def _part(path: Path, role: Role, part: object) -> Item:
-    if not is_object(part):
-        return Item("other", role, path, flags=_FOREIGN)
-    kind = part.get("type")
-    if kind not in _KINDS[role]:
-        return Item("other", role, path, flags=_FOREIGN)
+    if isinstance(part, str):
+        return Item("text", role, path, flags=_FOREIGN if part.strip() else _FOREIGN | _BLANK)
+    kind = as_object(part).get("type")
+    if not is_object(part) or kind not in _KINDS[role]:
+        return Item("other" if text_of(part) is None else "text", role, path, flags=_FOREIGN)
     if kind in ("text", "refusal"):
         text = part.get(str(kind))
         if not isinstance(text, str):
@@ -256,7 +257,8 @@ def _values(piece: Piece, base: Json, messages: Sequence[object]) -> Iterator[ob
     elif piece.left_out:
         yield {"type": "text", "text": "".join(f"[{why}, and was left out.]" for _, why in piece.left_out)}
     elif piece.kind in ("text", "media", "other") and piece.item.path[1] == "content":
-        yield _raw(piece.item, messages)
+        raw = _raw(piece.item, messages)
+        yield words(raw) if piece.as_text else raw
     elif piece.kind == "text" and base.get("refusal") != (refusal := _raw(piece.item, messages)):
         yield refusal  # of a message that was joined to one with another
 

@@ -128,6 +128,8 @@ def _message(index: int, raw: Json) -> Message:
     if role is None:
         return _not_a_message(index, "unknown-role")
     items = tuple(_content(index, role, raw.get("content")))
+    if raw.get("tool_calls") and all("blank" in item.flags for item in items):
+        return _not_a_message(index, "malformed")  # of Chat's, whose calls would go with it
     flags: frozenset[MessageFlag] = frozenset()
     if not items:
         flags = frozenset({"empty"})

@@ -219,7 +219,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     item = as_object(raw)
     if piece.item.kind != "result":
         said = item.get("content") if len(piece.item.path) == 1 else None
-        yield quoted(what, words(raw if said is None else said))
+        yield quoted(what, words(said or raw))
         return
     held = _output(piece, item)
     if item.get("type") == "computer_call_output" and (url := as_text(as_object(held).get("image_url"))):

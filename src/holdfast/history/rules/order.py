@@ -157,7 +157,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     for message in shape.messages:
         if message.flags:
             if "malformed" in message.flags:
-                yield within("malformed-message", message, "is not an object")
+                yield within("malformed-message", message, "is not a message")
             if "unknown-role" in message.flags or "role-misnamed" in message.flags:
                 yield within("unknown-role", message, "has a role that the provider does not know")
         if message.role == "system":
