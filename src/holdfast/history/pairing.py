@@ -53,7 +53,7 @@ class Step(msgspec.Struct, gc=False):
     _waiting: dict[tuple[str, str], deque[Call]] | None = None
 
     def first(self, key: tuple[str, str]) -> Call | None:
-        """Return the first call without an answer that has that id, that name (`bare`: and no id), or `any`."""
+        """Return the first call without an answer that has that id, that name (`bare`: and no id), both, or `any`."""
         if len(self.calls) <= _FEW:
             return next((call for call in self.calls if call.answer is None and _fits(call.item, key)), None)
         if self._waiting is None:
@@ -75,7 +75,7 @@ class Step(msgspec.Struct, gc=False):
 
 def _keys(item: Item) -> tuple[tuple[str, str], ...]:
     """Return what a result can find the call by."""
-    return _key(item), ("name", item.name or ""), ("any", "")
+    return _key(item), _exact(item), ("name", item.name or ""), ("any", "")
 
 
 def _fits(item: Item, key: tuple[str, str]) -> bool:
@@ -88,6 +88,11 @@ def _fits(item: Item, key: tuple[str, str]) -> bool:
 def _key(item: Item) -> tuple[str, str]:
     """Return what a call is known by later: its id, else its name."""
     return ("bare", item.name or "") if item.id is None else ("id", item.id)
+
+
+def _exact(item: Item) -> tuple[str, str]:
+    """Return what tells calls with one id apart."""
+    return ("exact", f"{item.id}\0{item.name}")
 
 
 class Pairing(msgspec.Struct):
@@ -163,12 +168,13 @@ class _Walk:
             step.clean = False
 
     def _waiting(self, item: Item) -> Call | None:
-        """Return the call of this step that the result answers, if there is one."""
+        """Return the call of this step that the result answers: by its id (equal ones by name too), else by name."""
         step = self._step
+        name = item.name
         if item.id is not None and (call := step.first(("id", item.id))):
-            return call
-        if item.name is not None:
-            return step.first(("name" if item.id is None else "bare", item.name))
+            return call if name in (None, call.item.name) else step.first(_exact(item)) or call
+        if name is not None:
+            return step.first(("bare", name)) or (step.first(("name", name)) if item.id is None else None)
         return step.first(("any", "")) if item.id is None else None
 
     def _stands(self, message: Message) -> Verdict:
