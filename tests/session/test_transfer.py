@@ -253,6 +253,22 @@ def test_ids_that_are_used_again_are_told_apart_by_position() -> None:
     assert all(len(each) == 9 for each in ids)
 
 
+@pytest.mark.parametrize(
+    ("calls", "results"),
+    [
+        ((call("a"), call("a", "bash")), (result("a", "2", "bash"), result("a", "1"))),  # one id, told apart by name
+        ((call("a"), call(None)), (result(None, "2"), result("a", "1"))),  # no id goes to no id
+        ((call("a"), call("b", "bash")), (result(None, "2", "bash"), result(None, "1"))),  # only the calls have ids
+        ((call(None), call(None, "bash")), (result("b", "2", "bash"), result("a", "1"))),  # only the results have ids
+    ],
+)
+def test_results_find_their_calls_by_name_where_ids_do_not_tell(
+    calls: tuple[Json, ...], results: tuple[Json, ...]
+) -> None:
+    document = [request(user("go")), response(*calls), request(*results), response(text("!"))]
+    assert plain(conversation(document).messages)[2] == ([("ok", "1"), ("ok", "2")], [])
+
+
 def test_an_empty_response_does_not_part_a_call_from_its_result() -> None:
     document = [
         request(user("go")),

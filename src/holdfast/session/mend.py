@@ -1,17 +1,18 @@
 """Imported items as journal entries that fold to a valid conversation: each call one result, each result one call.
 
-Two rules. Which result answers which call is decided by position: the calls of the response before it come first, so
-that ids may be used twice. Every text and every result survives, at worst quoted in a note.
+Two rules. Which result answers which call is decided by `history.pairing`, as for checks and repairs. Every text and
+every result survives, at worst quoted in a note; but not what a repair made up, where there is better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.history.shape import NO_RESULT
+from holdfast.history import shape
+from holdfast.history.pairing import Answer, Call, pair
+from holdfast.history.shape import NO_FLAGS, NO_RESULT, Flag, Grammar, Path, Shape
 from holdfast.session.entries import (
     CallEnded,
     CallLate,
@@ -26,7 +27,7 @@ from holdfast.session.entries import (
     TurnEnded,
 )
 from holdfast.session.ids import call_id, is_call_id
-from holdfast.session.items import Answered, Changes, Instructed, Item, Noted, Said, Wrote
+from holdfast.session.items import Answered, Changes, Item, Noted, Said, Wrote
 
 _CUT = "[Note from holdfast: your response above was cut off where it ends.]"
 _UNFINISHED = (
@@ -34,59 +35,48 @@ _UNFINISHED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A call under its id of ours; `key` pairs it with results, `answer` is what the record answers it with."""
-
-    at: int
-    key: str
-    part: CallPart
-    answer: Answered | None = None
-
-
-def mend(items: Iterable[Item], changes: Changes, *, ended: TurnEnded | None = None) -> tuple[Entry, ...]:
+def mend(items: Sequence[Item], changes: Changes, *, ended: TurnEnded | None = None) -> tuple[Entry, ...]:
     """Return the entries that follow a `SessionOpened`; what had to be mended is added to `changes`.
 
     `ended` is how the last turn ended, if the document says it.
     """
-    mending = _Mending(changes)
-    between: list[Said | Noted | Answered] = []
-    for item in items:
+    mending = _Mending(items, changes)
+    for place, item in enumerate(items):
         match item:
-            case Wrote() if not any(_says_something(part) for part in item.parts):
-                changes.add(item.at, "the response had neither text nor calls and was left out.")
+            case Wrote() if _says_something(item):
+                mending.heard(place)
+                mending.wrote(place, item)
             case Wrote():
-                mending.heard(between)
-                mending.wrote(item)
-                between = []
-            case Instructed():
-                pass  # a session has its own system prompt
+                changes.add(item.at, "the response had neither text nor calls and was left out.")
             case _:
-                between.append(item)
-    mending.heard(between)
+                pass  # heard before the next response
+    mending.heard(len(items))
     mending.end(ended)
     return tuple(mending.entries)
 
 
 class _Mending:
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, items: Sequence[Item], changes: Changes) -> None:
         self.entries: list[Entry] = []
+        self._items = items
         self._changes = changes
         self._turn = 0
         self._step = 0
+        self._last = -1  # the place of the last response
         self._finished = False  # the last thing was a response that asks for nothing
         self._ids: set[str] = set()
-        self._calls: list[_Call] = []  # of the last response, in order
-        self._waiting: dict[str, list[int]] = {}  # those without an answer, by the document's id for them
-        self._answered: dict[str, int] = {}  # the last one with an answer, by the same
-        self._past: dict[str, _Call] = {}  # every settled call, the last one of each id
+        self._own: dict[Path, str] = {}  # the same, by the places of their calls
+        pairing = pair(_shape(items))
+        self._calls = {step.last: step.calls for step in pairing.steps}
+        self._untold = {answer.item.message: (answer, call) for answer, call in pairing.answers}
 
-    def wrote(self, item: Wrote) -> None:
+    def wrote(self, place: int, item: Wrote) -> None:
         """Add a response."""
         if not self._turn and not self._step:
             self._changes.add(item.at, "the record begins with a response; the model is told so.")
         self._step += 1
-        parts = tuple(self._own(part, index, item.at) for index, part in enumerate(item.parts))
+        self._last = place
+        parts = tuple(self._owned(part, index, item.at) for index, part in enumerate(item.parts))
         self.entries.append(RequestStarted(step=self._step, attempt=1, model=item.model))
         self.entries.append(
             ResponseEnded(step=self._step, model=item.model, parts=parts, usage=item.usage, finish=item.finish)
@@ -94,26 +84,27 @@ class _Mending:
         if item.was_cut:
             self._changes.add(item.at, "the response was cut off; the model is told so.")
             self.entries.append(Repaired(findings=(), note=_CUT))
-        self._finished = not self._calls
+        self._finished = place not in self._calls
 
-    def heard(self, items: list[Said | Noted | Answered]) -> None:
-        """Add what stands between two responses: results first, then what is told of others, then prompts."""
-        strays = [item for item in items if isinstance(item, Answered) and not self._assign(item)]
-        said = [index for index, item in enumerate(items) if isinstance(item, Said)]
-        results = [index for index, item in enumerate(items) if isinstance(item, Answered)]
-        if said and results and said[0] < results[-1]:
-            self._changes.add(items[0].at, "a prompt stood before a result; results come first now.")
-        self._settle()
-        for stray in strays:
-            self._stray(stray)
-        for item in items:
-            match item:
-                case Said():
-                    self._prompt(item.text)
-                case Noted():
-                    self.entries.append(Repaired(findings=(), note=item.text))
-                case Answered():
-                    pass
+    def heard(self, end: int) -> None:
+        """Add what stands between the last response and `end`: results, what is told of others, then prompts."""
+        places = range(self._last + 1, end)
+        said = [place for place in places if isinstance(self._items[place], Said)]
+        if said and any(place in self._untold for place in range(said[0], end)):
+            self._changes.add(self._items[said[0]].at, "a prompt stood before a result; results come first now.")
+        for call in self._calls.get(self._last, ()):
+            self._settle(call, end)
+        for place in places:
+            if place in self._untold:
+                self._stray(*self._untold[place])
+        for place in places:
+            match self._items[place]:
+                case Said(text=text):
+                    self._prompt(text)
+                case Noted(text=text):
+                    self.entries.append(Repaired(findings=(), note=text))
+                case _:
+                    pass  # told; and a session has its own system prompt
 
     def end(self, ended: TurnEnded | None) -> None:
         """Close the last turn: as it ended, if that is known."""
@@ -126,8 +117,8 @@ class _Mending:
         else:
             self.entries.append(TurnEnded(turn=self._turn, reason="cancelled", cause="import", note=_UNFINISHED))
 
-    def _own(self, part: Part, index: int, at: int) -> Part:
-        """Return the part; a call under an id of ours, waiting for its answer."""
+    def _owned(self, part: Part, index: int, at: int) -> Part:
+        """Return the part; a call under an id of ours."""
         if not isinstance(part, CallPart):
             return part
         own = part.id
@@ -136,65 +127,44 @@ class _Mending:
                 self._changes.add(at, "a call had no id, or one that an earlier call had; it has one of its own now.")
             own = call_id("import", self._step, index, taken=self._ids.__contains__)
         self._ids.add(own)
-        call = msgspec.structs.replace(part, id=own)
-        key = _key(part.id, part.name)
-        self._waiting.setdefault(key, []).append(len(self._calls))
-        self._calls.append(_Call(at, key, call))
-        return call
+        self._own[self._last, index] = own
+        return msgspec.structs.replace(part, id=own)
 
-    def _assign(self, answer: Answered) -> bool:
-        """Give the answer to a call of the last response; return whether one had use for it."""
-        key = _key(answer.id, answer.name)
-        if waiting := self._waiting.get(key):
-            named = (place for place in waiting if self._calls[place].part.name == answer.name)
-            place = next(named, waiting[0])
-            waiting.remove(place)
-        elif (last := self._answered.get(key)) is not None and self._beats(answer, self._calls[last].answer):
-            place = last
-        else:
-            return False
-        self._answered[key] = place
-        self._calls[place] = replace(self._calls[place], answer=answer)
-        return True
+    def _settle(self, call: Call, end: int) -> None:
+        """Journal the one result of a call: of those before `end` the real one."""
+        own = self._own[call.item.path]
+        for answer in (call.answer, call.replaced):
+            if answer is not None and answer.item.message < end:
+                del self._untold[answer.item.message]
+                result = self._result(answer)
+                self.entries.append(CallEnded(call=own, outcome=result.outcome, text=result.text))
+                return
+        self._changes.add(self._items[call.item.message].at, f"a call had no result; the model is told: {NO_RESULT}")
+        self.entries.append(CallEnded(call=own, outcome="interrupted", text=NO_RESULT))
 
-    def _beats(self, answer: Answered, earlier: Answered | None) -> bool:
-        """Return whether `answer` is real and the earlier one was made up by a repair."""
-        if earlier is None or not earlier.synthetic or answer.synthetic:
-            return False
-        self._changes.add(earlier.at, "a made-up result gave way to the real one.")
-        return True
-
-    def _settle(self) -> None:
-        """Journal one result for every call of the last response."""
-        for call in self._calls:
-            answer = call.answer
-            if answer is None:
-                self._changes.add(call.at, f"a call had no result; the model is told: {NO_RESULT}")
-                self.entries.append(CallEnded(call=call.part.id, outcome="interrupted", text=NO_RESULT))
-            else:
-                self.entries.append(CallEnded(call=call.part.id, outcome=answer.outcome, text=answer.text))
-            self._past[call.key] = call
-        self._calls.clear()
-        self._waiting.clear()
-        self._answered.clear()
-
-    def _stray(self, stray: Answered) -> None:
+    def _stray(self, answer: Answer, call: Call | None) -> None:
         """Tell of a result that no call of the last response has use for."""
-        call = self._past.get(stray.id) if stray.id else None
-        if call is None:
+        stray = self._result(answer)
+        if call is None or call.answer is None:
             self._changes.add(stray.at, "a result without its call is quoted in a note.")
             self._quote(f"a result of {stray.name} whose call is not in the imported record", stray.text)
+        elif answer.verdict == "made-up":
+            self._changes.add(stray.at, "a made-up result gave way to the real one.")
         elif stray.synthetic:
             self._changes.add(stray.at, "a made-up result of a call that has a real one was left out.")
-        elif call.answer is None or call.answer.synthetic:
+        elif answer.verdict == "late":
             self._changes.add(stray.at, "a result came after the conversation had gone on; it is told as late.")
-            self.entries.append(CallLate(call=call.part.id, outcome=stray.outcome, text=stray.text))
-            self._past[call.key] = replace(call, answer=stray)
-        elif call.answer.text == stray.text:
+            self.entries.append(CallLate(call=self._own[call.item.path], outcome=stray.outcome, text=stray.text))
+        elif self._result(call.answer).text == stray.text:
             self._changes.add(stray.at, "a result that was recorded twice counts once.")
         else:
             self._changes.add(stray.at, "a second, different result of one call is quoted in a note.")
             self._quote(f"a further result of the earlier call of {stray.name}", stray.text)
+
+    def _result(self, answer: Answer) -> Answered:
+        result = self._items[answer.item.message]
+        assert isinstance(result, Answered)
+        return result
 
     def _quote(self, what: str, text: str) -> None:
         self.entries.append(Repaired(findings=(), note=f"[Note from holdfast: {what}:\n{text}]"))
@@ -207,10 +177,29 @@ class _Mending:
         self.entries.append(PromptAccepted(turn=self._turn, text=text))
 
 
-def _key(call: str, name: str) -> str:
-    """Return what pairs a call with its result: the id or, if there is none, the name."""
-    return call or f"\0{name}"
+def _shape(items: Sequence[Item]) -> Shape:
+    """Return the responses with their calls, and the results, as messages with their places in `items`."""
+    messages: list[shape.Message] = []
+    for place, item in enumerate(items):
+        match item:
+            case Wrote() if _says_something(item):
+                calls = tuple(
+                    shape.Item("call", "assistant", (place, index), part.id or None, part.name)
+                    for index, part in enumerate(item.parts)
+                    if isinstance(part, CallPart)
+                )
+                messages.append(shape.Message(place, "assistant", calls))
+            case Answered():
+                flags: frozenset[Flag] = frozenset({"synthetic"}) if item.synthetic else NO_FLAGS
+                result = shape.Item("result", "tool", (place,), item.id or None, item.name, flags)
+                messages.append(shape.Message(place, "tool", (result,)))
+            case _:
+                pass  # a prompt parts no call from its result
+    return Shape("imported", Grammar(results="own"), tuple(messages))
 
 
-def _says_something(part: Part) -> bool:
-    return isinstance(part, CallPart) or (isinstance(part, TextPart) and bool(part.text.strip()))
+def _says_something(item: Wrote) -> bool:
+    """Return whether the response has a call, or a text that is not blank."""
+    return any(
+        isinstance(part, CallPart) or (isinstance(part, TextPart) and bool(part.text.strip())) for part in item.parts
+    )
