@@ -454,10 +454,8 @@ def test_thoughts_go_where_all_are_to_be_pleased_and_an_answer_of_nothing_else_w
     "blob",
     [
         {"mimeType": "image/gif", "data": "R0lGODlhAQABAAAAACw="},
-        {"mimeType": "image/jpeg", "data": PNG},
         {"mimeType": "image/png", "data": "no base64!"},
         {"mimeType": "application/octet-stream", "data": "AAAA"},
-        {"data": PNG},
     ],
 )
 def test_an_image_that_cannot_be_sent_is_left_out_with_a_note(blob: Json) -> None:
@@ -467,6 +465,14 @@ def test_an_image_that_cannot_be_sent_is_left_out_with_a_note(blob: Json) -> Non
     (told,) = responses_of(mended(USER, model(call()), user(held_by_a_result)).messages[2])
     assert told["parts"] == [IMAGE]
     assert str(as_object(told["response"])["left_out"]).endswith("and was left out.]")
+
+
+@pytest.mark.parametrize("blob", [{"mimeType": "image/jpeg", "data": PNG}, {"data": PNG}])
+def test_an_image_is_declared_as_what_it_is(blob: Json) -> None:
+    declared = {"inlineData": {"mimeType": "image/png", "data": PNG}}
+    assert mended(user({"inlineData": blob})).messages == [user(declared)]
+    done = mended(USER, model(call()), user(result("read", parts=[{"inlineData": blob}])))
+    assert done.messages[2] == user(result("read", parts=[declared]))
 
 
 def test_text_is_cleaned() -> None:

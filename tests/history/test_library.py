@@ -187,6 +187,24 @@ def test_a_text_of_another_providers_kind_is_a_text() -> None:
     assert repair([odd], format="openai-chat").messages == [{"role": "user", "content": "a\n\nb"}]
 
 
+def test_an_image_is_declared_as_what_it_is() -> None:
+    def image(declared: str) -> Json:
+        png = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAD0lEQVR42mP4jwMwDC0JALoev0GJ6La7AAAAAElFTkSuQmCC"
+        return {"type": "image_url", "image_url": {"url": f"data:{declared};base64,{png}", "detail": "low"}}
+
+    asked = {"role": "user", "content": [{"type": "text", "text": "look"}, image("image/jpeg")]}
+    done = repair([asked, called("a"), returned("a", [image("image/webp")])], format="openai-chat")
+    right = {"role": "user", "content": [{"type": "text", "text": "look"}, image("image/png")]}
+    assert done.messages == [right, called("a"), returned("a", [image("image/png")])]
+    assert done.remaining == ()
+
+
+@pytest.mark.parametrize("data", ["", "PGh0bWw+NDA0IG5vdCBmb3VuZDwvaHRtbD4="])
+def test_what_is_declared_as_an_image_and_is_none_is_told(data: str) -> None:
+    url = f"data:image/png;base64,{data}"
+    assert rules([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]) == ["media-invalid"]
+
+
 def test_an_image_that_is_no_image_leaves_a_note() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:application/pdf;base64,JVBERi0xLjcgeA=="}}
     messages = [{"role": "user", "content": [{"type": "text", "text": "see"}, image]}]

@@ -333,7 +333,11 @@ def test_a_custom_tool_takes_text() -> None:
         ({"y": 2}, '{"y": 2}'),
         ([{"type": "text", "text": "x"}, text("")], "x\n"),
         ([text("x"), NO_PNG], [text("x"), text(LEFT_OUT.format("image/png and is application/pdf"))]),
-        ([{"type": "input_file", "file_data": "JVBERi0="}], [text(LEFT_OUT.format("base64 without its type"))]),
+        ([{"type": "input_file", "file_data": "AAAA"}], [text(LEFT_OUT.format("base64 without its type"))]),
+        (
+            [{"type": "input_file", "filename": "a.pdf", "file_data": "JVBERi0="}],
+            [{"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}],
+        ),
     ],
 )
 def test_what_an_output_holds_is_mended_and_the_rest_of_it_kept(said: object, becomes: object) -> None:

@@ -13,6 +13,7 @@ from holdfast.history.edits import (
     AsText,
     CleanText,
     Complete,
+    Declare,
     Drop,
     DropField,
     DropMessage,
@@ -29,7 +30,7 @@ from holdfast.history.edits import (
     Rename,
     SetId,
 )
-from holdfast.history.formats.format import Format, cleaned
+from holdfast.history.formats.format import Format, cleaned, declared
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Item, Path, Role, Shape
 
@@ -48,6 +49,9 @@ def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequenc
     for edit in edits:
         if isinstance(edit, CleanText) and edit.message is not None:
             sources[edit.message] = cleaned(sources[edit.message])
+    for edit in edits:
+        if isinstance(edit, Declare) and isinstance(index := edit.path[0], int):
+            sources[index] = declared(sources[index], edit.path[1:])
     return [form.build(row, sources) if row.touched else sources[row.sources[0]] for row in arrange(shape, edits)]
 
 
@@ -91,6 +95,8 @@ class _Draft:
             case Rename():
                 for path in edit.paths:
                     self._touched_piece(path).name = edit.new
+            case Declare():
+                self._row(edit.path).touched = True
             case Complete(what="thinking"):
                 self._do_to_row(edit)
             case Fill() | Complete() if edit.path not in self._pieces_of(edit.path):

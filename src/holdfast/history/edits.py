@@ -195,6 +195,17 @@ class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
         return f"{self.why} ({position(self.path)}); a note in its place says so."
 
 
+class Declare(_Edit, frozen=True, gc=False, tag="declare"):
+    """Images and files are declared as what their bytes are."""
+
+    path: Path
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"What {position(self.path)} holds is declared as what its bytes are."
+
+
 class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
     """A field that carries no words goes: an item's own id, a cache marker, a signature."""
 
@@ -261,6 +272,7 @@ Edit = (
     | Complete
     | AsText
     | LeaveOut
+    | Declare
     | DropField
     | DropMessage
     | Merge

@@ -8,18 +8,37 @@ import struct
 
 from holdfast.history.shape import Media
 
+NO_TYPE = "base64 without its type"
+"""What a file is declared as whose bytes have to come as a data URL, and do not."""
+
 _HEAD = 96_000  # base64 characters: a JPEG may hold much else before its size
+_TOLD = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})  # by their first bytes
+_FEW = 12  # bytes that tell them all
+_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def look(declared: str, data: str) -> Media:
-    """Return what is known of base64 `data` that is declared as `declared`; what is no base64 is `broken`."""
+    """Return what is known of base64 `data` that is declared as `declared`; what is no base64 is `broken`.
+
+    It is found to be no image only where that can be told of the type it is declared as.
+    """
+    if not data:
+        return Media(declared=declared, found="empty")
     size = len(data) * 3 // 4 - data[-2:].count("=")
     try:
         head = base64.b64decode(data[:_HEAD], validate=True)
     except (binascii.Error, ValueError):
         return Media(declared=declared, found="broken", size=size)
     found, width, height = _read(head)
+    if not found and declared in _TOLD and not head.startswith(_MAGIC) and len(head) >= _FEW:
+        found = "no image"
     return Media(declared=declared, found=found, size=size, width=width, height=height)
+
+
+def type_of(data: str) -> str:
+    """Return the type that the first bytes of base64 `data`, in any alphabet, tell, "" if none."""
+    found = look("", data.translate(_URL_SAFE) + "=" * (-len(data) % 4)).found
+    return found if found in _TOLD or found == "application/pdf" else ""
 
 
 def look_at(url: object) -> Media:
@@ -28,6 +47,9 @@ def look_at(url: object) -> Media:
         return Media()
     head, _, data = url.partition(",")
     return look(head.removeprefix("data:").partition(";")[0], data)
+
+
+_MAGIC = (b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"RIFF")
 
 
 def _read(head: bytes) -> tuple[str, int, int]:

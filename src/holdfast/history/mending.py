@@ -8,6 +8,7 @@ from holdfast.history.edits import (
     AsText,
     CleanText,
     Complete,
+    Declare,
     Drop,
     DropField,
     Edit,
@@ -128,6 +129,8 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield AsText(item.path)
         case "foreign-content":
             yield AsText(item.path) if item.kind in ("result", "text") else Quote(item.path, _FOREIGN, item.role)
+        case "media-invalid" if found.fit:
+            yield Declare(item.path)
         case "media-invalid" | "media-too-large":
             yield LeaveOut(item.path, found.which, found.what)
         case "block-misplaced" if item.kind != "result":

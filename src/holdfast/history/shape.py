@@ -56,13 +56,14 @@ MessageFlag = Literal[
 
 
 class Media(msgspec.Struct, frozen=True, gc=False):
-    """An image or a file: its declared type, the type its bytes have, its size; 0 and "" are unknown."""
+    """An image or a file: its declared type, the type its bytes have, its size, its name; 0 and "" are unknown."""
 
     declared: str = ""
     found: str = ""
     size: int = 0
     width: int = 0
     height: int = 0
+    name: str = ""
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):

@@ -14,6 +14,7 @@ from typing import Protocol, TypeGuard
 
 import msgspec
 
+from holdfast.history.media import type_of
 from holdfast.history.rows import Row
 from holdfast.history.shape import Grammar, Message, Path, Shape, Unclean
 from holdfast.text import valid_unicode
@@ -150,6 +151,41 @@ def cleaned(raw: object) -> object:
     if is_dataclass(raw) and not isinstance(raw, type):
         return msgspec.convert(cleaned(msgspec.to_builtins(raw)), type(raw))
     return raw
+
+
+def declared(raw: object, path: Path) -> object:
+    """Return `raw` in which images and files at the path are declared as what their bytes are, where that is known."""
+    if not path:
+        return _declared(raw)
+    key, rest = path[0], path[1:]
+    if is_object(raw) and isinstance(key, str):
+        return {**raw, key: declared(raw.get(key), rest)}
+    return [declared(each, rest) if at == key else each for at, each in enumerate(as_array(raw))]
+
+
+def _declared(raw: object) -> object:
+    if is_array(raw):
+        return [_declared(each) for each in raw]
+    if not is_object(raw):
+        return raw
+    held = {key: _declared(value) for key, value in raw.items()}
+    for key, value in raw.items():
+        if isinstance(value, str) and key in ("media_type", "mimeType", "mime_type"):
+            held[key] = type_of(str(raw.get("data"))) or value
+        elif isinstance(value, str) and key == "data" and not raw.keys() & {"media_type", "mimeType", "mime_type"}:
+            held["mimeType"] = type_of(value)  # of Gemini, which alone wants one told
+        elif isinstance(value, str) and key in ("url", "image_url", "file_data"):
+            held[key] = _declared_url(value, key)
+    return held
+
+
+def _declared_url(url: str, key: str) -> str:
+    head, _, data = url.partition(",")
+    if url.startswith("data:") and (found := type_of(data)):
+        return f"data:{found};{head.partition(';')[2]},{data}"
+    if key == "file_data" and (found := type_of(url)):
+        return f"data:{found};base64,{url}"
+    return url
 
 
 # --- for the formats -------------------------------------------------------------------------------------------------

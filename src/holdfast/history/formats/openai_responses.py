@@ -23,7 +23,7 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.formats.responses_items import CALLS, RESULTS, ROLES, SAID, TEXTUAL, build, id_key, is_message
-from holdfast.history.media import look_at
+from holdfast.history.media import NO_TYPE, look_at, type_of
 from holdfast.history.rows import Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
@@ -178,7 +178,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
     if role != "assistant" and kind == "input_image" and _is_somewhere(raw, "image_url"):
         return Item("media", role, path, media=(look_at(raw.get("image_url")),))
     if role != "assistant" and kind == "input_file":
-        return Item("media", role, path, media=(_file(raw.get("file_data")),))
+        return Item("media", role, path, media=(_file(raw),))
     return Item("other", role, path, flags=_FOREIGN)
 
 
@@ -186,9 +186,12 @@ def _is_somewhere(raw: Json, key: str) -> bool:
     return isinstance(raw.get(key), str) or (raw.get(key) is None and as_text(raw.get("file_id")) is not None)
 
 
-def _file(data: object) -> Media:
+def _file(raw: Json) -> Media:
     """Return what is known of a file: that its bytes have to come as a data URL."""
-    return Media(declared="base64 without its type") if as_text(data) and not str(data).startswith("data:") else Media()
+    data = as_text(raw.get("file_data"))
+    if data is None or data.startswith("data:"):
+        return Media()
+    return Media(declared=NO_TYPE, found=type_of(data), name=as_text(raw.get("filename")) or "")
 
 
 def _reasoning(index: int, raw: Json) -> Item:

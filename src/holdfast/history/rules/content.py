@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.history.media import NO_TYPE
 from holdfast.history.profiles import Profile
 from holdfast.history.rules.rule import Found, Rule, about, within
 from holdfast.history.shape import Flag, Item, Media, Message, MessageFlag, Shape, Unclean
@@ -331,7 +332,9 @@ def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
 def _media(item: Item, which: int, profile: Profile, images: int) -> Iterator[Found]:
     media = item.media[which]
     if reason := _fault(media, profile):
-        yield Found("media-invalid", item.path, f"An image or file {reason}", item, which)
+        named = f" {media.name!r}" if media.name else ""
+        fit = media.found in profile.media.types or (media.declared == NO_TYPE and media.found == "application/pdf")
+        yield Found("media-invalid", item.path, f"An image or file{named} {reason}", item, which, fit)
     elif reason := _excess(media, profile, images):
         yield Found("media-too-large", item.path, f"An image {reason}", item, which)
 

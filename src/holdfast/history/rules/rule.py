@@ -36,7 +36,7 @@ class Rule(msgspec.Struct, frozen=True):
 class Found(NamedTuple):
     """A place where a rule is broken; `what` is a sentence about it without its full stop.
 
-    `which` counts the images of an item.
+    `which` counts the images of an item, `fit` tells that one would be taken if it were declared as what it is.
     """
 
     rule: str
@@ -44,6 +44,7 @@ class Found(NamedTuple):
     what: str
     item: Item | None = None
     which: int = 0
+    fit: bool = False
 
 
 class Violation(msgspec.Struct, frozen=True, gc=False):
