@@ -37,7 +37,8 @@ def sync_path(path: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     """Create `folder` with mode 0700 if it is not there, durably, and the folders above it."""
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not folder.parent.is_dir():
+        make_folder(folder.parent)  # each name in turn: a session is lost with any folder above it
     with contextlib.suppress(FileExistsError):  # being there already is what was asked for
         folder.mkdir(mode=0o700)
     sync_path(folder.parent)

@@ -57,6 +57,11 @@ class Blobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def clear(self) -> None:
+        """Remove what a process that was killed while writing left; never a blob."""
+        for left in self._folder.glob(".*"):
+            left.unlink(missing_ok=True)
+
     def put(self, body: bytes) -> bytes:
         """Return what the row stores for `body`; a large one is durable in its file first."""
         if len(body) <= BLOB_LIMIT:

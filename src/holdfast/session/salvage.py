@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from holdfast.session.disk import DATABASE, sync_path
+from holdfast.session.store import Finding
 from holdfast.session.wal import PAGE, beside, copy_files, replay
 
 NEW = DATABASE + ".new"
@@ -30,6 +31,13 @@ def keep(path: Path) -> Path:
             sync_path(beside(kept, suffix))
     sync_path(path.parent)
     return kept
+
+
+def finding(why: str, rows: int, kept: Path | None = None) -> Finding:
+    """Return what is told of a damaged database of which so many rows could be read."""
+    aside = f" The damaged file is kept as {kept.name}." if kept else ""
+    what = f"The file {DATABASE} is damaged ({why}); {rows} entries could be read, later ones may be lost.{aside}"
+    return Finding(seq=0, what=what)
 
 
 def settle(path: Path) -> None:

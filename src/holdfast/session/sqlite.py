@@ -22,9 +22,9 @@ from holdfast.session.disk import BLOBS, DATABASE, make_folder, sync_path
 from holdfast.session.entries import FORMAT, Entry, encode, kind
 from holdfast.session.lock import Lease
 from holdfast.session.rows import Blobs, Row, checksum, judge
-from holdfast.session.salvage import NEW, keep, settle, views
+from holdfast.session.salvage import NEW, finding, keep, settle, views
 from holdfast.session.store import Finding, Reading, conflict
-from holdfast.session.wal import PAGE, beside, snapshot, wal_damage
+from holdfast.session.wal import PAGE, snapshot, wal_damage
 
 SCHEMA = (
     "CREATE TABLE entry (seq INTEGER PRIMARY KEY CHECK (seq BETWEEN 1 AND 2147483647), "
@@ -57,6 +57,8 @@ class SqliteStore:
         self._lease = lease
         self._now = now
         self._closed = False
+        self._failed = False
+        self._blobs.clear()
         self._connection, self._findings = _attach(self._path)
 
     @classmethod
@@ -128,11 +130,15 @@ class SqliteStore:
         with _naming(self._path):
             if self._connection.in_transaction:  # rolling back the last failure failed too
                 self._connection.execute("ROLLBACK")
+            if self._failed:  # what failed may stand in the log, and must not be taken for what was committed later
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._failed = False
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 length = self._insert(bodies, expected)
                 self._connection.execute("COMMIT")
             except BaseException:
+                self._failed = True
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
@@ -182,7 +188,7 @@ def read_copy(folder: Path) -> Reading:
     """
     source = _present(folder)
     findings: tuple[Finding, ...] = ()
-    rows: Iterable[Sequence[object]] = ()
+    rows: Sequence[Sequence[object]] = ()
     with _naming(source), tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
         for attempt in range(_COPIES):
             into = Path(scratch, str(attempt))
@@ -196,7 +202,7 @@ def read_copy(folder: Path) -> Reading:
                 # A log that is being overwritten may look damaged for a moment: damage is what stays.
                 if attempt == _COPIES - 1:
                     rows = _rescue(copy)
-                    findings = (_file_finding(damage.what, rows),)
+                    findings = (finding(damage.what, len(rows)),)
     reading = judge(rows, Blobs(folder / BLOBS))
     return Reading(records=reading.records, findings=findings + reading.findings)
 
@@ -272,13 +278,9 @@ def _usable(path: Path) -> sqlite3.Connection:
 def _connect(path: Path) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=rw"  # never create: a missing file is not an empty journal
     connection = sqlite3.connect(uri, uri=True, timeout=0.2, isolation_level=None, check_same_thread=False)
-    connection.text_factory = partial(
-        str, encoding="utf-8", errors="replace"
-    )  # the checksum judges it, not an exception
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # the checksum judges it, not an error
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
-    connection.execute(
-        "PRAGMA locking_mode=EXCLUSIVE"
-    )  # before WAL: then there is no -shm, and a full disk can be read
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # before WAL: no -shm, so that a full disk can be read
     if sys.platform == "darwin":
         connection.execute("PRAGMA fullfsync=1")
     return connection
@@ -322,16 +324,17 @@ def _salvage(path: Path, why: str) -> tuple[sqlite3.Connection, tuple[Finding, .
     rows = _rescue(path)
     _build(path.with_name(NEW), rows)
     settle(path)
-    return _usable(path), (_file_finding(why, rows, f" The damaged file is kept as {kept.name}."),)
+    return _usable(path), (finding(why, len(rows), kept),)
 
 
 def _build(path: Path, rows: Iterable[Row] = ()) -> None:
     """Put a whole new database at `path`, durably, or nothing."""
     temporary = path.with_name(DATABASE + ".tmp")
-    for suffix in ("-journal", ""):  # left by a process that was killed here
-        beside(temporary, suffix).unlink(missing_ok=True)
+    temporary.unlink(missing_ok=True)  # left by a process that was killed here
     os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # SQLite would make it 0644
     with closing(_connect(temporary)) as connection:
+        connection.execute("PRAGMA journal_mode=OFF")  # half a file is thrown away, and a whole one is synced below
+        connection.execute("PRAGMA synchronous=OFF")
         connection.execute(f"PRAGMA page_size={PAGE}")
         connection.execute(f"PRAGMA user_version={FORMAT}")
         connection.execute(f"PRAGMA application_id={APPLICATION | FORMAT}")
@@ -369,11 +372,6 @@ def _walk(path: Path, query: str, seq: int) -> Generator[Row]:
             row = Row.of(values)
             if row is not None and 1 <= seq <= _LAST_SEQ:
                 yield row
-
-
-def _file_finding(why: str, rows: Sequence[object], kept: str = "") -> Finding:
-    what = f"The file {DATABASE} is damaged ({why}); {len(rows)} entries could be read, later ones may be lost.{kept}"
-    return Finding(seq=0, what=what)
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

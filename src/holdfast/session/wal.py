@@ -88,6 +88,7 @@ def wal_damage(database: Path) -> str:
 
     SQLite stops at the first frame that does not hold and says nothing. That is right for the last transaction, which
     power loss may tear before it was acknowledged; but a commit further on was acknowledged, and would be lost.
+    Nothing is, if it believes no frame and the database holds them all: a process was killed as it restarted the log.
     """
     path = beside(database, "-wal")
     wal = path.read_bytes() if path.is_file() else b""
@@ -95,9 +96,16 @@ def wal_damage(database: Path) -> str:
         return ""
     current = _current(wal)
     bad = _holding(wal)
-    if any(frame.commits and frame.index >= bad for frame in current[:-1]):
+    if any(frame.commits and frame.index >= bad for frame in current[:-1]) and (bad or not _moved(database, current)):
         return f"frame {bad + 1} of its write-ahead log does not hold, and later ones were committed"
     return ""
+
+
+def _moved(database: Path, current: list[_Frame]) -> bool:
+    """Return whether each page of the log is in the database as the log has it last."""
+    pages = database.read_bytes()
+    latest = {frame.page: frame.content for frame in current}
+    return all(pages[(page - 1) * PAGE : page * PAGE] == content for page, content in latest.items())
 
 
 def replay(database: Path) -> None:
