@@ -146,6 +146,22 @@ def test_a_text_of_another_providers_kind_is_a_text() -> None:
     assert mended(odd).messages == [user(text("a"), text("b"), text("c"))]
 
 
+@pytest.mark.parametrize("block", [{"type": "text", "text": None}, {"type": "text"}])
+def test_a_text_that_is_not_there_goes(block: Json) -> None:
+    assert mended(user(text("a"), block), profile="deepseek").messages == [user(text("a"))]
+    assert mended(USER, assistant(block), USER).messages == [USER, USER]
+
+
+def test_a_block_in_place_of_a_list_is_one() -> None:
+    assert mended({"role": "user", "content": text("a")}).messages == [{"role": "user", "content": "a"}]
+
+
+@pytest.mark.parametrize("field", ["parts", "text", "message"])
+def test_words_in_another_programs_field_are_not_lost(field: str) -> None:
+    done = mended({"role": "user", "content": "", field: [{"text": "hello"}]}, USER)
+    assert "hello" in str(done.messages[0])
+
+
 def test_calls_in_another_providers_field_are_not_lost() -> None:
     odd: Json = {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "function": {"name": "read"}}]}
     (told,) = check([USER, odd, USER], format="anthropic")

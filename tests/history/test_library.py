@@ -181,6 +181,25 @@ def test_content_that_cannot_be_sent_is_said_in_words() -> None:
     assert json.dumps(mended).count("mcp__gh__issue") == 2
 
 
+def test_words_in_another_programs_field_are_not_lost() -> None:
+    odd: Json = {"id": "m1", "role": "user", "content": "", "parts": [{"type": "text", "text": "hello"}]}
+    assert rules([odd]) == ["malformed-message"]
+    assert "hello" in str(repair([odd], format="openai-chat").messages)
+
+
+def test_a_hole_in_a_list_of_calls_is_no_call() -> None:
+    holed = called("a")
+    holed["tool_calls"] = [None, *as_array(holed["tool_calls"])]
+    assert rules([USER, holed, returned("a")]) == ["empty-content"]
+    assert repair([USER, holed, returned("a")], format="openai-chat").messages == [USER, called("a"), returned("a")]
+
+
+def test_a_text_that_is_not_there_goes() -> None:
+    parts = [{"type": "text", "text": None}, {"type": "text", "text": "a"}]
+    done = repair([{"role": "user", "content": parts}], format="openai-chat")
+    assert done.messages == [{"role": "user", "content": parts[1:]}]
+
+
 def test_a_text_of_another_providers_kind_is_a_text() -> None:
     odd: Json = {"role": "user", "content": ["a", {"type": "input_text", "text": "b"}]}
     assert rules([odd]) == ["foreign-content", "foreign-content"]

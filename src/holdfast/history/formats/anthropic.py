@@ -21,6 +21,7 @@ from holdfast.history.formats.format import (
     is_object,
     object_arguments,
     quoted,
+    says_elsewhere,
     text_of,
     words,
 )
@@ -40,6 +41,7 @@ _KINDS: dict[Role, frozenset[str]] = {
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _BLANK: frozenset[Flag] = frozenset({"blank"})
+_NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
 _FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 _THINKING_MODES = {"enabled": True, "adaptive": True, "disabled": False}
 
@@ -68,9 +70,9 @@ class Anthropic:
         role = _ROLES.get(written) if isinstance(written, str) else None
         if role is None:
             return _not_a_message(index, "unknown-role", as_text(written))
+        if says_elsewhere(raw, "tool_calls"):
+            return _not_a_message(index, "malformed")
         items = tuple(_content(index, role, raw.get("content")))
-        if raw.get("tool_calls") and all("blank" in item.flags for item in items):
-            return _not_a_message(index, "malformed")  # of Chat's, whose calls would go with it
         flags: set[MessageFlag] = set()
         if role == "system":  # the system prompt stands beside the messages
             flags.add("unknown-role")
@@ -125,7 +127,7 @@ def _content(index: int, role: Role, content: object) -> Iterator[Item]:
             item = _block((index, "content", number), role, block)
             yield msgspec.structs.replace(item, marks=marks) if (marks := _marks(block)) else item
     else:
-        yield Item("other", role, (index, "content"), flags=_FOREIGN)
+        yield Item("other" if text_of(content) is None else "text", role, (index, "content"), flags=_FOREIGN)
 
 
 def _block(path: Path, role: Role, block: object) -> Item:
@@ -163,11 +165,12 @@ def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
 
 def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     """Return a block of the message, or of the result (then `role` is `tool`), as an item."""
-    text = block.get("text")
+    text = "" if kind == "text" and block.get("text") is None else block.get("text")
     if kind not in _KINDS[role] or (kind == "text" and not isinstance(text, str)):
         return Item("other" if text_of(block) is None else "text", role, path, flags=_FOREIGN)
     if isinstance(text, str) and kind == "text":
-        return Item("text", role, path, flags=NO_FLAGS if text.strip() else _BLANK)
+        blank = _NOTHING if block.get("text") is None else _BLANK
+        return Item("text", role, path, flags=NO_FLAGS if text.strip() else blank)
     if kind == "image":
         source = block.get("source")
         if not is_object(source):

@@ -173,7 +173,7 @@ def _declared(raw: object) -> object:
         if isinstance(value, str) and key in ("media_type", "mimeType", "mime_type"):
             held[key] = type_of(str(raw.get("data"))) or value
         elif isinstance(value, str) and key == "data" and not raw.keys() & {"media_type", "mimeType", "mime_type"}:
-            held["mimeType"] = type_of(value)  # of Gemini, which alone wants one told
+            held["media_type" if raw.get("type") == "base64" else "mimeType"] = type_of(value)  # Anthropic's, Gemini's
         elif isinstance(value, str) and key in ("url", "image_url", "file_data"):
             held[key] = _declared_url(value, key)
     return held
@@ -214,6 +214,11 @@ def as_array(raw: object) -> Sequence[object]:
 def as_text(raw: object) -> str | None:
     """Return `raw` if it is a string that is not empty, else None."""
     return raw if isinstance(raw, str) and raw else None
+
+
+def says_elsewhere(raw: Json, *keys: str) -> bool:
+    """Return whether a message without content holds one of the keys, or what other formats have in its place."""
+    return not raw.get("content") and any(raw.get(key) for key in (*keys, "parts", "text", "message"))
 
 
 _arguments = msgspec.json.Decoder(dict[str, object])

@@ -21,6 +21,7 @@ from holdfast.history.formats.format import (
     json_text,
     quoted,
     quoted_arguments,
+    says_elsewhere,
     text_of,
     words,
 )
@@ -46,6 +47,7 @@ _KINDS: dict[Role, frozenset[str]] = {
     "tool": frozenset({"text", "image_url"}),
 }
 _BLANK: frozenset[Flag] = frozenset({"blank"})
+_NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
 _FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 _BESIDE: frozenset[Flag] = frozenset({"beside"})
 
@@ -76,6 +78,8 @@ class OpenAIChat:
             return _not_a_message(index, "unknown-role", as_text(raw.get("role")))
         if role == "tool":
             return Message(index, role, (_result(index, raw),))
+        if says_elsewhere(raw) and not raw.get("tool_calls"):
+            return _not_a_message(index, "malformed")
         if role == "assistant":
             return _assistant(index, raw)
         items = tuple(_content(index, role, raw.get("content")))
@@ -156,6 +160,9 @@ def _calls(index: int, raw: Json, flags: set[MessageFlag]) -> Iterator[Item]:
         if not listed:
             flags.add("no-calls")
         for number, call in enumerate(listed):
+            if call is None:  # a stream that counts from one leaves it
+                yield Item("other", "assistant", (index, "tool_calls", number), flags=_NOTHING)
+                continue
             yield _call((index, "tool_calls", number), as_object(call), required=True)
     elif listed is not None:
         yield Item("other", "assistant", (index, "tool_calls"), flags=_FOREIGN)
@@ -217,7 +224,7 @@ def _content(index: int, role: Role, content: object) -> Iterator[Item]:
         for number, part in enumerate(content):
             yield _part((index, "content", number), role, part)
     else:
-        yield Item("other", role, (index, "content"), flags=_FOREIGN)
+        yield Item("other" if text_of(content) is None else "text", role, (index, "content"), flags=_FOREIGN)
 
 
 def _part(path: Path, role: Role, part: object) -> Item:
@@ -229,7 +236,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
     if kind in ("text", "refusal"):
         text = part.get(str(kind))
         if not isinstance(text, str):
-            return Item("other", role, path, flags=_FOREIGN)
+            return Item("other", role, path, flags=_NOTHING if text is None else _FOREIGN)
         return Item("text", role, path, flags=NO_FLAGS if text.strip() else _BLANK)
     if kind == "image_url":
         url = as_object(part.get("image_url")).get("url")
@@ -271,7 +278,7 @@ def _quoted(what: str, piece: Piece, messages: Sequence[object]) -> Iterator[obj
         yield {"type": "text", "text": quoted(what, "").rstrip()}
         yield from _kept(said, piece)
     else:
-        yield quoted(what, words(raw if said is None else said))
+        yield quoted(what, words(said or raw))
 
 
 def _kept(parts: object, piece: Piece) -> Iterator[object]:

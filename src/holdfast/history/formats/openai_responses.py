@@ -20,6 +20,7 @@ from holdfast.history.formats.format import (
     is_arguments,
     is_array,
     is_object,
+    says_elsewhere,
     words,
 )
 from holdfast.history.formats.responses_items import CALLS, RESULTS, ROLES, SAID, TEXTUAL, build, id_key, is_message
@@ -127,9 +128,9 @@ def _message(index: int, raw: Json) -> Message:
     role = ROLES.get(written) if isinstance(written, str) else None
     if role is None:
         return _not_a_message(index, "unknown-role")
+    if says_elsewhere(raw, "tool_calls"):
+        return _not_a_message(index, "malformed")
     items = tuple(_content(index, role, raw.get("content")))
-    if raw.get("tool_calls") and all("blank" in item.flags for item in items):
-        return _not_a_message(index, "malformed")  # of Chat's, whose calls would go with it
     flags: frozenset[MessageFlag] = frozenset()
     if not items:
         flags = frozenset({"empty"})
