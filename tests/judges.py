@@ -111,7 +111,7 @@ def mistral_refusal(version: TokenizerVersion) -> Callable[[str, list[object]], 
             validator.validate_request(request)  # pyright: ignore[reportUnknownMemberType] - typed in part
         except MistralCommonException as error:
             return f"Judge refused the {wire} body: {error}"
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
             return f"Judge could not read the {wire} body: {type(error).__name__} {error}"
         return ""
 
@@ -150,8 +150,9 @@ def _for_cohere(message: dict[str, Any]) -> Json:
     translated: Json = {"role": role, "content": [_part(part) for part in parts]}
     if calls := message.get("tool_calls"):
         translated["tool_calls"] = [
-            {"id": call["id"], "name": call["function"]["name"], "parameters": call["function"]["arguments"]}
+            {"id": call["id"], "name": function.get("name"), "parameters": function["arguments"]}
             for call in calls
+            for function in [call["function"]]
         ]
     if call := message.get("tool_call_id"):
         translated["tool_call_id"] = call
@@ -161,6 +162,8 @@ def _for_cohere(message: dict[str, Any]) -> Json:
 def _part(part: dict[str, Any]) -> Json:
     if part["type"] == "image_url":
         return {"type": "image", "image": {"template_placeholder": "image"}}
+    if part["type"] == "text":  # which knows no further fields
+        return {"type": "text", "text": part["text"]}
     return part
 
 

@@ -82,6 +82,8 @@ def _limits(profile: Profile) -> Iterator[tuple[str, str]]:
         yield "calls in a response", str(profile.calls)
     if profile.marks is not None:
         yield "cache markers", str(profile.marks)
+    for form, words in profile.unknown.items():
+        yield f"not known of `{form}`", ", ".join(f"`{word}`" for word in sorted(words))
     media = profile.media
     if "media-invalid" in profile.rules:
         yield "images", ", ".join(sorted(kind.removeprefix("image/") for kind in media.types))

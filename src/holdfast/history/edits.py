@@ -159,13 +159,15 @@ class Complete(_Edit, frozen=True, gc=False, tag="complete"):
     """A field that the provider requires is added, with the value that says nothing."""
 
     path: Path
-    what: Literal["thinking", "signature", "field", "role"]
+    what: Literal["thinking", "signature", "field", "role", "kind"]
 
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
         if self.what == "role":
             return f"The role of {position(self.path)} is written as the provider knows it."
+        if self.what == "kind":
+            return f"{position(self.path)} is written as a kind that the provider knows."
         if self.what == "signature":
             return f"{position(self.path)} lacks a required signature; it gets what the provider takes in its place."
         return f"{position(self.path)} lacks a required {self.what}; it is added, empty."

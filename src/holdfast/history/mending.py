@@ -125,10 +125,8 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Fill(item.path, EMPTY)
         case "arguments-not-object" | "arguments-type":
             yield QuoteArguments(item.path)
-        case "reference-not-declared":
-            yield AsText(item.path)
-        case "foreign-content":
-            yield AsText(item.path) if item.kind in ("result", "text") else Quote(item.path, _FOREIGN, item.role)
+        case "reference-not-declared" | "foreign-content":
+            yield from _known(item)
         case "media-invalid" if found.fit:
             yield Declare(item.path)
         case "media-invalid" | "media-too-large":
@@ -147,6 +145,19 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Drop(item.path, _NO_THINKING[rule])
         case rule:
             yield from _of_field(rule, item)
+
+
+def _known(item: Item) -> Iterator[Edit]:
+    """Yield what makes a kind of content one that the provider knows."""
+    if "spelling" in item.flags:
+        yield Complete(item.path, "kind")
+    holds = item.kind == "result" and ("foreign" in item.flags or len(item.written) > 1)
+    if "spelling" in item.flags and not holds:
+        return
+    if item.kind in ("result", "text", "thinking"):
+        yield AsText(item.path)
+    else:
+        yield Quote(item.path, _FOREIGN, item.role)
 
 
 def _of_field(rule: str, item: Item) -> Iterator[Edit]:

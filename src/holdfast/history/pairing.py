@@ -102,9 +102,12 @@ class Pairing(msgspec.Struct):
     answers: list[tuple[Answer, Call | None]]
 
 
-def pair(shape: Shape) -> Pairing:
-    """Return how the calls and the results of a conversation belong together."""
-    walk = _Walk(shape)
+def pair(shape: Shape, *, kept: bool = True) -> Pairing:
+    """Return how the calls and the results of a conversation belong together.
+
+    `kept` tells whether what the conversation refers to is with the provider: a call, say, that does not stand here.
+    """
+    walk = _Walk(shape, kept=kept)
     for message in shape.messages:
         if message.role == "assistant":
             walk.response(message)
@@ -114,10 +117,11 @@ def pair(shape: Shape) -> Pairing:
 
 
 class _Walk:
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, *, kept: bool) -> None:
         self._own = shape.grammar.results == "own"
         self._atomic = shape.grammar.atomic
-        self._continued = shape.continued
+        self._kept = kept
+        self._continued = kept and shape.continued
         self._elsewhere: set[str] = set()  # what was answered of the calls that the provider keeps
         self._known: dict[tuple[str, str], Call] = {}  # the last call of each id, or of each name without one
         self._step = Step(last=-1, tail=-1, closed=True)
@@ -139,7 +143,7 @@ class _Walk:
             elif item.kind == "result":
                 self._result(item, message)
             elif "reference" in item.flags:
-                self._continued = True
+                self._continued = self._kept
 
     def others(self, message: Message) -> None:
         """Take what anybody else said."""

@@ -116,7 +116,8 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> I
             final = item.id
             if final is not None:
                 times[final] = times.get(final, 0) + 1
-            if item.message >= frozen and _needs_id(call, profile, enforced, here=here, seen=seen):
+            unnamed = item.id is None and "foreign-content" in enforced and not profile.knows(item, shape.format)
+            if item.message >= frozen and (unnamed or _needs_id(call, profile, enforced, here=here, seen=seen)):
                 seed = f"{times[final]}\0{final}" if final is not None else f"at {item.message} {len(here)}"
                 final = hashed_id(seed, taken=taken.__contains__)
                 taken.add(final)

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.errors import UsageError
-from holdfast.history.shape import Grammar
+from holdfast.history.shape import Grammar, Item
 
 Evidence = Literal["verified", "recorded", "documented", "quoted", "inherent", "hearsay"]
 """How a rule is known, the best first.
@@ -35,11 +35,15 @@ class MediaLimits(msgspec.Struct, frozen=True):
     crowded_side: int = 8_000
 
 
+_NOTHING: frozenset[str] = frozenset()
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """One provider: the rules it enforces and their limits.
 
     `in_items` are rules that it enforces only where a message is one item. `makers` are those whose signed thinking it
-    accepts.
+    accepts. `unknown` is what it does not know of each format, as items say it (`written`). `keeps` tells whether it
+    keeps what was sent before, to be referred to.
     """
 
     name: str
@@ -53,11 +57,17 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     calls: int | None = None
     marks: int | None = None
     media: MediaLimits = MediaLimits()
+    unknown: Mapping[str, frozenset[str]] = MappingProxyType({})
+    keeps: bool = False
 
     def enforced(self, grammar: Grammar) -> frozenset[str]:
         """Return the rules whose breaking is a violation."""
         known = frozenset(rule for rule, evidence in self.rules.items() if evidence != "hearsay")
         return known | self.in_items if grammar.atomic else known
+
+    def knows(self, item: Item, form: str) -> bool:
+        """Return whether the provider knows what the item, and what it holds, is called in the format."""
+        return not item.written or self.unknown.get(form, _NOTHING).isdisjoint(item.written)
 
     def id_fits(self, call: str) -> bool:
         """Return whether a call id has an accepted length."""
@@ -84,10 +94,17 @@ def _known(
     return MappingProxyType({rule: evidence for evidence, rules in by_evidence.items() for rule in rules.split()})
 
 
+def _words(**by_format: str) -> Mapping[str, frozenset[str]]:
+    """Return what is not known of each format, whose name is spelled with an underscore."""
+    return MappingProxyType({form.replace("_", "-"): frozenset(words.split()) for form, words in by_format.items()})
+
+
 _PAIRING = "call-without-result result-without-call duplicate-result result-not-adjacent"
 _IDS = "duplicate-call-id call-id-missing result-id-missing"
 _RUMOURS = "tool-not-declared media-too-large nul"
 _WORD = re.compile(r"[a-zA-Z0-9_-]+")
+_ANY_NAME = re.compile(r".+", re.DOTALL)
+_LEGACY = "assistant/function_call tool/function assistant/custom assistant/refusal assistant/audio user/video_url"
 
 # What Claude refuses wherever it runs, so that it counts for Bedrock too.
 _CLAUDE = """
@@ -107,6 +124,7 @@ OPENAI_CHAT = Profile(
     id_length=40,
     makers=frozenset({"openai"}),
     calls=128,
+    unknown=_words(openai_chat="assistant/untyped assistant/mistyped user/bare-image tool/bare-image"),
 )
 OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they stand: adjacency is no rule of it
     name="openai-responses",
@@ -120,6 +138,11 @@ OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they 
     ),
     id_length=64,
     makers=frozenset({"openai"}),
+    unknown=_words(
+        openai_responses="user/text user/output_text system/text system/output_text assistant/text assistant/input_text"
+        " tool/text tool/output_text"
+    ),
+    keeps=True,
 )
 ANTHROPIC = Profile(
     name="anthropic",
@@ -157,7 +180,7 @@ MISTRAL = Profile(
     rules=_known(
         verified=f"no-messages malformed-message unknown-role developer-role {_PAIRING} {_IDS} call-id-length"
         " call-id-charset tool-name-illegal arguments-type empty-content foreign-content system-after-answer"
-        " last-not-user call-first",
+        " last-not-user call-first result-name-missing",
         quoted="blank-answer thinking-beside",
         inherent="lone-surrogate block-misplaced",
         hearsay=f"{_RUMOURS} media-invalid user-after-result",
@@ -166,6 +189,7 @@ MISTRAL = Profile(
     id_exact=True,
     id_pattern=re.compile(r"[a-zA-Z0-9]+"),
     makers=frozenset({"mistral"}),
+    unknown=_words(openai_chat=f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"),
 )
 BEDROCK = Profile(
     name="bedrock",
@@ -188,23 +212,44 @@ DEEPSEEK = Profile(
         verified=f"no-messages malformed-message unknown-role developer-role lone-surrogate {_PAIRING} {_IDS}"
         " results-split"
         " result-not-first call-not-last block-misplaced arguments-type empty-content empty-calls foreign-content"
-        " reference-not-declared media-invalid thinking-required thinking-foreign server-call-foreign",
+        " reference-not-declared media-invalid thinking-required thinking-foreign server-call-foreign"
+        " tool-name-illegal",
         quoted="consecutive-roles",
         hearsay="tool-not-declared media-too-large",
     ),
     in_items=frozenset({"reused-call-id"}),
+    name_pattern=_ANY_NAME,
     makers=frozenset({"deepseek"}),
+    unknown=_words(
+        openai_chat=f"{_LEGACY} user/input_audio user/bare-image tool/bare-image assistant/untyped"
+        " assistant/mistyped assistant/reasoning",
+        anthropic="user/container_upload user/search_result user/tool_addition user/tool_removal assistant/compaction"
+        " assistant/fallback assistant/mcp_tool_listing tool/search_result tool/browser_state",
+        openai_responses="user/text system/text assistant/text tool/text tool/output_text assistant/refusal"
+        " assistant/untyped-reference assistant/tool-search-without-id",
+    ),
 )
 COHERE = Profile(
     name="cohere",
     rules=_known(
         verified=f"malformed-message unknown-role developer-role lone-surrogate {_IDS} reused-call-id"
-        " arguments-not-object arguments-type empty-content foreign-content",
+        " arguments-not-object arguments-type empty-content foreign-content tool-name-illegal",
         inherent=f"no-messages {_PAIRING} block-misplaced",
         hearsay=f"{_RUMOURS} media-invalid blank-answer",
     ),
+    name_pattern=_ANY_NAME,
     makers=frozenset({"cohere"}),
+    unknown=_words(openai_chat=f"{_LEGACY} user/file user/input_audio"),
 )
+
+
+def _unknown_to(profiles: tuple[Profile, ...]) -> Mapping[str, frozenset[str]]:
+    forms = dict.fromkeys(form for profile in profiles for form in profile.unknown)
+    return MappingProxyType(
+        {form: frozenset[str]().union(*(profile.unknown.get(form, _NOTHING) for profile in profiles)) for form in forms}
+    )
+
+
 OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral and Cohere speak it too
     name="openai-compatible",
     rules=_known(
@@ -217,6 +262,7 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
         hearsay=_RUMOURS,
     ),
     id_length=40,
+    unknown=_unknown_to((OPENAI_CHAT, MISTRAL, DEEPSEEK, COHERE)),
 )
 
 SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
@@ -260,6 +306,7 @@ ANY = Profile(
     id_pattern=MISTRAL.id_pattern,
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"),
     marks=4,
+    unknown=_unknown_to(_PROVIDERS),
     media=MediaLimits(types=MediaLimits().types & GEMINI.media.types, size=3_750_000, crowded=20, crowded_side=2_000),
 )
 

@@ -38,7 +38,7 @@ def repair(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ..
     The first `frozen` messages are never edited, and nothing is put between them.
     """
     enforced = profile.enforced(shape.grammar)
-    pairing = pair(shape)
+    pairing = pair(shape, kept=profile.keeps)
     found = [each for each in broken(shape, pairing, profile) if each.rule in enforced]
     if not found:
         return ()

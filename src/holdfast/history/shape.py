@@ -41,6 +41,7 @@ Flag = Literal[
     "own-id",  # the same, that it would accept
     "reference",  # it stands for something that the provider keeps
     "call-unsigned",  # a call without the signature that Gemini put on it
+    "spelling",  # written in a way that not every provider knows, though there is one that all know
 ]
 
 MessageFlag = Literal[
@@ -72,7 +73,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     `id` pairs a call with its result, None if there is none: then pairing is by name and position. `maker` is the
     provider that signed thinking, None if unknown. `digest` tells equal contents, of results and of thinking that has
     a signature; `seal` tells equal signatures. `references` are the tools that a result refers to, `marks` counts cache
-    markers.
+    markers. `written` is what it and what it holds is called, by whom, where not every provider knows it: `user/file`.
     """
 
     kind: Kind
@@ -87,6 +88,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     references: tuple[str, ...] = ()
     seal: int = 0
     marks: int = 0
+    written: tuple[str, ...] = ()
 
     @property
     def message(self) -> int:

@@ -38,6 +38,7 @@ _KINDS: dict[Role, frozenset[str]] = {
     "assistant": frozenset({"text", "compaction", "fallback", "mcp_tool_listing"}),
     "tool": _SAID | {"tool_reference", "browser_state"},  # what a result holds
 }
+_SOMEWHERE = {"url": "url", "file": "file_id"}
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _BLANK: frozenset[Flag] = frozenset({"blank"})
@@ -171,22 +172,23 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     if isinstance(text, str) and kind == "text":
         blank = _NOTHING if block.get("text") is None else _BLANK
         return Item("text", role, path, flags=NO_FLAGS if text.strip() else blank)
+    source = block.get("source")
+    if kind in ("image", "document") and not is_object(source):
+        return Item("other", role, path, flags=_FOREIGN)
     if kind == "image":
-        source = block.get("source")
-        if not is_object(source):
-            return Item("other", role, path, flags=_FOREIGN)
-        return Item("media", role, path, media=(_image(source),))
+        return Item("media", role, path, media=(_image(as_object(source)),))
     if kind == "tool_reference":
         name = as_text(block.get("tool_name"))
         return Item("other", role, path, name=name, flags=NO_FLAGS if name else _FOREIGN)
-    return Item("other" if kind in _UNSAID else "media", role, path)
+    return Item("other" if kind in _UNSAID else "media", role, path, written=(f"{role}/{kind}",))
 
 
 def _image(source: Json) -> Media:
     declared, data = source.get("media_type"), source.get("data")
-    if source.get("type") != "base64" or not isinstance(declared, str) or not isinstance(data, str):
-        return Media()  # somewhere else: nothing is known of it
-    return look(declared, data)
+    if source.get("type") == "base64" and isinstance(data, str):
+        return look(as_text(declared) or "nothing", data)
+    key = _SOMEWHERE.get(as_text(source.get("type")) or "")
+    return Media() if key and isinstance(source.get(key), str) else Media(declared="of no known source")
 
 
 def _thinking(path: Path, kind: str, block: Json) -> Item:
@@ -194,7 +196,8 @@ def _thinking(path: Path, kind: str, block: Json) -> Item:
         return Item("other", "assistant", path, flags=_FOREIGN)
     signature = as_text(block.get(_THINKING[kind]))
     if signature is None:
-        return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}))
+        maker = "anthropic" if kind == "redacted_thinking" else None
+        return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}), maker=maker)
     if kind == "redacted_thinking":  # which nobody else makes
         return Item("thinking", "assistant", path, maker="anthropic")
     said = str(block.get("thinking"))
@@ -221,6 +224,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
     flags: set[Flag] = set()
     media: list[Media] = []
     references: list[str] = []
+    written: tuple[str, ...] = ()
     text = ""
     if call is None:
         flags.add("id-missing")
@@ -231,6 +235,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
         references = [part.name for part in parts if part.name is not None]
         text = words(content)
         media = [each for part in parts for each in part.media]
+        written = tuple(word for part in parts for word in part.written)
         if any("foreign" in part.flags for part in parts):
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):
@@ -243,7 +248,17 @@ def _result(path: Path, role: Role, block: Json) -> Item:
     if is_synthetic(text):
         flags.add("synthetic")
     kinds = frozenset(flags) if flags else NO_FLAGS
-    return Item("result", role, path, call, None, kinds, None, digest(text), tuple(media), tuple(references))
+    return Item(
+        "result",
+        role,
+        path,
+        call,
+        flags=kinds,
+        digest=digest(text),
+        media=tuple(media),
+        references=tuple(references),
+        written=written,
+    )
 
 
 # --- from a row to its message ---------------------------------------------------------------------------------------

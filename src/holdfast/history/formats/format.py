@@ -163,6 +163,9 @@ def declared(raw: object, path: Path) -> object:
     return [declared(each, rest) if at == key else each for at, each in enumerate(as_array(raw))]
 
 
+_TYPES = ("media_type", "mimeType", "mime_type")
+
+
 def _declared(raw: object) -> object:
     if is_array(raw):
         return [_declared(each) for each in raw]
@@ -170,9 +173,9 @@ def _declared(raw: object) -> object:
         return raw
     held = {key: _declared(value) for key, value in raw.items()}
     for key, value in raw.items():
-        if isinstance(value, str) and key in ("media_type", "mimeType", "mime_type"):
+        if isinstance(value, str) and key in _TYPES:
             held[key] = type_of(str(raw.get("data"))) or value
-        elif isinstance(value, str) and key == "data" and not raw.keys() & {"media_type", "mimeType", "mime_type"}:
+        elif isinstance(value, str) and key == "data" and not any(isinstance(raw.get(each), str) for each in _TYPES):
             held["media_type" if raw.get("type") == "base64" else "mimeType"] = type_of(value)  # Anthropic's, Gemini's
         elif isinstance(value, str) and key in ("url", "image_url", "file_data"):
             held[key] = _declared_url(value, key)

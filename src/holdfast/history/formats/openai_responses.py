@@ -117,9 +117,12 @@ def _item(index: int, kind: str, raw: Json) -> Item | None:
     elif kind in RESULTS:
         item = _result(index, kind, raw)
     elif kind == "item_reference" or (raw.get("type") is None and as_text(raw.get("id"))):
-        item = Item("other", "assistant", (index,), flags=frozenset({"reference"}))
+        written = () if kind else ("assistant/untyped-reference",)
+        item = Item("other", "assistant", (index,), flags=frozenset({"reference"}), written=written)
     elif kind in _OTHERS or kind.endswith(("_call", "_output")):
-        item = Item("other", "assistant", (index,))
+        nameless = kind.startswith("tool_search_") and as_text(raw.get("call_id")) is None
+        written = ("assistant/tool-search-without-id",) if nameless else ()
+        item = Item("other", "assistant", (index,), written=written)
     return item
 
 
@@ -172,10 +175,12 @@ def _part(path: Path, role: Role, part: object) -> Item:
     raw = as_object(part)
     kind = as_text(raw.get("type")) or ""
     text = part if isinstance(part, str) else raw.get("refusal" if kind == "refusal" else "text")
-    said = kind == SAID[role] or (kind == "refusal" and role == "assistant")
-    if isinstance(text, str) and (said or kind in ("", "text", *SAID.values())):
+    said = kind == SAID[role]
+    if isinstance(text, str) and (kind in ("", "text", *SAID.values()) or (kind == "refusal" and role == "assistant")):
         blank = NO_FLAGS if text.strip() else _BLANK
-        return Item("text", role, path, flags=blank if said else blank | _FOREIGN)
+        if isinstance(part, str):
+            return Item("text", role, path, flags=blank | _FOREIGN)
+        return Item("text", role, path, flags=blank, written=() if said else (f"{role}/{kind or 'text'}",))
     if role != "assistant" and kind == "input_image" and _is_somewhere(raw, "image_url"):
         return Item("media", role, path, media=(look_at(raw.get("image_url")),))
     if role != "assistant" and kind == "input_file":
@@ -201,7 +206,11 @@ def _reasoning(index: int, raw: Json) -> Item:
         flags.add("incomplete")
     if _own_id("reasoning", raw) == "item-id":
         flags.add("item-id")
-    if not any(as_text(as_object(part).get("text")) for part in as_array(raw.get("content"))):
+    content = raw.get("content")
+    told = [as_object(part).get("text") for part in as_array(content)]
+    if (content is not None and not is_array(content)) or not all(isinstance(text, str) for text in told):
+        flags.add("foreign")
+    if not any(as_text(text) for text in told) and not as_text(content):
         flags.add("untold")
     maker = "openai" if as_text(raw.get("encrypted_content")) else None
     return Item("thinking", "assistant", (index,), flags=frozenset(flags) if flags else NO_FLAGS, maker=maker)
@@ -230,23 +239,25 @@ def _result(index: int, kind: str, raw: Json) -> Item:
     call = as_text(raw.get(key))
     output = raw.get("output")
     flags: set[Flag] = set()
-    media: list[Media] = []
+    parts: list[Item] = []
     if call is None:
         flags.add("id-missing")
     if key != "id" and _own_id(kind, raw) == "item-id":
         flags.add("item-id")
     if kind in TEXTUAL:
-        media = _look_at(output, flags)
+        parts = _look_at(output, flags)
     text = output if isinstance(output, str) else words(output)
     if is_synthetic(text):
         flags.add("synthetic")
     kinds = frozenset(flags) if flags else NO_FLAGS
     name = CALLS[kind.removesuffix("_output")] or as_text(raw.get("name"))
-    return Item("result", "tool", (index,), call, name, kinds, None, digest(text), tuple(media))
+    media = tuple(each for part in parts for each in part.media)
+    spelled = tuple(word for part in parts for word in part.written)
+    return Item("result", "tool", (index,), call, name, kinds, digest=digest(text), media=media, written=spelled)
 
 
-def _look_at(output: object, flags: set[Flag]) -> list[Media]:
-    """Return the images in what a result holds, and flag what is wrong with it."""
+def _look_at(output: object, flags: set[Flag]) -> list[Item]:
+    """Return the parts of what a result holds, and flag what is wrong with it."""
     if output is None:
         flags.add("null")
     elif isinstance(output, str):
@@ -260,7 +271,7 @@ def _look_at(output: object, flags: set[Flag]) -> list[Media]:
             flags.add("blank-block")
         if all("blank" in part.flags for part in parts):
             flags.add("blank")
-        return [each for part in parts for each in part.media]
+        return parts
     else:
         flags.add("foreign")
     return []

@@ -89,9 +89,16 @@ def _item(piece: Piece, messages: Sequence[object]) -> object:
         _change_call(item, piece)
     elif piece.kind == "result":
         _change_result(item, piece)
-    elif "field" in piece.added:
-        item["summary"] = []
+    elif piece.kind == "thinking":
+        _change_reasoning(item, piece)
     return item
+
+
+def _change_reasoning(item: Json, piece: Piece) -> None:
+    if "field" in piece.added:
+        item["summary"] = []
+    if piece.as_text:
+        item["content"] = [{"type": "reasoning_text", "text": words(item["content"])}]
 
 
 def _change_call(item: Json, piece: Piece) -> None:
@@ -210,7 +217,8 @@ def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
 
 
 def _said(part: object) -> str:
-    text = as_object(part).get("text")
+    raw = as_object(part)
+    text = raw.get("refusal" if raw.get("type") == "refusal" else "text")
     return text if isinstance(text, str) else words(part)
 
 

@@ -33,7 +33,7 @@ def check(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Vio
     enforced = profile.enforced(shape.grammar)
     violations = [
         _violation(found, shape, profile, "violation" if found.rule in enforced else "warning")
-        for found in broken(shape, pair(shape), profile)
+        for found in broken(shape, pair(shape, kept=profile.keeps), profile)
         if hearsay or found.rule in enforced
     ]
     violations.sort(key=lambda violation: violation.message)

@@ -130,7 +130,7 @@ RULES = (
     ),
     Rule(
         "tool-name-illegal",
-        "Tool names are made of letters, digits, underscores and dashes, and not too long, in the history too.",
+        "A call names its tool, as a rule with letters, digits, underscores and dashes, and not too long.",
         {
             "openai-chat": "Invalid 'messages[{message}].tool_calls[{part}].function.name': string does not match"
             " pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
@@ -145,6 +145,9 @@ RULES = (
             " 64.",
             "mistral": "Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a"
             " maximum length of 64.",
+            "deepseek/no name": "invalid request body: missing field `name`",
+            "cohere/no name": "Invalid config: messages[{message}].tool_calls[{part}].name: invalid type: null,"
+            " expected a string",
             "bedrock": "Value at 'messages.{message}.member.content.{part}.member.toolUse.name' failed to satisfy"
             " constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
         },
@@ -165,7 +168,15 @@ RULES = (
         {
             "openai-chat": "Invalid 'messages[{message}]'. Content blocks are expected to be either text or image_url"
             " type.",
+            "openai-chat/a call without its type": "Missing required parameter: 'messages[{message}].tool_calls[{part}]"
+            ".type'.",
+            "openai-chat/an image that is a string": "Invalid type for 'messages[{message}].content[{part}].image_url':"
+            " expected an object, but got a string instead.",
             "deepseek": "invalid request body: unknown variant",
+            "mistral": "is not a valid ChunkTypes",
+            "mistral/an image in a result": "Unexpected content chunk types in tool message: ['ImageURLChunk']",
+            "mistral/a call of another type": "Input should be 'function'",
+            "mistral/a result of the role `function`": "Unknown message role: function",
             "cohere": "Invalid config: messages[{message}].content[{part}].type: invalid ContentType",
         },
     ),
@@ -262,6 +273,8 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
         for item in message.items:
             if item.flags:
                 yield from _flagged(item)
+            if item.written and item.kind != "thinking" and not profile.knows(item, shape.format):
+                yield about("foreign-content", item, "is of a kind that the provider does not know")
             if item.kind == "call":
                 called = True
                 name = item.name or ""

@@ -207,7 +207,9 @@ RULES = (
         "Every result has the name of its call.",
         {
             "gemini": "* GenerateContentRequest.contents[{message}].parts[{part}].function_response.name: Name cannot"
-            " be empty."
+            " be empty.",
+            "mistral": "Function name was  but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum"
+            " length of 64.",
         },
     ),
     Rule(

@@ -186,18 +186,23 @@ def _goes(item: Item, profile: Profile) -> bool:
 
 def _lacking(shape: Shape, profile: Profile) -> Iterator[Found]:
     if shape.grammar.atomic:
-        yield from _lacking_before(shape)
+        yield from _lacking_before(shape, profile)
         return
     for message in shape.messages:
         if (
             message.role == "assistant"
             and any(item.kind == "call" for item in message.items)
-            and not any(item.kind == "thinking" and _goes(item, profile) for item in message.items)
+            and not any(_counts(item, shape, profile) for item in message.items)
         ):
             yield within("thinking-required", message, "has calls and no thinking that can go back")
 
 
-def _lacking_before(shape: Shape) -> Iterator[Found]:
+def _counts(item: Item, shape: Shape, profile: Profile) -> bool:
+    """Return whether the provider takes the item for thinking."""
+    return item.kind == "thinking" and _goes(item, profile) and profile.knows(item, shape.format)
+
+
+def _lacking_before(shape: Shape, profile: Profile) -> Iterator[Found]:
     """Yield the first call of each response in which no thinking stands before it, in so many words."""
     thought = False
     for message in shape.messages:
@@ -206,7 +211,7 @@ def _lacking_before(shape: Shape) -> Iterator[Found]:
         for item in message.items:
             if item.kind == "call" and not thought:
                 yield within("thinking-required", message, "has calls and no thinking before them")
-            thought = thought or item.kind == "call" or (item.kind == "thinking" and "untold" not in item.flags)
+            thought = thought or item.kind == "call" or ("untold" not in item.flags and _counts(item, shape, profile))
 
 
 def _unsigned_calls(shape: Shape) -> Iterator[Found]:

@@ -1,0 +1,218 @@
+"""Messages of Chat as they are written: what a touched one becomes, in words that every service knows.
+
+Two rules. A call or an image that is spelled in a way that only some know is spelled as all do. Everything else keeps
+the fields it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from holdfast.history.formats.format import (
+    Json,
+    as_array,
+    as_object,
+    is_array,
+    is_object,
+    json_text,
+    quoted,
+    quoted_arguments,
+    words,
+)
+from holdfast.history.rows import Piece, Row
+from holdfast.history.shape import Item, Role
+
+ROLES: Mapping[str, Role] = MappingProxyType(
+    {
+        "system": "system",
+        "developer": "system",
+        "user": "user",
+        "assistant": "assistant",
+        "tool": "tool",
+        "function": "tool",
+    }
+)
+THINKING = ("reasoning_content", "reasoning")
+_WRITTEN = frozenset({"content", "refusal", "tool_calls", "function_call", *THINKING})
+
+
+def role_of(message: Json) -> Role | None:
+    """Return who speaks, None if nobody who is known."""
+    written = message.get("role")
+    return ROLES.get(written) if isinstance(written, str) else None
+
+
+def build(row: Row, messages: Sequence[object]) -> Json:
+    """Return the message that a touched row stands for."""
+    sources = (as_object(messages[index]) for index in row.sources)
+    source: Json = next((each for each in sources if role_of(each) == row.role), Json())
+    base = dict(source)
+    base.setdefault("role", row.role)
+    if row.role == "system" and "role" in row.added:
+        base["role"] = "system"
+    for index in row.sources:
+        message = as_object(messages[index])
+        if message.get("role") == base["role"]:
+            base.update({key: value for key, value in message.items() if key not in base and key not in _WRITTEN})
+    if row.role == "tool":
+        return _built_result(row.pieces[0], base)
+    calls = [piece for piece in row.pieces if piece.kind == "call"]
+    content = _joined([value for piece in row.pieces for value in _values(piece, base, messages)])
+    if content:
+        base["content"] = content
+    elif row.fill is not None:
+        base["content"] = row.fill
+    elif base.get("content"):
+        base["content"] = ""
+    if row.role == "assistant":
+        _put_calls(base, calls, messages)
+        _put_thinking(base, row, messages)
+    else:
+        _put_calls(base, [], messages)  # which are not the assistant's, and were quoted
+    return base
+
+
+def _raw(item: Item, messages: Sequence[object]) -> object:
+    """Return what stands at the path of the item."""
+    raw: object = messages
+    for key in item.path:
+        raw = as_object(raw).get(key) if isinstance(key, str) else as_array(raw)[key]
+    return raw
+
+
+def _values(piece: Piece, base: Json, messages: Sequence[object]) -> Iterator[object]:
+    """Yield what the piece contributes to the content: strings, or parts as they are."""
+    if piece.item is None:
+        yield piece.text or ""
+    elif piece.what is not None:
+        yield from _quoted(piece.what, piece, messages)
+    elif piece.left_out:
+        yield {"type": "text", "text": "".join(f"[{why}, and was left out.]" for _, why in piece.left_out)}
+    elif piece.kind in ("text", "media", "other") and piece.item.path[1] == "content":
+        raw = _raw(piece.item, messages)
+        yield words(raw) if piece.as_text else _spelled(as_object(raw)) if "kind" in piece.added else raw
+    elif piece.kind == "text" and "kind" in piece.added:
+        yield base.pop("refusal", None)
+    elif piece.kind == "text" and base.get("refusal") != (refusal := _raw(piece.item, messages)):
+        yield refusal  # of a message that was joined to one with another
+
+
+def _spelled(part: Json) -> object:
+    """Return the part as everybody knows it: a refusal as a text, an image with its address in an object."""
+    if part.get("type") == "refusal":
+        return part.get("refusal")
+    return {**part, "image_url": {"url": part.get("image_url")}}
+
+
+def _quoted(what: str, piece: Piece, messages: Sequence[object]) -> Iterator[object]:
+    assert piece.item is not None
+    raw = _raw(piece.item, messages)
+    said = as_object(raw).get("content") if piece.item.kind == "result" or len(piece.item.path) == 1 else raw
+    if is_array(said) and piece.item.kind == "result" and not piece.as_text:
+        yield {"type": "text", "text": quoted(what, "").rstrip()}
+        yield from _kept(said, piece)
+    else:
+        yield quoted(what, words(said or raw))
+
+
+def _kept(parts: object, piece: Piece) -> Iterator[object]:
+    """Yield the parts of a result; in place of the images that are left out, why."""
+    reasons = dict(piece.left_out)
+    which = -1
+    for part in as_array(parts):
+        is_image = as_object(part).get("type") == "image_url"
+        which += is_image
+        why = reasons.get(which) if is_image else None
+        yield part if why is None else {"type": "text", "text": f"[{why}, and was left out.]"}
+
+
+def _joined(values: list[object]) -> object:
+    """Return the values as one content: a string if all are strings."""
+    if all(isinstance(value, str) for value in values):
+        texts = [value for value in values if isinstance(value, str)]
+        return "\n\n".join(texts)
+    return [{"type": "text", "text": value} if isinstance(value, str) else value for value in values]
+
+
+def _built_result(piece: Piece, base: Json) -> Json:
+    if piece.item is None:
+        if piece.call is not None and _is_legacy(piece.call):
+            return {"role": "function", "name": piece.name, "content": piece.text}
+        return {"role": "tool", "tool_call_id": piece.id, "content": piece.text}
+    if piece.id != piece.item.id:
+        base["tool_call_id"] = piece.id
+    if "kind" in piece.added:
+        base["role"] = "tool"
+    if piece.name != piece.item.name and "name" in base:
+        base["name"] = piece.name
+    if piece.text is not None or piece.as_text or piece.left_out:
+        base["content"] = _result_content(piece, base.get("content"))
+    return base
+
+
+def _result_content(piece: Piece, content: object) -> object:
+    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    if piece.as_text:
+        said = words(content)
+        return said if said.strip() or piece.text is None else piece.text
+    if not is_array(content):
+        return content if piece.text is None else piece.text
+    parts = [part for part in _kept(content, piece) if piece.text is None or not _is_blank(part)]
+    return parts if parts or piece.text is None else piece.text
+
+
+def _is_blank(part: object) -> bool:
+    text = as_object(part).get("text") if as_object(part).get("type") == "text" else None
+    return isinstance(text, str) and not text.strip()
+
+
+def _built_call(piece: Piece, messages: Sequence[object]) -> object:
+    assert piece.item is not None
+    raw = _raw(piece.item, messages)
+    if not piece.touched:
+        return raw
+    call: Json = {"function": raw} if piece.item.path[1] == "function_call" else dict(as_object(raw))
+    if "kind" in piece.added:
+        call = {**call, "type": "function"}
+        if is_object(custom := call.pop("custom", None)):
+            call["function"] = {"name": custom.get("name"), "arguments": json_text({"input": custom.get("input")})}
+    kind = "custom" if is_object(call.get("custom")) else "function"
+    function = dict(as_object(call.get(kind)))
+    if piece.id != piece.item.id:
+        call["id"] = piece.id
+    if piece.name != piece.item.name:
+        function["name"] = piece.name
+    if piece.quote_arguments:
+        written = function.get("arguments")
+        function["arguments"] = json_text(written if is_object(written) else quoted_arguments(written))
+    return function if _is_legacy(piece) else {**call, kind: function}
+
+
+def _is_legacy(call: Piece) -> bool:
+    """Return whether the call is and stays one of the field `function_call`."""
+    return call.item is not None and call.item.path[1] == "function_call" and "kind" not in call.added
+
+
+def _put_calls(base: Json, calls: list[Piece], messages: Sequence[object]) -> None:
+    listed = [_built_call(call, messages) for call in calls if not _is_legacy(call)]
+    legacy = [_built_call(call, messages) for call in calls if _is_legacy(call)]
+    for key, value in (("tool_calls", listed), ("function_call", legacy[0] if legacy else None)):
+        if value:
+            base[key] = value
+        else:
+            base.pop(key, None)
+
+
+def _put_thinking(base: Json, row: Row, messages: Sequence[object]) -> None:
+    kept: dict[str, list[str]] = {}
+    for piece in row.pieces:
+        if piece.kind == "thinking" and piece.item is not None:
+            kept.setdefault(str(piece.item.path[1]), []).append(str(_raw(piece.item, messages)))
+    for key in THINKING:
+        if key in kept:
+            base[key] = "\n\n".join(kept[key])
+        elif isinstance(base.get(key), str):
+            del base[key]
+    if "thinking" in row.added:  # what is known of it by another name, if anything is
+        base["reasoning_content"] = base.get("reasoning", "")
