@@ -68,6 +68,12 @@ def test_valid(tmp_path: Path) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "a.json: valid for openai-chat (format openai-chat)\n", "")
 
 
+def test_what_only_one_format_has_tells_it_also_where_it_is_broken(tmp_path: Path) -> None:
+    thought = {"role": "assistant", "content": [{"type": "thinking", "thinking": "cut sho"}]}
+    ran = run(tmp_path, "check", put(tmp_path, [*VALID[:1], thought, *VALID[:1]]))
+    assert ran.out.startswith("a.json: 2 violations for anthropic (format anthropic)")
+
+
 def test_a_violation_is_told_with_place_rule_sentence_and_error(tmp_path: Path) -> None:
     ran = run(tmp_path, "check", put(tmp_path, STUCK))
     assert ran.code == 4

@@ -122,9 +122,9 @@ def _unusual(form: Format, messages: Sequence[object]) -> int | None:
     unknown = sum(1 for message in projected if message.flags & _NO_MESSAGE)
     if projected and unknown == len(projected):
         return None
-    empty = sum(1 for message in projected if "empty" in message.flags)
+    empty = sum(1 for message in projected if not message.items)
     items = [item for message in projected for item in message.items]
-    return unknown + empty + sum(1 for item in items if item.kind == "other" or item.flags & _UNUSUAL)
+    return unknown + empty + sum(1 for item in items if item.flags & _UNUSUAL)
 
 
 def _repeats(text: str) -> Mapping[Place, tuple[int, int]]:
