@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from conversations import Piece, conversations
+from disagreements import ASSISTANT, REFUSED, TAKEN, USER, Json, Refused, Taken, called, refusal, returned
 from hypothesis import given
 from hypothesis import strategies as st
 from renderings import RENDERINGS
+from wire_bodies import BODIES, faulty
 
 from holdfast.history import check, repair
 from judges import JUDGES, Judge
 from laws import law
 
 BENCH = [(name, form) for name, judge in JUDGES.items() for form in judge.formats if form in RENDERINGS]
-Json = dict[str, object]
 CORPUS = [
     (path, name)
     for path in sorted((Path(__file__).parents[1] / "corpus").rglob("*.json"))
@@ -27,49 +27,6 @@ CORPUS = [
 ]
 EVERY_JUDGE = pytest.mark.parametrize(("name", "form"), BENCH)
 A_LAW = law(shared_by=len(BENCH))
-
-USER: Json = {"role": "user", "content": "x"}
-ASSISTANT: Json = {"role": "assistant", "content": "x"}
-
-
-def called(call: str, **fields: object) -> object:
-    function = {"name": "read", "arguments": "{}"}
-    listed = [{"id": call, "type": "function", "function": function}]
-    return {"role": "assistant", "content": None, "tool_calls": listed, **fields}
-
-
-def returned(call: str) -> object:
-    return {"role": "tool", "tool_call_id": call, "content": "x"}
-
-
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """What a judge refuses in these words though we let it pass: why, and an example that shows it."""
-
-    judges: tuple[str, ...]
-    words: str
-    why: str
-    form: str
-    example: list[object]
-
-
-DISAGREEMENTS = (
-    Disagreement(
-        ("mistral-v3",),
-        "either content or tool_calls, but not both",
-        "Models of the third version take no text beside calls. Those that Mistral serves today are of later versions"
-        " and do, and to part a response in two would change what the model did.",
-        "openai-chat",
-        [USER, called("abcdefgh1", content="x"), returned("abcdefgh1")],
-    ),
-)
-
-
-def refusal(name: str, form: str, messages: list[object]) -> str:
-    """Return the words the judge refuses with, "" if it accepts or is known to disagree."""
-    words = JUDGES[name].refusal(form, messages)
-    known = any(name in each.judges and each.words in words for each in DISAGREEMENTS)
-    return "" if known else words
 
 
 def promised(judge: Judge) -> list[str]:
@@ -128,12 +85,45 @@ def test_the_judge_accepts_every_conversation_of_the_corpus(path: Path, name: st
         assert refusal(name, form, mended.messages) == ""
 
 
-@pytest.mark.parametrize("known", DISAGREEMENTS, ids=lambda known: known.words)
-def test_the_judge_still_disagrees(known: Disagreement) -> None:
+@EVERY_JUDGE
+@A_LAW
+@given(data=st.data())
+def test_judge_and_check_agree_on_what_is_a_fault_away_from_valid(name: str, form: str, *, data: st.DataObject) -> None:
+    judge = JUDGES[name]
+    messages = data.draw(faulty(form))
+    profile = data.draw(st.sampled_from(promised(judge)))
+    said = refusal(name, form, messages)
+    if said:
+        assert check(messages, format=form, profile=profile, thinking=judge.thinking) != [], said
+    mended = repair(messages, format=form, profile=profile, thinking=judge.thinking)
+    assert mended.remaining == ()
+    assert refusal(name, form, mended.messages) == ""
+
+
+@pytest.mark.parametrize("form", BODIES)
+def test_the_bodies_without_a_fault_are_accepted(form: str) -> None:
+    for judge in JUDGES.values():
+        for body in BODIES[form] if form in judge.formats else ():
+            words = judge.refusal(form, body)
+            assert words == "" or "ThinkChunk" in words  # which only some models of Mistral take
+
+
+@pytest.mark.parametrize("known", REFUSED, ids=lambda known: known.words)
+def test_the_judge_still_refuses_what_is_let_pass(known: Refused) -> None:
     for name in known.judges:
-        assert known.words in JUDGES[name].refusal(known.form, known.example)
-        for profile in JUDGES[name].profiles:
-            assert check(known.example, format=known.form, profile=profile) == []
+        judge = JUDGES[name]
+        assert known.words in judge.refusal(known.form, known.example)
+        for profile in judge.profiles:
+            assert check(known.example, format=known.form, profile=profile, thinking=judge.thinking) == []
+
+
+@pytest.mark.parametrize("known", TAKEN, ids=lambda known: f"{known.judge}-{known.rule}")
+def test_the_judge_still_accepts_what_is_reported(known: Taken) -> None:
+    judge = JUDGES[known.judge]
+    assert judge.refusal(known.form, known.example) == ""
+    for profile in judge.profiles:
+        found = check(known.example, format=known.form, profile=profile, thinking=judge.thinking)
+        assert {violation.rule for violation in found} == {known.rule}
 
 
 BLANK: Json = {"role": "user", "content": " "}

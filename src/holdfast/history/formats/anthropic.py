@@ -236,7 +236,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
         text = words(content)
         media = [each for part in parts for each in part.media]
         written = tuple(word for part in parts for word in part.written)
-        if any("foreign" in part.flags for part in parts):
+        if any(part.flags & {"foreign", "null"} for part in parts):
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):
             flags.add("blank-block")

@@ -11,7 +11,7 @@ from functools import cache
 
 import msgspec
 
-from holdfast.history.formats.chat_messages import THINKING, build, role_of
+from holdfast.history.formats.chat_messages import THINKING, build, flat_function, role_of
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -74,8 +74,7 @@ class OpenAIChat:
             return _not_a_message(index, "malformed")
         if role == "assistant":
             return _assistant(index, raw)
-        calls = [msgspec.structs.replace(call, flags=call.flags | {"misplaced"}) for call in _calls(index, raw, set())]
-        items = (*_content(index, role, raw.get("content")), *calls)
+        items = (*_content(index, role, raw.get("content")), *_misplaced(_calls(index, raw, set()), role))
         flags: set[MessageFlag] = set() if items else {"empty"}
         if raw.get("role") == "developer":
             flags.add("developer")
@@ -145,9 +144,16 @@ def _calls(index: int, raw: Json, flags: set[MessageFlag]) -> Iterator[Item]:
         yield _call((index, "function_call"), {"function": legacy, "type": "function_call"})
 
 
+def _misplaced(calls: Iterator[Item], role: Role) -> Iterator[Item]:
+    """Yield the calls as those of somebody who cannot call."""
+    for call in calls:
+        yield msgspec.structs.replace(call, role=role, flags=call.flags | {"misplaced"})
+
+
 def _call(path: Path, raw: Json) -> Item:
     custom = as_object(raw.get("custom"))
-    function = as_object(raw.get("function"))
+    flat = flat_function(raw)
+    function = flat or as_object(raw.get("function"))
     call = as_text(raw.get("id"))
     flags: set[Flag] = set()
     kind = raw.get("type", "untyped")
@@ -159,7 +165,7 @@ def _call(path: Path, raw: Json) -> Item:
         flags.add("id-missing")
     if not custom:  # a custom tool takes text, not arguments
         arguments = function.get("arguments")
-        if not isinstance(arguments, str):
+        if flat or not isinstance(arguments, str):
             flags.add("arguments-type")
         elif not is_arguments(arguments):
             flags.add("arguments")
@@ -191,7 +197,7 @@ def _result(index: int, raw: Json) -> Item:
         text = json_text(content)
         media = [each for part in parts for each in part.media]
         written += tuple(word for part in parts for word in part.written)
-        if any("foreign" in part.flags for part in parts):
+        if any(part.flags & {"foreign", "null"} for part in parts):
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):
             flags.add("blank-block")

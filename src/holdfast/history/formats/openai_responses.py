@@ -265,7 +265,7 @@ def _look_at(output: object, flags: set[Flag]) -> list[Item]:
             flags.add("blank")
     elif is_array(output):
         parts = [_part((), "tool", part) for part in output]
-        if any("foreign" in part.flags for part in parts):
+        if any(part.flags & {"foreign", "null"} for part in parts):
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):
             flags.add("blank-block")
