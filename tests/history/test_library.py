@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
@@ -296,6 +298,41 @@ def test_thinking_is_compared_in_every_format_that_has_signatures() -> None:
     assert check(messages, format="pydantic-ai", profile="anthropic") == []
     (found,) = check(messages, format="pydantic-ai", profile="anthropic", signed={"c2ln": "so"})
     assert (found.rule, found.position) == ("thinking-altered", "messages[1].parts[0]")
+
+
+def test_a_name_that_was_sent_stays_and_so_does_that_of_its_result() -> None:
+    history = [USER, called("a", name="x y"), returned("a"), USER]
+    assert repair(history, format="openai-chat", frozen=3).edits == ()
+    contents: list[object] = [
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "x y", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "x y", "response": {"output": "ok"}}}]},
+    ]
+    mended = repair(contents, format="gemini", frozen=2)
+    assert mended.edits == ()
+    assert "call-without-result" not in {violation.rule for violation in mended.remaining}
+
+
+@pytest.mark.parametrize("work", [check, repair])
+def test_what_is_nested_too_deep_is_told_with_its_place(work: Callable[..., object]) -> None:
+    deep: object = "text"
+    for _ in range(3_000):
+        deep = [deep]
+    with pytest.raises(DamageError, match=r"levels deep at messages\[1\]\.content"):
+        work([USER, {"role": "user", "content": deep}], format="openai-chat")
+
+
+@dataclass
+class Spoken:
+    """A message of some SDK."""
+
+    role: str
+
+
+@pytest.mark.parametrize("work", [check, repair])
+def test_objects_of_a_program_are_refused_before_their_words_are_lost(work: Callable[..., object]) -> None:
+    with pytest.raises(UsageError, match=r"Message 1 is an object of the class 'Spoken'.*model_dump"):
+        work([USER, Spoken("user")], format="openai-chat")
 
 
 def test_an_empty_conversation_cannot_be_mended() -> None:

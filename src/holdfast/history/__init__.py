@@ -16,7 +16,7 @@ import msgspec
 
 from holdfast.history import repair as _repair  # first: importing it later would put the module over the function
 from holdfast.history import rules as _rules
-from holdfast.history.document import messages_in
+from holdfast.history.document import expect_data, messages_in, too_deep
 from holdfast.history.formats import find_format
 from holdfast.history.formats.format import Declared, Format, as_object, cleaned, project, unclean
 from holdfast.history.pairing import pair
@@ -77,8 +77,11 @@ def check(  # noqa: PLR0913 - what the request says, each by its name
     its body does not; `signed` are texts of thinking as they were signed, by their signatures, where those are known.
     With `hearsay`, rules that are known by hearsay only are told too, as warnings.
     """
-    given = _Given(messages, format, profile, tools=tools, thinking=thinking, signed=signed)
-    return list(given.told(_rules.check(given.shape, given.profile, hearsay=hearsay)))
+    try:
+        given = _Given(messages, format, profile, tools=tools, thinking=thinking, signed=signed)
+        return list(given.told(_rules.check(given.shape, given.profile, hearsay=hearsay)))
+    except RecursionError as error:
+        raise too_deep(messages) from error
 
 
 def repair(  # noqa: PLR0913 - what the request says, each by its name
@@ -96,11 +99,18 @@ def repair(  # noqa: PLR0913 - what the request says, each by its name
     The first `frozen` messages were sent before and are never edited. Messages that no edit touches are the same
     objects in the result. `tools`, `thinking` and `signed` are as in `check`.
     """
-    given = _Given(messages, format, profile, tools=tools, thinking=thinking, signed=signed)
-    violations = _rules.check(given.shape, given.profile)
-    edits = _repair.repair(given.shape, given.profile, frozen=given.sent_of(frozen)) if violations else ()
+    try:
+        given = _Given(messages, format, profile, tools=tools, thinking=thinking, signed=signed)
+        return _repaired(given, messages, frozen)
+    except RecursionError as error:
+        raise too_deep(messages) from error
+
+
+def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
+    looked = _rules.look(given.shape, given.profile)
+    edits = _repair.edits_for(looked, frozen=given.sent_of(frozen))
     if not edits:
-        return Repair(given.messages, messages, (), given.told(violations))
+        return Repair(given.messages, messages, (), given.told(_rules.told(looked)))
     from holdfast.history.edits import CleanText, located  # noqa: PLC0415 - see above
 
     mended = given.mended(edits, frozen)
@@ -111,7 +121,7 @@ def repair(  # noqa: PLR0913 - what the request says, each by its name
         document = {**as_object(beside), given.key: mended}
     said = given.declared
     result = _Given(
-        document, given.form.name, given.profile.name, tools=said.tools, thinking=said.thinking, signed=signed
+        document, given.form.name, given.profile.name, tools=said.tools, thinking=said.thinking, signed=said.signed
     )
     remaining = result.told(_rules.check(result.shape, given.profile))
     return Repair(mended, document, tuple(located(edit, given.where, given.place) for edit in edits), remaining)
@@ -164,6 +174,7 @@ class _Given:
         self.profile = find_profile(profile or self.form.profile, form)
         found, self.key = messages_in(document, self.form)
         self.messages = found if isinstance(found, list) else list(found)
+        expect_data(self.messages)
         body = as_object(document)
         said = self.form.declared(body) if self.key is not None else Declared()
         self.declared = Declared(

@@ -13,9 +13,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.errors import DamageError
+from holdfast.errors import DamageError, UsageError
 from holdfast.history.formats.format import Format, Json, is_array, is_object
-from holdfast.history.shape import Path
+from holdfast.history.shape import Path, position
+
+_DATA = (dict, list, tuple, str, int, float, type(None))
+_SHOWN = 6  # steps of a path: enough to find the place
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -39,8 +42,9 @@ def read(text: str | bytes) -> Read:
     def pairs(members: list[tuple[str, object]]) -> Json:
         found: Json = dict(members)
         if len(found) != len(members):
-            keys = [key for key, _ in members]
-            twice[id(found)] = (found, sorted({key for key in keys if keys.count(key) > 1}))
+            seen: set[str] = set()
+            again = {key for key, _ in members if key in seen or seen.add(key)}
+            twice[id(found)] = (found, sorted(again))
         return found
 
     written = _decoded(text) if isinstance(text, bytes) else text
@@ -130,4 +134,32 @@ def messages_in(document: object, form: Format) -> tuple[Sequence[object], str |
     raise DamageError(
         f"The document is not a conversation of the format {form.name}, a list of messages or an object with"
         f" {' or '.join(repr(key) for key in form.keys)} was expected. Name its format, or take the list out of it."
+    )
+
+
+def expect_data(messages: Sequence[object]) -> None:
+    """Raise `UsageError` if a message is an object of a program, not data, whose words nobody can know here."""
+    for index, message in enumerate(messages):
+        if not isinstance(message, _DATA):
+            raise UsageError(
+                f"Message {index} is an object of the class {type(message).__name__!r}, plain data as JSON holds it was"
+                " expected. Make data of it first: message.model_dump(exclude_none=True) for an SDK's,"
+                " ModelMessagesTypeAdapter.dump_python(messages, mode='json') for those of pydantic-ai."
+            )
+
+
+def too_deep(document: object) -> DamageError:
+    """Return the error that says where the document is nested deeper than can be followed."""
+    levels = [((), document)]
+    deepest: Path = ()
+    while levels:
+        path, raw = levels.pop()
+        deepest = max(deepest, path, key=len)
+        if is_object(raw):
+            levels += [((*path, key), value) for key, value in raw.items()]
+        elif is_array(raw):
+            levels += [((*path, index), value) for index, value in enumerate(raw)]
+    return DamageError(
+        f"The document is nested {len(deepest)} levels deep at {position(deepest[:_SHOWN])}…, which is too deep to"
+        " follow, a conversation was expected. Take the value out, or make it text."
     )

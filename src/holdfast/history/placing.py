@@ -65,9 +65,7 @@ def _place(step: Step, shape: Shape, frozen: int) -> Place | None:
     return Place(step.tail) if step.tail >= frozen - 1 else None
 
 
-def _stray(
-    answer: Answer, call: Call | None, shape: Shape, *, enforced: frozenset[str], frozen: int
-) -> Iterator[Edit]:
+def _stray(answer: Answer, call: Call | None, shape: Shape, *, enforced: frozenset[str], frozen: int) -> Iterator[Edit]:
     """Yield what becomes of a result that is not where a call expects it and did not go there."""
     item = answer.item
     match answer.verdict:
@@ -112,7 +110,7 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> I
         here: set[str] = set()
         for call in step.calls:
             item = call.item
-            paths = _paths(call, frozen)
+            mine, its = _paths(call, frozen)
             final = item.id
             if final is not None:
                 times[final] = times.get(final, 0) + 1
@@ -121,15 +119,16 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> I
                 seed = f"{times[final]}\0{final}" if final is not None else f"at {item.message} {len(here)}"
                 final = hashed_id(seed, taken=taken.__contains__)
                 taken.add(final)
-                yield SetId(paths, item.id, final)
-            elif shape.grammar.by_id and final is not None and call.answer and call.answer.item.id != final:
-                yield SetId(paths[1:], call.answer.item.id, final)
+                yield SetId((*mine, *its), item.id, final)
+            elif its and shape.grammar.by_id and final is not None and call.answer and call.answer.item.id != final:
+                yield SetId(its, call.answer.item.id, final)
             if final is not None:
                 here.add(final)
-            if "tool-name-illegal" in enforced and profile.name_pattern.fullmatch(item.name or "") is None:
-                yield Rename(paths, item.name or "", legal_name(item.name or ""))
+            illegal = "tool-name-illegal" in enforced and profile.name_pattern.fullmatch(item.name or "") is None
+            if mine and illegal:
+                yield Rename((*mine, *its), item.name or "", legal_name(item.name or ""))
             elif "result-name-missing" in enforced and _is_nameless(call, frozen):
-                yield Rename(paths[-1:], "", item.name or "")
+                yield Rename(its, "", item.name or "")
         seen |= here
 
 
@@ -139,11 +138,11 @@ def _is_nameless(call: Call, frozen: int) -> bool:
     return answer is not None and answer.item.message >= frozen and "name-missing" in answer.item.flags
 
 
-def _paths(call: Call, frozen: int) -> tuple[Path, ...]:
-    paths = [call.item.path]
-    if call.answer is not None:
-        paths.append(call.answer.item.path)
-    return tuple(path for path in paths if isinstance(path[0], int) and path[0] >= frozen)
+def _paths(call: Call, frozen: int) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return where the call and where its result can be edited, each once or not at all."""
+    answer = call.answer
+    mine = (call.item.path,) if call.item.message >= frozen else ()
+    return mine, (answer.item.path,) if answer is not None and answer.item.message >= frozen else ()
 
 
 def _needs_id(call: Call, profile: Profile, enforced: frozenset[str], *, here: set[str], seen: set[str]) -> bool:

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from holdfast.history.pairing import pair
 from holdfast.history.profiles import Profile
-from holdfast.history.rules import broken
+from holdfast.history.rules import Looked, look
 from holdfast.history.shape import Shape
 
 if TYPE_CHECKING:
@@ -37,9 +36,14 @@ def repair(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ..
 
     The first `frozen` messages are never edited, and nothing is put between them.
     """
+    return edits_for(look(shape, profile), frozen=frozen)
+
+
+def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
+    """Return the edits for what was found."""
+    shape, profile, pairing = looked.shape, looked.profile, looked.pairing
     enforced = profile.enforced(shape.grammar)
-    pairing = pair(shape, kept=profile.keeps)
-    found = [each for each in broken(shape, pairing, profile) if each.rule in enforced]
+    found = [each for each in looked.found if each.rule in enforced]
     if not found:
         return ()
     # Twenty milliseconds of imports that a check, and what is valid, never need.

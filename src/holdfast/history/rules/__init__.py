@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from holdfast.history.pairing import Pairing, pair
 from holdfast.history.profiles import Profile
@@ -11,18 +12,29 @@ from holdfast.history.rules import content, order, pairs, thinking
 from holdfast.history.rules.rule import Found, Rule, Severity, Violation
 from holdfast.history.shape import Shape
 
-__all__ = ["RULES", "Found", "Rule", "Violation", "broken", "check"]
+__all__ = ["RULES", "Found", "Looked", "Rule", "Violation", "check", "look", "told"]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {rule.id: rule for rule in (*pairs.RULES, *order.RULES, *content.RULES, *thinking.RULES)}
 )
 
 
-def broken(shape: Shape, pairing: Pairing, profile: Profile) -> list[Found]:
-    """Return every place where a rule of the profile is broken, also those known by hearsay."""
+class Looked(NamedTuple):
+    """A conversation that was looked at: how calls and results belong together, and each place that breaks a rule."""
+
+    shape: Shape
+    profile: Profile
+    pairing: Pairing
+    found: list[Found]
+
+
+def look(shape: Shape, profile: Profile) -> Looked:
+    """Return what there is to say of the conversation, also by rules that are known by hearsay."""
+    pairing = pair(shape, kept=profile.keeps)
     found = [*pairs.find(shape, pairing, profile), *order.find(shape, profile)]
     found += [*content.find(shape, profile), *thinking.find(shape, profile)]
-    return [each for each in found if each.rule in profile.rules or each.rule in profile.in_items]
+    known = [each for each in found if each.rule in profile.rules or each.rule in profile.in_items]
+    return Looked(shape, profile, pairing, known)
 
 
 def check(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Violation, ...]:
@@ -30,10 +42,16 @@ def check(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Vio
 
     With `hearsay`, also what breaks a rule that is known by hearsay only, as warnings.
     """
+    return told(look(shape, profile), hearsay=hearsay)
+
+
+def told(looked: Looked, *, hearsay: bool = False) -> tuple[Violation, ...]:
+    """Return what was found as violations, in the order of the messages; with `hearsay`, as warnings too."""
+    shape, profile = looked.shape, looked.profile
     enforced = profile.enforced(shape.grammar)
     violations = [
         _violation(found, shape, profile, "violation" if found.rule in enforced else "warning")
-        for found in broken(shape, pair(shape, kept=profile.keeps), profile)
+        for found in looked.found
         if hearsay or found.rule in enforced
     ]
     violations.sort(key=lambda violation: violation.message)
