@@ -128,7 +128,7 @@ class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
-        return f"The arguments at {position(self.path)} are not a JSON object; they become one that says the same."
+        return f"The arguments at {position(self.path)} are not written as the object they have to be; they are now."
 
 
 class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):

@@ -13,11 +13,13 @@ from holdfast.history.formats.format import (
     Json,
     as_array,
     as_object,
+    is_arguments,
     is_array,
     is_object,
     json_text,
     quoted,
     quoted_arguments,
+    told_by,
     words,
 )
 from holdfast.history.rows import Piece, Row
@@ -34,6 +36,7 @@ ROLES: Mapping[str, Role] = MappingProxyType(
     }
 )
 THINKING = ("reasoning_content", "reasoning")
+_FLAT = {"name": "name", "arguments": "arguments", "args": "arguments"}
 _WRITTEN = frozenset({"content", "refusal", "tool_calls", "function_call", *THINKING})
 
 
@@ -41,6 +44,13 @@ def role_of(message: Json) -> Role | None:
     """Return who speaks, None if nobody who is known."""
     written = message.get("role")
     return ROLES.get(written) if isinstance(written, str) else None
+
+
+def flat_function(call: Json) -> Json:
+    """Return the function of a call that has it written into the call itself, as some programs do, else nothing."""
+    if is_object(call.get("function")) or is_object(call.get("custom")):
+        return {}
+    return {_FLAT[key]: value for key, value in call.items() if key in _FLAT}
 
 
 def build(row: Row, messages: Sequence[object]) -> Json:
@@ -108,7 +118,7 @@ def _spelled(part: Json) -> object:
 def _quoted(what: str, piece: Piece, messages: Sequence[object]) -> Iterator[object]:
     assert piece.item is not None
     raw = _raw(piece.item, messages)
-    said = as_object(raw).get("content") if piece.item.kind == "result" or len(piece.item.path) == 1 else raw
+    said = raw if len(piece.item.path) > 1 else told_by(raw)
     if is_array(said) and piece.item.kind == "result" and not piece.as_text:
         yield {"type": "text", "text": quoted(what, "").rstrip()}
         yield from _kept(said, piece)
@@ -177,14 +187,15 @@ def _built_call(piece: Piece, messages: Sequence[object]) -> object:
         call = {**call, "type": "function"}
         if is_object(custom := call.pop("custom", None)):
             call["function"] = {"name": custom.get("name"), "arguments": json_text({"input": custom.get("input")})}
+    if flat := flat_function(call):
+        call = {**{key: value for key, value in call.items() if key not in _FLAT}, "function": flat}
     kind = "custom" if is_object(call.get("custom")) else "function"
     function = dict(as_object(call.get(kind)))
     if piece.id != piece.item.id:
         call["id"] = piece.id
     if piece.name != piece.item.name:
         function["name"] = piece.name
-    if piece.quote_arguments:
-        written = function.get("arguments")
+    if piece.quote_arguments and not is_arguments(written := function.get("arguments")):
         function["arguments"] = json_text(written if is_object(written) else quoted_arguments(written))
     return function if _is_legacy(piece) else {**call, kind: function}
 

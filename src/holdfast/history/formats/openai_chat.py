@@ -67,7 +67,7 @@ class OpenAIChat:
             return _not_a_message(index, "malformed")
         role = role_of(raw)
         if role is None:
-            return _not_a_message(index, "unknown-role", as_text(raw.get("role")))
+            return _not_a_message(index, "unknown-role", as_text(raw.get("role")) or as_text(raw.get("type")))
         if role == "tool":
             return Message(index, role, (_result(index, raw),))
         if says_elsewhere(raw) and not raw.get("tool_calls"):

@@ -1,0 +1,46 @@
+"""The format `openai-chat`: what other programs write in its place, and what is lost of nobody."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from holdfast.history import repair
+from holdfast.history.formats.format import Json, as_array, as_object
+from holdfast.history.profiles import PAIRS
+
+USER: Json = {"role": "user", "content": "hi"}
+
+
+def mend(messages: list[object], profile: str = "openai-chat") -> list[object]:
+    """Return the messages repaired, which the provider then accepts."""
+    mended = repair(messages, format="openai-chat", profile=profile)
+    assert mended.remaining == ()
+    return mended.messages
+
+
+@pytest.mark.parametrize("profile", PAIRS["openai-chat"])
+def test_calls_of_a_list_stay_in_it_whatever_fields_they_have(profile: str) -> None:
+    function = {"name": "f", "arguments": "{}"}
+    calls = [{"id": each, "type": "function", "name": "f", "function": function} for each in "ab"]
+    results = [{"role": "tool", "tool_call_id": each, "content": each} for each in "ab"]
+    messages = mend([USER, {"role": "assistant", "content": "", "tool_calls": calls}, *results, USER], profile)
+    answer = next(message for message in map(as_object, messages) if message["role"] == "assistant")
+    assert [as_object(call)["function"] for call in as_array(answer["tool_calls"])] == [function, function]
+    assert "function_call" not in answer
+
+
+@pytest.mark.parametrize("profile", PAIRS["openai-chat"])
+@pytest.mark.parametrize("arguments", [{"path": "x"}, '{"path": "x"}'])
+@pytest.mark.parametrize("key", ["arguments", "args"])
+def test_a_call_that_is_written_flat_is_the_call_of_its_function(arguments: object, key: str, profile: str) -> None:
+    flat = {"id": "abcdefghi", "name": "f", key: arguments}
+    result = {"role": "tool", "tool_call_id": "abcdefghi", "content": "ok"}
+    messages = mend([USER, {"role": "assistant", "content": "so", "tool_calls": [flat]}, result], profile)
+    (call,) = map(as_object, as_array(as_object(messages[1])["tool_calls"]))
+    function = as_object(call["function"])
+    assert function["name"] == "f"
+    assert json.loads(str(function["arguments"])) == {"path": "x"}
+    assert "name" not in call
+    assert key not in call
