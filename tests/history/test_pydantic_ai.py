@@ -520,3 +520,9 @@ def test_what_was_sent_is_never_edited_also_half_way_through_an_answer() -> None
     assert all(kept is was for kept, was in zip(result.messages, sent, strict=False))
     assert result.remaining == ()
     assert kinds(result.messages)[3:] == [["tool-return", "user-prompt"]]
+
+
+@pytest.mark.parametrize("sent", [None, "x", 0, {}, {"kind": "request", "parts": []}])
+def test_what_was_sent_stays_the_object_it_was_whatever_it_is(sent: object) -> None:
+    for messages in ([sent, {}], [sent, request(returned("a"))], [sent, request(user("hi"))]):
+        assert repair(messages, format="pydantic-ai", frozen=1).messages[0] is sent

@@ -121,7 +121,10 @@ def folded(built: Sequence[object], units: Sequence[Unit], messages: Sequence[ob
         while upto < len(messages) and sizes[upto] == 0:
             upto += 1
         result += [messages[index] for index in range(passed, upto) if sizes[index] == 0]  # requests that say nothing
-        result.append(_message(run, messages, sizes))
+        if (at := run.message) is not None and (at < frozen or _is_whole(run, sizes[at])):
+            result.append(messages[at])
+        else:
+            result.append(_message(run, messages))
         passed = upto if run.message is None else max(upto, run.message + 1)
     return result + [messages[index] for index in range(passed, len(messages)) if sizes[index] == 0]
 
@@ -170,11 +173,13 @@ def _places(built: Sequence[object], units: Sequence[Unit]) -> list[int | None]:
     return places[::-1]
 
 
-def _message(run: _Run, messages: Sequence[object], sizes: Counter[int]) -> object:
-    original = messages[run.message] if run.message is not None else None
-    if run.message is not None and not run.touched and (run.whole is not None or run.kept == sizes[run.message]):
-        return original
+def _is_whole(run: _Run, size: int) -> bool:
+    return not run.touched and (run.whole is not None or run.kept == size)
+
+
+def _message(run: _Run, messages: Sequence[object]) -> object:
     if run.whole is not None:
         return run.whole
+    original = messages[run.message] if run.message is not None else None
     head = as_object(cleaned(original)) if as_object(original).get("kind") == "request" else {"kind": "request"}
     return {**head, "parts": run.parts}
