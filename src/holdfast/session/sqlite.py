@@ -41,7 +41,6 @@ _COPIES = 3
 
 # The file is at fault; every other error (I/O, full, busy, …) is of its surroundings, where salvage cannot help.
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG})
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class SqliteStore:
@@ -60,6 +59,11 @@ class SqliteStore:
         self._failed = False
         self._blobs.clear()
         self._connection, self._findings = _attach(self._path)
+        try:
+            sync_path(folder)  # SQLite syncs the name of a new log itself, but is silent when that fails
+        except OSError:
+            self._connection.close()
+            raise
 
     @classmethod
     def create(cls, folder: Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
@@ -168,9 +172,7 @@ class SqliteStore:
     def _tail(self) -> tuple[int, bytes]:
         """Return the last seq and the sum the next row is chained to."""
         values = self._connection.execute("SELECT seq, sum FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
-        if values is None:
-            return 0, b""
-        seq, stored = values
+        seq, stored = values or (0, b"")
         return seq, stored if isinstance(stored, bytes) else b""
 
     def _refuse_closed(self) -> None:
@@ -196,7 +198,7 @@ def read_copy(folder: Path) -> Reading:
             copy = snapshot(source, into)
             try:
                 with closing(_usable(copy)) as connection:
-                    rows, findings = _rows(connection), ()
+                    rows = _rows(connection)
                 break
             except _Damaged as damage:
                 # A log that is being overwritten may look damaged for a moment: damage is what stays.
@@ -384,7 +386,7 @@ def _naming(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise _failed(path, error.strerror or str(error), full=error.errno in _FULL) from error
+        raise _failed(path, error.strerror or str(error), full=error.errno in (errno.ENOSPC, errno.EDQUOT)) from error
     except sqlite3.Error as error:
         raise _failed(path, str(error), full=error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL) from error
 
