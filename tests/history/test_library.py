@@ -183,6 +183,15 @@ def test_content_that_cannot_be_sent_is_said_in_words() -> None:
     assert json.dumps(mended).count("mcp__gh__issue") == 2
 
 
+def test_a_message_of_another_program_is_told_with_who_spoke_and_its_calls() -> None:
+    odd = [{"type": "human", "content": "hi"}, {**called("a", arguments='{"x": 1}'), "role": "model", "content": "so"}]
+    asked, answered = repair([*odd, USER], format="openai-chat").messages[:2]
+    assert asked == {"role": "user", "content": "[Message of human]\nhi"}
+    assert str(as_object(answered)["content"]).startswith("[Message of model]\n{")
+    assert "so" in str(answered)
+    assert "x" in str(answered)
+
+
 def test_words_in_another_programs_field_are_not_lost() -> None:
     odd: Json = {"id": "m1", "role": "user", "content": "", "parts": [{"type": "text", "text": "hello"}]}
     assert rules([odd]) == ["malformed-message"]

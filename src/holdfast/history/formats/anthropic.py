@@ -23,6 +23,7 @@ from holdfast.history.formats.format import (
     quoted,
     says_elsewhere,
     text_of,
+    told_by,
     words,
 )
 from holdfast.history.media import look
@@ -70,7 +71,7 @@ class Anthropic:
         written = raw.get("role")
         role = _ROLES.get(written) if isinstance(written, str) else None
         if role is None:
-            return _not_a_message(index, "unknown-role", as_text(written))
+            return _not_a_message(index, "unknown-role", as_text(written) or as_text(raw.get("type")))
         if says_elsewhere(raw, "tool_calls"):
             return _not_a_message(index, "malformed")
         items = tuple(_content(index, role, raw.get("content")))
@@ -326,8 +327,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
         else:
             yield quoted(what, "" if said is None else words(said))
     else:
-        said = as_object(raw).get("content") if piece.item is not None and len(piece.item.path) == 1 else None
-        yield quoted(what, words(said or raw))
+        yield quoted(what, words(told_by(raw) if piece.item is not None and len(piece.item.path) == 1 else raw))
 
 
 def _result_content(piece: Piece, block: Json) -> object:

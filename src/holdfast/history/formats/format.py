@@ -219,9 +219,19 @@ def as_text(raw: object) -> str | None:
     return raw if isinstance(raw, str) and raw else None
 
 
+_ELSEWHERE = ("parts", "text", "message")
+
+
 def says_elsewhere(raw: Json, *keys: str) -> bool:
     """Return whether a message without content holds one of the keys, or what other formats have in its place."""
-    return not raw.get("content") and any(raw.get(key) for key in (*keys, "parts", "text", "message"))
+    return not raw.get("content") and any(raw.get(key) for key in (*keys, *_ELSEWHERE))
+
+
+def told_by(message: object) -> object:
+    """Return what a message that is no message tells: its content, or all of it if that is not all it says."""
+    raw = as_object(message)
+    more = any(raw.get(key) for key in ("tool_calls", "function_call", *_ELSEWHERE))
+    return message if more or not raw.get("content") else raw["content"]
 
 
 _arguments = msgspec.json.Decoder(dict[str, object])

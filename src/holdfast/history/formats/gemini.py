@@ -22,6 +22,7 @@ from holdfast.history.formats.format import (
     is_object,
     object_arguments,
     quoted,
+    told_by,
     words,
 )
 from holdfast.history.media import look
@@ -344,7 +345,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
         yield {"text": "\n".join(filter(None, (quoted(what, _response(result.get("response"))), _note(piece))))}
         yield from _kept(piece, result)  # which the user can have too
     elif item is not None and len(item.path) == 1:
-        yield {"text": quoted(what, _said(next((part[key] for key in ("parts", "content") if part.get(key)), raw)))}
+        yield {"text": quoted(what, _said(part.get("parts") or told_by(raw)))}
     else:
         yield {"text": quoted(what, _said(raw))}
 

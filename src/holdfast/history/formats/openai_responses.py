@@ -103,8 +103,8 @@ def _tools(listed: object) -> Iterator[str]:
 # --- one item --------------------------------------------------------------------------------------------------------
 
 
-def _not_a_message(index: int, flag: MessageFlag) -> Message:
-    return Message(index, "user", (Item("other", "user", (index,)),), frozenset({flag}))
+def _not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
+    return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
 
 
 def _item(index: int, kind: str, raw: Json) -> Item | None:
@@ -130,7 +130,7 @@ def _message(index: int, raw: Json) -> Message:
     written = raw.get("role")
     role = ROLES.get(written) if isinstance(written, str) else None
     if role is None:
-        return _not_a_message(index, "unknown-role")
+        return _not_a_message(index, "unknown-role", as_text(written))
     if says_elsewhere(raw, "tool_calls"):
         return _not_a_message(index, "malformed")
     items = tuple(_content(index, role, raw.get("content")))

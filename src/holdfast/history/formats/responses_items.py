@@ -15,6 +15,7 @@ from holdfast.history.formats.format import (
     json_text,
     quoted,
     quoted_arguments,
+    told_by,
     words,
 )
 from holdfast.history.rows import Piece, Row
@@ -226,8 +227,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     assert piece.item is not None
     item = as_object(raw)
     if piece.item.kind != "result":
-        said = item.get("content") if len(piece.item.path) == 1 else None
-        yield quoted(what, words(said or raw))
+        yield quoted(what, words(told_by(raw) if len(piece.item.path) == 1 else raw))
         return
     held = _output(piece, item)
     if item.get("type") == "computer_call_output" and (url := as_text(as_object(held).get("image_url"))):
