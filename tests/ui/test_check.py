@@ -15,6 +15,7 @@ import pytest
 
 from holdfast.history.formats import FORMATS
 from holdfast.history.profiles import PROFILES
+from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.shape import NO_RESULT
 
 USER = {"role": "user", "content": "Which files are there?"}
@@ -65,7 +66,28 @@ def put(folder: Path, document: object, name: str = "a.json") -> str:
 
 def test_valid(tmp_path: Path) -> None:
     ran = run(tmp_path, "check", put(tmp_path, VALID))
-    assert (ran.code, ran.out, ran.err) == (0, "a.json: valid for openai-chat (format openai-chat)\n", "")
+    said = "a.json: valid for openai-chat (format openai-chat)\n"
+    also = "It could be of anthropic or openai-responses as well; --format says which it is.\n"
+    assert (ran.code, ran.out, ran.err) == (0, said + also, "")
+    assert run(tmp_path, "check", "--format", "openai-chat", "a.json").out == said
+
+
+def test_what_stands_beside_the_messages_tells_the_format(tmp_path: Path) -> None:
+    blank = [USER, {"role": "assistant", "content": [{"type": "text", "text": ""}]}, USER]
+    ran = run(tmp_path, "check", put(tmp_path, {"model": "m", "system": "be brief", "messages": blank}))
+    assert ran.code == 4
+    assert "for anthropic (format anthropic)\n" in ran.out
+    tools = [{"name": "ls", "input_schema": {"type": "object"}}]
+    assert "(format anthropic)\n" in run(tmp_path, "check", put(tmp_path, {"tools": tools, "messages": [USER]})).out
+    tools = [{"type": "function", "function": {"name": "ls"}}]
+    assert "(format openai-chat)\n" in run(tmp_path, "check", put(tmp_path, {"tools": tools, "messages": [USER]})).out
+
+
+def test_keys_that_stand_twice_are_found_in_linear_time(tmp_path: Path) -> None:
+    members = ",\n".join(f'"key{number % 50_000}": 1' for number in range(100_000))
+    ran = run(tmp_path, "check", put(tmp_path, f'[{{"role": "user", "content": "hi", {members}}}]'.encode()))
+    assert ran.code == 4
+    assert "line 100000" in ran.out
 
 
 def test_what_only_one_format_has_tells_it_also_where_it_is_broken(tmp_path: Path) -> None:
@@ -128,6 +150,10 @@ def test_the_terminal_is_not_written_to_by_the_document(tmp_path: Path) -> None:
         ("[]".encode("utf-16"), "not UTF-8 at line 1, column 1"),
         (b'[{"role": "user", "content": NaN}]', "NaN is not a number"),
         (b"[" * 100_000, "not JSON"),
+        (
+            b'{"role": "user"}\n{"role": "assistant"}',
+            "(Extra data), a conversation in JSON was expected. If each line is",
+        ),
         (b'"hello"', "not a conversation"),
         (b'{"a": 1}', "not a conversation"),
         (b'[{"name": "x"}]', "not a conversation"),
@@ -143,6 +169,14 @@ def test_what_is_no_conversation_is_told_with_its_place(tmp_path: Path, command:
 
 
 TWICE = b'[\n {"role": "user", "content": "first",\n  "content": "second"}\n]'
+
+
+def test_what_is_nested_too_deep_to_mend_is_said_and_not_written(tmp_path: Path) -> None:
+    deep = b'[{"role": "user", "content": ' + b"[" * 450 + b'"a"' + b"]" * 450 + b"}]"
+    ran = run(tmp_path, "repair", "--in-place", put(tmp_path, deep))
+    assert (ran.code, ran.out) == (4, "")
+    assert "nested 452 levels deep at messages[0].content[0]" in ran.err
+    assert (tmp_path / "a.json").read_bytes() == deep
 
 
 def test_a_key_that_stands_twice_is_damage(tmp_path: Path) -> None:
@@ -364,6 +398,7 @@ def test_what_cannot_be_mended_is_not_written(tmp_path: Path, extra: list[str]) 
     assert (ran.code, ran.err) == (4, "")
     assert "It cannot be made valid, so nothing is written: 1 violation" in ran.out
     assert "no-messages" in ran.out
+    assert f"No edit mends no-messages: {CANNOT_BE_MENDED['no-messages']}." in ran.out
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 

@@ -40,8 +40,8 @@ class Checks:
             raise
         except Exception as error:
             raise Unsendable(
-                f"{_could_not(error)}. Nothing was sent. Go back to an earlier prompt, or take the conversation "
-                "elsewhere with `holdfast sessions export`.",
+                f"{_could_not(error)}. Nothing was sent. Try another model with -m, or take the "
+                "conversation elsewhere with `holdfast sessions export`.",
                 rule="",
             ) from error
         return admitted.conversation, _new(map(finding, admitted.violations), self._told)

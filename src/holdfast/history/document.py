@@ -51,9 +51,11 @@ def read(text: str | bytes) -> Read:
     try:
         document = json.loads(written, object_pairs_hook=pairs, parse_constant=_no_number)
     except json.JSONDecodeError as error:
+        lines = error.msg == "Extra data" and error.lineno > 1
+        to_do = "If each line is a message (JSON Lines), make a list of them." if lines else "Mend the text there."
         raise DamageError(
             f"The document is not JSON at line {error.lineno}, column {error.colno} ({error.msg}), a conversation in"
-            f" JSON was expected. Mend or cut the text there."
+            f" JSON was expected. {to_do}"
         ) from error
     except (RecursionError, ValueError) as error:
         raise DamageError(

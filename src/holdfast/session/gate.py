@@ -60,8 +60,8 @@ def admit(conversation: Conversation, profile: Profile) -> Admitted:
     if left:
         raise Unsendable(
             f"Conversation breaks the rule {left[0].rule!r} of {profile.name}, one that the provider accepts was "
-            f"expected: {left[0].position}: {left[0].sentence} Nothing was sent. Go back to an earlier prompt, or take "
-            "the conversation elsewhere with `holdfast sessions export`.",
+            f"expected: {left[0].position}: {left[0].sentence} Nothing was sent. Try "
+            "another model with -m, or take the conversation elsewhere with `holdfast sessions export`.",
             rule=left[0].rule,
         )
     return Admitted(replace(sent, messages=tuple(form.read(mended))), violations)
@@ -160,7 +160,8 @@ class _Own:
         if row.role == "assistant":
             makers = [each.model for index in row.sources if isinstance(each := messages[index], AssistantMessage)]
             parts = tuple(_built_part(piece, messages) for piece in row.pieces)
-            return AssistantMessage(makers[0] if makers else self._model, parts)
+            thinks = any(isinstance(part, ThinkingPart) for part in parts)  # only its own model's is here
+            return AssistantMessage(self._model if thinks or not makers else makers[0], parts)
         results = tuple(_built_result(piece, messages) for piece in row.pieces if piece.kind == "result")
         texts = tuple(_built_text(piece, messages) for piece in row.pieces if piece.kind != "result")
         return UserMessage(results, texts)

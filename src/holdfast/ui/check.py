@@ -23,6 +23,7 @@ from holdfast.history.edits import MoveResult
 from holdfast.history.formats import FORMATS, find_format
 from holdfast.history.formats.format import is_array, is_object
 from holdfast.history.profiles import PROFILES
+from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.shape import position
 from holdfast.text import literal
 from holdfast.ui.document import Document, open_document
@@ -222,6 +223,9 @@ def _report(given: Document, mended: Repair, out: TextIO) -> None:
     if mended.remaining:
         _say(f"\nIt cannot be made valid, so nothing is written: {_verdict(len(mended.remaining))}", out)
         _say_violations(mended.remaining, given.profile, out)
+        for rule in dict.fromkeys(each.rule for each in mended.remaining):
+            if rule in CANNOT_BE_MENDED:
+                _say(f"\nNo edit mends {rule}: {CANNOT_BE_MENDED[rule]}.", out)
 
 
 def _diff(old: Sequence[object], new: Sequence[object], edits: Sequence[Edit]) -> Iterator[str]:
@@ -266,6 +270,8 @@ def _cut(raw: object) -> object:
 
 def _say_head(given: Document, what: str, out: TextIO) -> None:
     _say(f"{given.name}: {what} for {given.profile} (format {given.format})", out)
+    if given.also:
+        _say(f"It could be of {' or '.join(given.also)} as well; --format says which it is.", out)
 
 
 def _verdict(bad: int) -> str:
@@ -286,7 +292,7 @@ def _say_violations(violations: Sequence[Violation], profile: str, out: TextIO) 
 
 
 def _print_json(given: Document, told: Mapping[str, object], out: TextIO) -> None:
-    said = {"file": given.name, "format": given.format, "profile": given.profile, **told}
+    said = {"file": given.name, "format": given.format, "profile": given.profile, "also": given.also, **told}
     print(json.dumps(said, indent=2), file=out)  # a terminal may read it: nothing but ASCII
 
 

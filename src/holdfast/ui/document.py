@@ -13,11 +13,21 @@ import msgspec
 from holdfast.errors import DamageError, UsageError
 from holdfast.history.document import messages_in, read
 from holdfast.history.formats import FORMATS, find_format
-from holdfast.history.formats.format import Format
+from holdfast.history.formats.format import Format, as_array, as_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.shape import Path as Place
 from holdfast.history.shape import position
 
+# What only requests of these formats have beside their messages, of the keys that their messages do not tell apart.
+_OF: Mapping[str, tuple[str, ...]] = {
+    "system": ("anthropic",),
+    "stop_sequences": ("anthropic",),
+    "max_completion_tokens": ("openai-chat",),
+    "response_format": ("openai-chat",),
+    "stream_options": ("openai-chat",),
+    "instructions": ("openai-responses",),
+    "max_output_tokens": ("openai-responses",),
+}
 _NO_MESSAGE = frozenset({"unknown-role", "malformed"})
 _UNUSUAL = frozenset({"foreign", "misplaced"})
 
@@ -46,6 +56,7 @@ class Document(msgspec.Struct, frozen=True):
     damage: tuple[Damage, ...]
     format: str
     profile: str
+    also: tuple[str, ...] = ()  # formats that it fits as well
 
 
 def open_document(file: str, form: str | None, *, profile: str | None) -> Document:
@@ -56,7 +67,8 @@ def open_document(file: str, form: str | None, *, profile: str | None) -> Docume
     data = _bytes(file)
     text = _decoded(data)
     found = read(text)
-    known = find_format(form or _told(found.document, profile))
+    told = (form,) if form else _told(found.document, profile)
+    known = find_format(told[0])
     damage: list[Damage] = []
     if found.damage:
         places = _repeats(text)
@@ -65,7 +77,7 @@ def open_document(file: str, form: str | None, *, profile: str | None) -> Docume
                 line, column = places[each.path]
                 damage.append(Damage(position(each.path), line, column, each.sentence))
     name = "standard input" if file == "-" else file
-    return Document(name, data, text, found.document, tuple(damage), known.name, profile or known.profile)
+    return Document(name, data, text, found.document, tuple(damage), known.name, profile or known.profile, told[1:])
 
 
 def _bytes(file: str) -> bytes:
@@ -91,10 +103,10 @@ def _decoded(data: bytes) -> str:
         ) from error
 
 
-def _told(document: object, profile: str | None) -> str:
-    """Return the format that fits the document best, the first of them if several do; raises if there is none.
+def _told(document: object, profile: str | None) -> tuple[str, ...]:
+    """Return the formats that fit the document best, in the order of FORMATS; raises if there is none.
 
-    A conversation of plain text alone fits several, and is read alike by each. The report says which was taken.
+    A conversation of plain text alone fits several. The report says which was taken, and which it could be as well.
     """
     legal = [name for name in FORMATS if profile is None or profile in PAIRS[name]] or list(FORMATS)
     unusual: dict[str, int] = {}
@@ -106,14 +118,14 @@ def _told(document: object, profile: str | None) -> str:
             continue  # not this one; if it is none of them, that is said below
         count = _unusual(form, messages)
         if count is not None:
-            unusual[name] = count
+            unusual[name] = count + _unusual_beside(form, as_object(document))
     best = [name for name, count in unusual.items() if count == min(unusual.values())]
     if not best:
         raise DamageError(
             f"The document is not a conversation: no message of {' or '.join(legal)} was found, a list of messages or a"
             " request body was expected. Take the list out of it, or name its format with --format."
         )
-    return best[0]
+    return tuple(best)
 
 
 def _unusual(form: Format, messages: Sequence[object]) -> int | None:
@@ -127,9 +139,16 @@ def _unusual(form: Format, messages: Sequence[object]) -> int | None:
     return unknown + empty + sum(1 for item in items if item.flags & _UNUSUAL)
 
 
+def _unusual_beside(form: Format, body: Mapping[str, object]) -> int:
+    """Return how much of what stands beside the messages the format does not know."""
+    foreign = sum(1 for key in body if key in _OF and form.name not in _OF[key])
+    return foreign + (as_array(body.get("tools")) != () and not form.declared(body).tools)
+
+
 def _repeats(text: str) -> Mapping[Place, tuple[int, int]]:
     """Return line and column of each key that stands in its object for another time, by its path."""
     found: dict[Place, tuple[int, int]] = {}
+    line, counted = 1, 0
     path: list[str | int] = []
     keys: list[set[str]] = []
     for token in re.finditer(r'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?|[\[\]{},]', text):
@@ -146,7 +165,8 @@ def _repeats(text: str) -> Mapping[Place, tuple[int, int]]:
                 path[-1] = key = json.loads(string.removesuffix(token["key"]))
                 if key in keys[-1]:
                     start = token.start()
-                    found[tuple(path)] = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+                    line, counted = line + text.count("\n", counted, start), start
+                    found[tuple(path)] = line, start - text.rfind("\n", 0, start)
                 keys[-1].add(key)
             case _:
                 pass
