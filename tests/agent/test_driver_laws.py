@@ -70,7 +70,7 @@ async def test_the_prompt_is_durable_before_the_model_is_connected() -> None:
         seen.extend(rig.entries)
         return rig.model
 
-    rig.driver._connect = connect
+    rig.driver._connection._connect = connect
     rig.model.extend([Say("ok")])
     await rig.driver.run("first things first")
     assert isinstance(seen[-1], PromptAccepted)
@@ -470,7 +470,6 @@ async def test_the_driver_keeps_nothing_of_a_turn_that_ended() -> None:
     rig.driver.stop()
     await turn
     assert rig.driver._calls is None
-    assert rig.driver._stream is None
     assert rig.driver._abandoned == set()
     assert len(asyncio.all_tasks()) == 1
 

@@ -77,7 +77,7 @@ async def test_a_connection_that_never_comes_is_not_waited_for_without_end() -> 
         raise AssertionError
 
     rig = Rig(ScriptedModel(), limits=Limits(first_event=0.02))
-    rig.driver._connect = connect
+    rig.driver._connection._connect = connect
     ended = await rig.driver.run("go")
     assert ended.cause == "provider"
     assert "was not connected to" in ended.detail

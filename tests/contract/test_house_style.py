@@ -32,6 +32,7 @@ BROAD_EXCEPTS = {
     "agent/driver.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
     "agent/checks.py": "the rules: a fault of ours in one is told, and never sends, never keeps anybody from a session",
     "agent/connecting.py": "an import begun early: `connect` meets its failure again, and tells",
+    "agent/stop.py": "whoever waits for a turn: what is raised in them stops it, waits for its end, and goes on",
     "agent/stream.py": "a Model is anybody's code: whatever it raises ends its response, and the turn",
     "tools/thread.py": "work in a thread: whatever it raises is handed to whoever awaits it",
     "agent/models.py": "the provider boundary: whatever a provider's library raises becomes ProviderFailed",

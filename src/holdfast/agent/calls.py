@@ -126,18 +126,21 @@ class Calls:
                 await self._finish(together)
         await self._finish(together)
 
-    async def end(self) -> set[asyncio.Task[None]]:
-        """Ask the running calls to end, wait `stop_grace`, cancel them, wait `drop_wait`; return those that go on."""
+    async def end(self) -> None:
+        """Ask the running calls to end, wait `stop_grace`, cancel them, wait `drop_wait`."""
         self._stop_asked.set()
-        tasks = {running.task for running in self._running.values()}
+        tasks = self.running()
         late = await _wait(tasks, self._limits.stop_grace)
         for task in late:
             task.cancel()
-        late = await _wait(late, self._limits.drop_wait)
-        for task in tasks - late:
-            if not task.cancelled() and (error := task.exception()) is not None:
+        await _wait(late, self._limits.drop_wait)
+
+    def running(self) -> set[asyncio.Task[None]]:
+        """Return the tasks of calls that have not ended; the failures of those that have are told."""
+        for task in (tasks := {running.task for running in self._running.values()}):
+            if task.done() and not task.cancelled() and isinstance(error := task.exception(), Exception):
                 self._turn.not_recorded(error)
-        return late
+        return {task for task in tasks if not task.done()}
 
     async def _plan(self, call: CallPart, tool: Tool | None) -> Plan | None:
         """Return the call's plan, or None having given it its `failed` outcome."""

@@ -11,31 +11,32 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.agent.calls import Asker, Calls, NobodyToAsk
 from holdfast.agent.checks import Checks
+from holdfast.agent.connection import Connection
 from holdfast.agent.events import Event, Fact, NotRecorded
-from holdfast.agent.limits import retry_delay
-from holdfast.agent.model import Finish, Model
+from holdfast.agent.leaving import leave_of
+from holdfast.agent.model import Model
+from holdfast.agent.request import Requests
 from holdfast.agent.settle import Known, Leave, settle
 from holdfast.agent.stop import Left, Stop, to_the_end
-from holdfast.agent.stream import Stream
 from holdfast.agent.turn import Signal, State, cause_after, step
 from holdfast.calls import Mode
 from holdfast.config import Limits
 from holdfast.errors import AppendConflict, ProviderFailed, StateError, Unsendable, UsageError
 from holdfast.session.entries import (
     CallEnded,
-    CallPart,
     Entry,
     ModelChanged,
     PromptAccepted,
     Repaired,
-    RequestFailed,
-    RequestStarted,
     TurnEnded,
 )
 from holdfast.session.fold import Conversation, Fold, OpenCall
 from holdfast.session.store import Store
 from holdfast.text import valid_unicode
 from holdfast.tools.tool import Toolbox
+
+QUIET = 1.5
+"""Seconds that are waited for processes of an earlier holder to go; a toolbox says so within one."""
 
 _CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
 
@@ -65,19 +66,16 @@ class Driver:
     ) -> None:
         self._store = store
         self._toolbox = toolbox
-        self._connect = connect
+        self._connection = Connection(connect, limits or Limits())
         self._mode: Mode = mode
         self._emit = emit
         self._ask = ask
         self._limits = limits or Limits()
         self._checks = Checks(debug=debug, emit=emit)
-        self._model: Model | None = None
         self._state = State.IDLE
         self._stop: Stop | None = None
-        self._stream: Stream | None = None
         self._calls: Calls | None = None
         self._ended = asyncio.Event()  # of the turn that runs
-        self._cut_calls: tuple[str, ...] = ()
         self._abandoned: set[asyncio.Task[None]] = set()
         self._unsettled = left or Leave("crash")  # why a turn that is found open was left, as far as this process knows
         self._unwritten: dict[str, CallEnded] = {}  # outcomes that the journal has not taken yet
@@ -119,34 +117,60 @@ class Driver:
             raise UsageError("Prompt is blank, some words were expected. Say what you want done.")
         if self._stop is not None:
             raise UsageError("A turn of this session is running, an idle session was expected. Stop it or wait for it.")
-        self._stop = Stop()
+        stop = self._stop = Stop()
         self._ended = asyncio.Event()
+        accepted: PromptAccepted | None = PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt))
         try:
-            await self.recover()
-            self.append(PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
-            return await self._turn(self._stop)
-        finally:
-            self._stop = None
-            self._ended.set()
+            if not self._is_open:  # then nothing is waited for: the prompt is in the journal before there is a task
+                self._recover(quiet=True)
+                self.append(accepted)
+                accepted = None
+        except BaseException:
+            self._over()
+            raise
+        turn = asyncio.get_running_loop().create_task(self._turn(stop, accepted), name="turn")
+        turn.add_done_callback(self._over)
+        return await to_the_end(turn, lambda error: self.stop(leave_of(error)))
+
+    def _over(self, turn: asyncio.Task[TurnEnded] | None = None) -> None:
+        if turn is not None and turn.cancelled() and self._is_open:  # by a loop that closed before its first step
+            self._settled(Leave("external"))
+        self._stop = None
+        self._ended.set()
+
+    @property
+    def _is_open(self) -> bool:
+        conversation = self.conversation
+        return conversation.open_turn is not None or conversation.streaming is not None or bool(conversation.open_calls)
 
     async def recover(self) -> None:
         """Settle what an earlier process left open, having looked, and tell of damage found in the journal."""
+        self._recover(quiet=not self._is_open or await self._quiet())
+
+    def _recover(self, *, quiet: bool) -> None:
         entries: list[Entry] = []
         if self._untold:
             note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
             entries.append(Repaired(findings=self._untold, note=note))
         if self._mended:
             entries.append(Repaired(findings=self._mended))
-        conversation = self.conversation
-        if conversation.open_turn is not None or conversation.streaming is not None or conversation.open_calls:
+        if self._is_open:
             leave = self._unsettled
-            if not await self._toolbox.quiet():
+            if not quiet:
                 leave = Leave(leave.cause, "processes that it had started may still be running")
+            conversation = self.conversation
             self.to(Signal.LEAVE)
             entries.extend(settle(conversation, leave, known=self._known(conversation.open_calls)))
             self.to(Signal.SETTLED)
         self.append(*entries)
         self._untold = self._mended = ()
+
+    async def _quiet(self) -> bool:
+        """Return whether all that an earlier process had started is known to be gone; a stop does not wait for it."""
+        try:
+            return await (self._stop or Stop()).race(self._toolbox.quiet(), QUIET)
+        except (Left, TimeoutError):
+            return False
 
     def stop(self, leave: Leave | None = None) -> None:
         """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""
@@ -162,23 +186,32 @@ class Driver:
 
     async def close(self) -> None:
         """Stop a turn that runs, end every process of the tools, close the connections and give up the session."""
-        if self._stop is not None:
-            self.stop(Leave("external", "the session was closed"))
-            await self._ended.wait()
-        await self._drop_model()
-        await self._toolbox.close()
-        if self._abandoned:
-            await asyncio.wait(self._abandoned, timeout=self._limits.drop_wait)
-        self._store.close()
+        self.stop(Leave("external", "the session was closed"))
+        await to_the_end(asyncio.ensure_future(self._close()))
+
+    async def _close(self) -> None:
+        try:
+            if self._stop is not None:
+                await self._ended.wait()
+            await self._connection.drop()
+            await self._toolbox.close()
+            if self._abandoned:
+                await asyncio.wait(self._abandoned, timeout=self._limits.drop_wait)
+        finally:
+            self._store.close()
 
     # --- the turn -----------------------------------------------------------------------------------------------
 
-    async def _turn(self, stop: Stop) -> TurnEnded:
+    async def _turn(self, stop: Stop, waiting: PromptAccepted | None) -> TurnEnded:
+        """Run the turn, of the prompt that is `waiting` if one is; only a loop that closes cancels this."""
+        interrupted = None if waiting is None else await self._resume(waiting)
+        leave = Leave("bug", "the turn ended without saying why")
         deadline = None
         if (timeout := self._limits.timeout) is not None:
             late = Leave("timeout", f"{timeout:g} s")
             deadline = asyncio.get_running_loop().call_later(timeout, self.stop, late)
-        self._calls = Calls(
+        requests = Requests(self, stop, connection=self._connection, emit=self._emit, limits=self._limits)
+        calls = self._calls = Calls(
             self,
             stop,
             tools=self._toolbox.tools,
@@ -187,35 +220,35 @@ class Driver:
             emit=self._emit,
             limits=self._limits,
         )
-        leave = Leave("bug", "the turn ended without saying why")
         try:
-            leave = await self._steps(stop, self._calls)
+            if interrupted is not None:
+                raise interrupted  # noqa: TRY301 - it came before there was a turn to be left
+            leave = await self._steps(stop, requests, calls)
         except Left:
             leave = stop.leave or leave
-        except NobodyToAsk as needed:
-            leave = Leave("approval", str(needed))
-        except ProviderFailed as failed:
-            leave = Leave("provider", str(failed))
-        except StateError as failed:  # the journal takes no more: full, closed, or in another's hands
-            leave = Leave("storage", str(failed))
-        except Unsendable as broken:
-            leave = Leave("bug", str(broken))
-        except UsageError as error:  # a model that cannot be used
-            leave = Leave("provider", str(error))
-            raise
-        except asyncio.CancelledError:
-            leave = stop.leave or Leave("external")
-            raise
-        except BaseException as error:
-            leave = Leave("bug", f"{type(error).__name__}: {error}")
+        except (NobodyToAsk, ProviderFailed, StateError, Unsendable) as ended:
+            leave = leave_of(ended)
+        except BaseException as error:  # a model that cannot be used, a fault of ours, a loop that closes: it goes on
+            leave = stop.leave or leave_of(error)
             raise
         finally:
             if deadline is not None:
                 deadline.cancel()
-            ended = await to_the_end(self._exit(leave, stop, self._calls))
-        return ended
+            end = await self._exit(leave, stop, requests, calls)
+        return end
 
-    async def _steps(self, stop: Stop, running: Calls) -> Leave:
+    async def _resume(self, waiting: PromptAccepted) -> BaseException | None:
+        """Settle what was left open, then journal the prompt; return what was raised before, if anything was."""
+        quiet, raised = False, None
+        try:
+            quiet = await self._quiet()
+        except BaseException as error:  # noqa: BLE001 - the prompt comes first: the turn that it begins then raises it
+            raised = error
+        self._recover(quiet=quiet)
+        self.append(waiting)
+        return raised
+
+    async def _steps(self, stop: Stop, requests: Requests, running: Calls) -> Leave:
         """Return why the turn ends by itself; raises for every other ending."""
         while True:
             stop.go_on()
@@ -223,7 +256,10 @@ class Driver:
             limit = self._limits.max_steps
             if limit is not None and conversation.turn_steps >= limit:
                 return Leave("max_steps", f"{limit} requests")
-            finish = await self._request(conversation, stop)
+            sent, mended = self._checks.admit(conversation)
+            if mended:
+                self.append(Repaired(findings=mended))
+            finish = await requests.send(sent)
             calls = self.conversation.open_calls
             cause = cause_after(finish, calls=len(calls))
             if cause is not None:
@@ -232,80 +268,41 @@ class Driver:
             await running.run(calls)
             self._checks.watch(self._fold.conversation, "After a step")
 
-    async def _request(self, conversation: Conversation, stop: Stop) -> Finish:
-        """Send the conversation until a response is journalled; raises `ProviderFailed` when no attempt is left."""
-        sent, mended = self._checks.admit(conversation)
-        if mended:
-            self.append(Repaired(findings=mended))
-        number = conversation.steps + 1
-        attempt = 0
-        while True:
-            attempt += 1
-            model = await self._connected(conversation.model, stop)
-            self.append(RequestStarted(step=number, attempt=attempt, model=model.name))
-            self.to(Signal.SEND)
-            stream = Stream(number, model, limits=self._limits, append=self.append, emit=self._emit)
-            self._stream = stream
-            try:
-                finished = await stream.run(sent, stop, on_event=lambda: self.to(Signal.EVENT))
-            except ProviderFailed as failed:
-                delay = retry_delay(failed, attempt, limits=self._limits, shown=stream.shown)
-                stream.checkpoint()
-                self.append(
-                    RequestFailed(
-                        step=number,
-                        attempt=attempt,
-                        fault=failed.fault,
-                        message=valid_unicode(str(failed)),
-                        status=failed.status,
-                        retry_in=delay,
-                    )
-                )
-                if delay is None:
-                    raise
-                self.to(Signal.FAIL)
-                await self._drop_model()
-                await stop.race(asyncio.sleep(delay))
-                continue
-            opened = conversation.opened
-            session = opened.session if opened else ""
-            ended = stream.ended(finished, session=session, known=self._fold.knows_call)
-            self.append(ended)
-            self._stream = None
-            if ended.cut is not None:
-                self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
-            self.to(Signal.RESPONSE)
-            return finished.finish
-
     # --- the one exit -------------------------------------------------------------------------------------------
 
-    async def _exit(self, leave: Leave, stop: Stop, calls: Calls) -> TurnEnded:
+    async def _exit(self, leave: Leave, stop: Stop, requests: Requests, calls: Calls) -> TurnEnded:
         """Settle every open call and the turn, and return how it ended; journalled, unless the disk refuses."""
         stop.ask(leave)  # one that comes from now on is too late to be the cause
         self._unsettled = leave  # until it is journalled
         self.to(Signal.LEAVE)
         try:
-            dropped = asyncio.ensure_future(self._drop_model()) if leave.cause not in _CONNECTION_STAYS else None
-            for task in await calls.end():
+            await self._wind_down(leave, calls)
+        finally:  # whatever became of that, and nothing is waited for from here on
+            for task in calls.running():
                 self._abandon(task)
-            if dropped is not None:
-                await dropped
             self._unwritten |= calls.unwritten
-            return self._settled(leave, calls)
-        finally:
-            self._stream = None
-            self._calls = None
-            self._cut_calls = ()
-            self.to(Signal.SETTLED)
+            try:
+                ended = self._settled(leave, requests, calls)
+            finally:
+                self._calls = None
+                self.to(Signal.SETTLED)
+        return ended
 
-    def _settled(self, leave: Leave, calls: Calls) -> TurnEnded:
+    async def _wind_down(self, leave: Leave, calls: Calls) -> None:
+        """Give the calls and the connection their time to end."""
+        if leave.cause in _CONNECTION_STAYS:
+            await calls.end()
+        else:
+            dropped = asyncio.ensure_future(self._connection.drop())
+            await calls.end()
+            await dropped
+
+    def _settled(self, leave: Leave, requests: Requests | None = None, calls: Calls | None = None) -> TurnEnded:
         try:
-            if self._stream is not None:
-                self._cut_calls = self._stream.begun_calls
-                self._stream.checkpoint()
+            cut_calls = requests.cut() if requests else ()
             conversation = self.conversation
-            known = self._known(conversation.open_calls, calls.seconds())
-            entries = settle(conversation, leave, known=known, cut_calls=self._cut_calls)
+            known = self._known(conversation.open_calls, calls.seconds() if calls else None)
+            entries = settle(conversation, leave, known=known, cut_calls=cut_calls)
             self.append(*entries)
         except StateError as failed:
             # Nothing more can be written: whoever runs this session next finds the turn open and settles it then.
@@ -320,13 +317,14 @@ class Driver:
         return ended
 
     def _abandon(self, task: asyncio.Task[None]) -> None:
-        """Go on without a call that ignores its cancellation; its outcome, should it come, is journalled as late."""
+        """Cancel a call and go on without it; its outcome, should it come, is journalled as late."""
 
         def done(task: asyncio.Task[None]) -> None:
             self._abandoned.discard(task)
-            if not task.cancelled() and (error := task.exception()) is not None:
+            if not task.cancelled() and isinstance(error := task.exception(), Exception):
                 self.not_recorded(error)
 
+        task.cancel()
         self._abandoned.add(task)
         task.add_done_callback(done)
 
@@ -358,6 +356,10 @@ class Driver:
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self._emit(Fact(seq, entry))
 
+    def knows_call(self, call: str) -> bool:
+        """Return whether the id was ever given to a call of this session."""
+        return self._fold.knows_call(call)
+
     def is_open(self, call: str) -> bool:
         """Return whether the call still waits for its outcome."""
         return self._fold.is_open(call)
@@ -371,27 +373,3 @@ class Driver:
     def to(self, signal: Signal) -> None:
         """Move along the turn table."""
         self._state = step(self._state, signal)
-
-    async def _connected(self, name: str, stop: Stop) -> Model:
-        if self._model is None or self._model.name != name:
-            await self._drop_model()
-            try:
-                self._model = await stop.race(self._connect(name), self._limits.first_event)
-            except TimeoutError:
-                raise ProviderFailed(
-                    f"Model {name!r} was not connected to within {self._limits.first_event:g} s, as was expected. "
-                    "Try again, or choose another model.",
-                    fault="silent",
-                ) from None
-        return self._model
-
-    async def _drop_model(self) -> None:
-        """Close the connections within a bound: nothing of an interrupted request stays, the next makes its own."""
-        model, self._model = self._model, None
-        if model is not None:
-            closing = asyncio.ensure_future(model.aclose())
-            done, late = await asyncio.wait({closing}, timeout=self._limits.drop_wait)
-            for task in late:
-                task.cancel()
-            for task in done:
-                task.exception()  # a connection that fails to close is closed

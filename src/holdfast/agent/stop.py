@@ -6,7 +6,7 @@ A stop is a request, not a cancellation: work that is under way is told, and get
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from holdfast.agent.settle import Leave
@@ -50,16 +50,20 @@ class Stop:
                 task.exception()  # it ended together with the stop: the stop is what counts
 
 
-async def to_the_end(work: Coroutine[None, None, T]) -> T:
-    """Return what `work` gives; a cancellation that comes meanwhile waits for it and is raised then."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
+async def to_the_end(work: asyncio.Future[T], interrupted: Callable[[BaseException], None] = lambda _: None) -> T:
+    """Return what `work` gives; what is raised meanwhile in whoever waits is told, waits for it, and is raised then."""
+    raised: BaseException | None = None
+    while not work.done():
         try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    result = task.result()
-    if cancelled is not None:
-        raise cancelled
-    return result
+            await asyncio.wait({work})
+        except BaseException as error:
+            interrupted(error)
+            if isinstance(error, GeneratorExit):  # whoever waited is gone; the work goes on to its end without them
+                raise
+            if raised is None or isinstance(raised, asyncio.CancelledError):
+                raised = error
+    if raised is None:
+        return work.result()
+    if not work.cancelled():
+        work.exception()  # what was raised outside comes first
+    raise raised

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
+from itertools import takewhile
 from pathlib import Path
 from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
 from typing import Any, NoReturn, TypeVar
@@ -51,7 +52,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._order = None if seed is None else random.Random(seed)  # noqa: S311 - an order, not a secret
         self._ready: deque[asyncio.Handle] = _Ready(self._before)  # what `asyncio` calls from, in its own words
         self._actions: dict[int, list[Callable[[], object]]] = {}
-        self._throws: dict[int, BaseException] = {}
+        self._throws: dict[int, Callable[[], BaseException]] = {}
         self._next: asyncio.Handle | None = None
         self._own_threads = set(threading.enumerate())
         self._delivered: list[tuple[int, asyncio.Handle]] = []
@@ -75,8 +76,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """
         self._actions.setdefault(number, []).append(action)
 
-    def throw_at(self, number: int, error: BaseException) -> None:
-        """Raise `error` in the task that is resumed as number `number`, counted from 0, in place of what it awaits."""
+    def throw_at(self, number: int, error: Callable[[], BaseException]) -> None:
+        """Raise what `error` gives in the task resumed as number `number`, from 0, in place of what it waits for."""
         self._throws[number] = error
 
     def where(self) -> str:
@@ -115,25 +116,31 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def resumed(self) -> BaseException | None:
         """Count a resumption, and return what is to be raised in its place."""
         self.resumptions += 1
-        return self._throws.pop(self.resumptions - 1, None)
+        error = self._throws.pop(self.resumptions - 1, None)
+        return None if error is None else error()
 
     def _before(self, ready: deque[asyncio.Handle]) -> asyncio.Handle:
         """Return the callback to run now, having done what was to be done before it."""
         handle = ready[0]
         del ready[0]
-        if self._order is not None and ready and _task(handle) is not None:
-            others = [index for index, other in enumerate(ready) if _task(other) is not None]
-            chosen = self._order.randrange(len(others) + 1)
-            if chosen < len(others):
-                handle, ready[others[chosen]] = ready[others[chosen]], handle
+        if self._order is not None and _task(handle) is not None:
+            # Not past a callback: those are called in the order in which they were asked for.
+            steps = takewhile(lambda other: _task(other) is not None, ready)
+            chosen = self._order.randrange(1 + sum(1 for _ in steps))
+            if chosen:
+                handle, ready[chosen - 1] = ready[chosen - 1], handle
         if handle.cancelled():
             return handle
         self._next = handle
         number, self.callbacks = self.callbacks, self.callbacks + 1
         if number >= ENDLESS:
             raise Hang(f"Work goes on after {ENDLESS} callbacks, an end was expected: {self.waiting()}.")
-        for action in self._actions.pop(number, ()):
-            action()
+        try:
+            for action in self._actions.pop(number, ()):
+                action()
+        except BaseException:
+            ready.appendleft(handle)  # a signal that ends the loop takes nothing from it
+            raise
         return handle
 
 

@@ -1,0 +1,103 @@
+"""One request after another: each sent until a response is journalled, or no attempt is left.
+
+Two rules. An attempt is in the journal before it is sent, and so is how it failed. What was shown is not asked for
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from holdfast.agent.connection import Connection
+from holdfast.agent.events import Event
+from holdfast.agent.limits import retry_delay
+from holdfast.agent.model import Finish
+from holdfast.agent.stop import Stop
+from holdfast.agent.stream import Stream
+from holdfast.agent.turn import Signal
+from holdfast.config import Limits
+from holdfast.errors import ProviderFailed
+from holdfast.session.entries import CallPart, RequestFailed, RequestStarted, ResponseCheckpoint, ResponseEnded
+from holdfast.session.fold import Conversation
+from holdfast.text import valid_unicode
+
+
+class Asking(Protocol):
+    """What requests need of the turn they belong to."""
+
+    def append(self, *entries: RequestStarted | RequestFailed | ResponseCheckpoint | ResponseEnded) -> None:
+        """Append durably, fold, then tell."""
+        ...
+
+    def to(self, signal: Signal) -> None:
+        """Move the turn along its table."""
+        ...
+
+    def knows_call(self, call: str) -> bool:
+        """Return whether the id was ever given to a call of this session."""
+        ...
+
+
+class Requests:
+    """The requests of one turn."""
+
+    def __init__(
+        self, turn: Asking, stop: Stop, *, connection: Connection, emit: Callable[[Event], None], limits: Limits
+    ) -> None:
+        self._turn = turn
+        self._stop = stop
+        self._connection = connection
+        self._emit = emit
+        self._limits = limits
+        self._stream: Stream | None = None
+        self._cut_calls: tuple[str, ...] = ()
+
+    async def send(self, sent: Conversation) -> Finish:
+        """Send the conversation until a response is journalled; raises `ProviderFailed` when no attempt is left."""
+        number = sent.steps + 1
+        attempt = 0
+        while True:
+            attempt += 1
+            model = await self._connection.model(sent.model, self._stop)
+            self._turn.append(RequestStarted(step=number, attempt=attempt, model=model.name))
+            self._turn.to(Signal.SEND)
+            stream = Stream(number, model, limits=self._limits, append=self._turn.append, emit=self._emit)
+            self._stream = stream
+            try:
+                finished = await stream.run(sent, self._stop, on_event=lambda: self._turn.to(Signal.EVENT))
+            except ProviderFailed as failed:
+                delay = retry_delay(failed, attempt, limits=self._limits, shown=stream.shown)
+                stream.checkpoint()
+                self._turn.append(
+                    RequestFailed(
+                        step=number,
+                        attempt=attempt,
+                        fault=failed.fault,
+                        message=valid_unicode(str(failed)),
+                        status=failed.status,
+                        retry_in=delay,
+                    )
+                )
+                if delay is None:
+                    raise
+                self._turn.to(Signal.FAIL)
+                await self._connection.drop()
+                await self._stop.race(asyncio.sleep(delay))
+                continue
+            session = sent.opened.session if sent.opened else ""
+            ended = stream.ended(finished, session=session, known=self._turn.knows_call)
+            self._turn.append(ended)
+            self._stream = None
+            if ended.cut is not None:
+                self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
+            self._turn.to(Signal.RESPONSE)
+            return finished.finish
+
+    def cut(self) -> tuple[str, ...]:
+        """Journal what came of a response that will not be finished, and return the names of calls begun in it."""
+        if self._stream is not None:
+            self._cut_calls = self._stream.begun_calls
+            self._stream.checkpoint()
+        return self._cut_calls
