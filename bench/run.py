@@ -41,6 +41,7 @@ TINY = Sizes(rounds=1, starts=1, requests=1, appends=20, entries=200, sessions=3
 
 MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "version": lambda folder, sizes: startup.version(folder, rounds=sizes.starts),
+    "import": lambda folder, sizes: startup.library(folder, rounds=sizes.starts),
     "list": lambda folder, sizes: startup.listing(folder, sessions=sizes.sessions, rounds=sizes.starts),
     "openai-chat": lambda folder, sizes: startup.first_request(folder, "openai-chat", rounds=sizes.requests),
     "anthropic": lambda folder, sizes: startup.first_request(folder, "anthropic", rounds=sizes.requests),

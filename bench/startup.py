@@ -27,6 +27,9 @@ IMPORTS: dict[WireName, str] = {
 }
 """The least that anything on pydantic-ai must import before it can send a request to that provider."""
 
+IMPORTS_IN = 0.05
+"""Seconds that importing the library may take."""
+
 SOON = 60.0
 """Seconds after which a request that did not come is a broken benchmark, not a slow one."""
 
@@ -42,6 +45,28 @@ class Times:
 def version(scratch: Path, *, rounds: int) -> list[Comparison]:
     """Compare `holdfast --version` with a Python that does nothing."""
     return _against_nothing("--version", (HOLDFAST, "--version"), scratch, rounds=rounds, aim=AtMost(ratio=2.5))
+
+
+def library(scratch: Path, *, rounds: int) -> list[Comparison]:
+    """Compare importing check and repair with importing msgspec, which they stand on."""
+    environ = _environ(scratch)
+    ours, theirs = paired(
+        lambda: _imported("from holdfast.history import check, repair", environ, scratch),
+        lambda: _imported("import msgspec", environ, scratch),
+        rounds=rounds,
+    )
+    what, seconds = "import holdfast.history", f"{IMPORTS_IN:g} s"
+    return [
+        Comparison(what=f"{what}, CPU", against="import msgspec", ours=ours, theirs=theirs, aim=AtMost(ratio=2.2)),
+        Comparison(what=f"{what}, CPU", against=seconds, ours=ours, theirs=[IMPORTS_IN] * rounds, aim=AtMost(ratio=1)),
+    ]
+
+
+def _imported(line: str, environ: Mapping[str, str], scratch: Path) -> float:
+    """Return the CPU seconds that the line takes in a Python that has done nothing else."""
+    timed = f"import time; begun = time.process_time(); {line}; print(time.process_time() - begun)"
+    done = subprocess.run((PYTHON, "-c", timed), env=environ, cwd=scratch, capture_output=True, text=True, check=True)
+    return float(done.stdout)
 
 
 def listing(scratch: Path, *, sessions: int, rounds: int) -> list[Comparison]:
