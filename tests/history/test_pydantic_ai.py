@@ -209,7 +209,8 @@ def test_a_quoted_result_keeps_its_files() -> None:
     image: Json = {"kind": "image-url", "url": "https://example.org/x.png"}
     result = mended([request(user("go"), returned("gone", ["see", image, {"k": 1}]))])
     content = cast("list[object]", parts(result.messages[0])[1]["content"])
-    assert content[1:] == ["see", image, '{"k": 1}']
+    assert str(content[0]).endswith("\nsee")
+    assert content[1:] == [image, '{"k": 1}']
 
 
 @EVERY_PROFILE
@@ -522,7 +523,7 @@ def test_what_was_sent_is_never_edited_also_half_way_through_an_answer() -> None
     assert kinds(result.messages)[3:] == [["tool-return", "user-prompt"]]
 
 
-@pytest.mark.parametrize("sent", [None, "x", 0, {}, {"kind": "request", "parts": []}])
+@pytest.mark.parametrize("sent", [None, "x", 0, Json(), request()])
 def test_what_was_sent_stays_the_object_it_was_whatever_it_is(sent: object) -> None:
-    for messages in ([sent, {}], [sent, request(returned("a"))], [sent, request(user("hi"))]):
-        assert repair(messages, format="pydantic-ai", frozen=1).messages[0] is sent
+    for more in (Json(), request(returned("a")), request(user("hi"))):
+        assert repair([sent, more], format="pydantic-ai", frozen=1).messages[0] is sent

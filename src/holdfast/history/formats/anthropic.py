@@ -21,6 +21,7 @@ from holdfast.history.formats.format import (
     is_object,
     object_arguments,
     quoted,
+    quoted_result,
     says_elsewhere,
     text_of,
     told_by,
@@ -320,14 +321,14 @@ def _note(why: str) -> str:
 
 def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     if piece.item is not None and piece.item.kind == "result":
-        said = _result_content(piece, as_object(raw))
-        if is_array(said):
-            yield quoted(what, "").rstrip()
-            yield from said
-        else:
-            yield quoted(what, "" if said is None else words(said))
+        yield from quoted_result(what, _result_content(piece, as_object(raw)), _is_said)
     else:
         yield quoted(what, words(told_by(raw) if piece.item is not None and len(piece.item.path) == 1 else raw))
+
+
+def _is_said(block: object) -> bool:
+    """Return whether the user can say it, who may not refer to tools."""
+    return not _part((), "user", _kind(block), as_object(block)).flags
 
 
 def _result_content(piece: Piece, block: Json) -> object:

@@ -19,6 +19,7 @@ from holdfast.history.formats.format import (
     json_text,
     quoted,
     quoted_arguments,
+    quoted_result,
     told_by,
     words,
 )
@@ -119,9 +120,9 @@ def _quoted(what: str, piece: Piece, messages: Sequence[object]) -> Iterator[obj
     assert piece.item is not None
     raw = _raw(piece.item, messages)
     said = raw if len(piece.item.path) > 1 else told_by(raw)
-    if is_array(said) and piece.item.kind == "result" and not piece.as_text:
-        yield {"type": "text", "text": quoted(what, "").rstrip()}
-        yield from _kept(said, piece)
+    if piece.item.kind == "result":
+        held = list(_kept(said, piece)) if is_array(said) and not piece.as_text else words(said or raw)
+        yield from quoted_result(what, held, is_object)
     else:
         yield quoted(what, words(said or raw))
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
+from itertools import takewhile
 from typing import Protocol, TypeGuard
 
 import msgspec
@@ -275,6 +276,21 @@ def json_text(raw: object) -> str:
 def quoted(what: str, words: str) -> str:
     """Return the text that tells of something in the words it had."""
     return f"[{what[:1].upper()}{what[1:]}]\n{words}"
+
+
+def quoted_result(what: str, held: object, fits: Callable[[object], bool]) -> Iterator[object]:
+    """Yield a result in its words, and each block it holds that `fits` what the user says as it is, behind them."""
+    values = list(_along(held if is_array(held) else [held], fits))
+    lead = list(takewhile(lambda value: isinstance(value, str), values))
+    yield quoted(what, "\n".join(map(words, lead))) if lead or not values else quoted(what, "").rstrip()
+    yield from values[len(lead) :]
+
+
+def _along(held: Sequence[object], fits: Callable[[object], bool]) -> Iterator[object]:
+    for each in held:
+        text = text_of(each) if is_object(each) else words(each) if each is not None else ""
+        if each != {} and (text is None or text.strip()):
+            yield each if fits(each) else words(each)
 
 
 _TEXT_BLOCK = {"type", "text", "annotations", "cache_control"}

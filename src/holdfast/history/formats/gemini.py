@@ -22,6 +22,7 @@ from holdfast.history.formats.format import (
     is_object,
     object_arguments,
     quoted,
+    quoted_result,
     told_by,
     words,
 )
@@ -342,12 +343,19 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     part, item = as_object(raw), piece.item
     if item is not None and item.kind == "result":
         result = as_object(part.get(_key(part)))
-        yield {"text": "\n".join(filter(None, (quoted(what, _response(result.get("response"))), _note(piece))))}
-        yield from _kept(piece, result)  # which the user can have too
+        held = [_response(result.get("response")), _note(piece), *_kept(piece, result)]
+        for value in quoted_result(what, held, _is_said):
+            yield {"text": value} if isinstance(value, str) else value
     elif item is not None and len(item.path) == 1:
         yield {"text": quoted(what, _said(part.get("parts") or told_by(raw)))}
     else:
         yield {"text": quoted(what, _said(raw))}
+
+
+def _is_said(part: object) -> bool:
+    """Return whether the user can say it: a text or a file, no call."""
+    item = _part((), "user", part)
+    return item.kind in ("text", "media") and not item.flags
 
 
 def _made_up(piece: Piece, messages: Sequence[object]) -> Json:

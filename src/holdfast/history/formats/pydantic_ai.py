@@ -24,7 +24,9 @@ from holdfast.history.formats.format import (
     json_text,
 )
 from holdfast.history.formats.pydantic_ai_parts import (
+    MEDIA,
     SYNTHETIC,
+    TEXTS,
     UNSAID,
     Built,
     call_part,
@@ -39,8 +41,6 @@ from holdfast.history.rows import Row
 from holdfast.history.sending import Unit
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Message, MessageFlag, Path, Role, is_synthetic
 
-_MEDIA = frozenset({"image-url", "audio-url", "document-url", "video-url", "binary", "uploaded-file"})
-_TEXTS = frozenset({"text-content", "structured-content"})
 _BLANK: frozenset[Flag] = frozenset({"blank"})
 _FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 _MAKERS = {
@@ -169,9 +169,9 @@ def _content(path: Path, content: object) -> Iterator[Item]:
         raw = as_object(each)
         kind = as_text(raw.get("kind"))
         here = (*path, number)
-        if kind in _MEDIA:
+        if kind in MEDIA:
             yield Item("media", "user", here, media=media_of(raw))
-        elif kind in _TEXTS and isinstance(text := raw.get("content"), str):
+        elif kind in TEXTS and isinstance(text := raw.get("content"), str):
             yield Item("text", "user", here, flags=NO_FLAGS if text.strip() else _BLANK)
         elif kind != "cache-point":
             yield _text(here, "user", each)

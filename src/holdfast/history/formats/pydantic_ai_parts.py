@@ -31,6 +31,10 @@ UNSAID = frozenset(
 )
 """Kinds of parts that record settings: nothing that anybody said."""
 
+MEDIA = frozenset({"image-url", "audio-url", "document-url", "video-url", "binary", "uploaded-file"})
+TEXTS = frozenset({"text-content", "structured-content"})
+"""Kinds of what stands in a content: files, and texts that come with more."""
+
 _STANDARD = str.maketrans("-_", "+/")  # pydantic writes bytes in the alphabet for URLs
 
 
@@ -50,6 +54,14 @@ def role_of(part: object) -> Role:
             return "tool"
         case _:
             return "user"
+
+
+def is_said(each: object) -> bool:
+    """Return whether the user's content can hold it: a text, a file, a cache point."""
+    raw = as_object(each)
+    kind = as_text(raw.get("kind"))
+    texts = kind in TEXTS and isinstance(raw.get("content"), str)
+    return isinstance(each, str) or texts or kind in MEDIA or kind == "cache-point"
 
 
 def call_part(listed: Mapping[str, object]) -> Json:

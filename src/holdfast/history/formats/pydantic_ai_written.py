@@ -15,13 +15,13 @@ from holdfast.history.formats.format import (
     as_array,
     as_object,
     is_array,
-    is_object,
     json_text,
     object_arguments,
     quoted,
+    quoted_result,
     words,
 )
-from holdfast.history.formats.pydantic_ai_parts import SYNTHETIC, UNSAID, call_part, kind_of, media_of
+from holdfast.history.formats.pydantic_ai_parts import SYNTHETIC, UNSAID, call_part, is_said, kind_of, media_of
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Item
 
@@ -134,17 +134,7 @@ def _note(why: str) -> str:
 def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     assert piece.item is not None
     if piece.item.kind == "result":
-        said = _result_content(piece, as_object(raw))
-        if is_array(said) and any(is_object(each) for each in said):
-            yield quoted(what, "").rstrip()
-            for each in said:
-                if not isinstance(each, str) or each.strip():
-                    yield each if isinstance(each, str) or as_object(each).get("kind") else json_text(each)
-        elif is_object(said) and said.get("kind"):
-            yield quoted(what, "").rstrip()
-            yield said
-        else:
-            yield quoted(what, "" if said is None else words(said))
+        yield from quoted_result(what, _result_content(piece, as_object(raw)), is_said)
         return
     content = as_object(raw).get("content")
     if content is None:

@@ -15,6 +15,7 @@ from holdfast.history.formats.format import (
     json_text,
     quoted,
     quoted_arguments,
+    quoted_result,
     told_by,
     words,
 )
@@ -234,8 +235,5 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
         held = [{"type": "input_image", "image_url": url}]
     elif is_array(held) and item.get("type") not in TEXTUAL:
         held = words(held)
-    if is_array(held):
-        yield quoted(what, "").rstrip()
-        yield from held
-    else:
-        yield quoted(what, words(raw if held is None else held))
+    held = held if is_array(held) else words(raw if held is None else held)
+    yield from quoted_result(what, held, is_object)

@@ -1,0 +1,62 @@
+"""What cannot stand as what it is and is quoted: in its words, and with what is legal where they are said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from holdfast.history import Repair, repair
+from holdfast.history.formats.format import Json
+from holdfast.history.profiles import PAIRS
+
+HELD: dict[str, list[object]] = {
+    "anthropic": [
+        {"type": "tool_reference", "tool_name": "f"},
+        {"type": "browser_state", "url": "https://example.org"},
+        {"type": "text", "text": "said"},
+    ],
+    "gemini": [{}, {"text": "said"}, {"functionCall": {"name": "f"}}, "said", None],
+    "openai-chat": [{"type": "file", "file": {}}, {"type": "text", "text": "said"}],
+    "openai-responses": [{"type": "input_file"}, {"type": "input_text", "text": "said"}, {}],
+    "pydantic-ai": [
+        {"kind": "file", "path": "said"},
+        [{"kind": "response"}, "said"],
+        [{"kind": "image-url"}, {"kind": "text-content"}, "said", {"kind": "cache-point"}],
+    ],
+}
+
+
+def orphan(form: str, held: object) -> list[object]:
+    """Return a conversation of one result without a call, which holds that."""
+    match form:
+        case "anthropic":
+            block: Json = {"type": "tool_result", "tool_use_id": "a", "content": held}
+            return [{"role": "user", "content": [block]}]
+        case "gemini":
+            result: Json = {"name": "f", "response": {"output": "said"}, "parts": held}
+            return [{"role": "user", "parts": [{"functionResponse": result}]}]
+        case "openai-chat":
+            return [{"role": "tool", "tool_call_id": "a", "content": held}]
+        case "openai-responses":
+            return [{"type": "function_call_output", "call_id": "a", "output": held}]
+        case _:
+            part: Json = {"part_kind": "tool-return", "tool_name": "f", "tool_call_id": "a", "content": held}
+            return [{"kind": "request", "parts": [part]}]
+
+
+def mend(messages: list[object], form: str, profile: str) -> Repair:
+    """Return the repair, which leaves nothing to mend."""
+    mended = repair(messages, format=form, profile=profile, tools=["f"])
+    assert mended.remaining == ()
+    assert repair(mended.messages, format=form, profile=profile, tools=["f"]).edits == ()
+    return mended
+
+
+@pytest.mark.parametrize(("form", "profile"), [(form, profile) for form in PAIRS for profile in PAIRS[form]])
+def test_what_a_quoted_result_holds_goes_along_only_where_the_user_can_have_it(form: str, profile: str) -> None:
+    held = HELD[form]
+    for each in held if form == "pydantic-ai" else [held, *([one] for one in held)]:
+        mended = mend(orphan(form, each), form, profile)
+        if "said" in json.dumps(each):
+            assert "said" in json.dumps(mended.messages)
