@@ -128,6 +128,12 @@ def test_a_result_recorded_twice_counts_once_and_a_different_one_is_quoted() -> 
     ]
 
 
+def test_a_result_before_its_call_is_not_said_to_be_without_one() -> None:
+    mended = repair([USER, returned("a", "early"), called("a"), USER], format="openai-chat").messages
+    assert mended[1] == {"role": "user", "content": "[A result that no call before it asked for]\nearly"}
+    assert mended[3] == returned("a", NO_RESULT)
+
+
 def test_ids_that_differ_stay_different() -> None:
     long = "x" * 40
     messages = [USER, called(f"{long}1", f"{long}2"), returned(f"{long}2", "two"), returned(f"{long}1", "one")]

@@ -13,6 +13,7 @@ from holdfast.history.shape import NO_RESULT, Path, Shape
 from holdfast.text import valid_unicode
 
 _ORPHAN = "A result whose call is not part of this conversation"
+_EARLY = "A result that no call before it asked for"
 _LATE = "A result that came late"
 _FURTHER = "A further result of a call that has one"
 
@@ -37,9 +38,14 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
             if answer.item.message >= frozen and (follows or not _stands(call, enforced, frozen)):
                 yield MoveResult(answer.item.path, call.item.path, place)
                 placed.add(answer.item.path)
+    called = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
     for answer, call in pairing.answers:
         item = answer.item
-        if (answer.verdict != "ok" or item.role == "assistant") and item.message >= frozen and item.path not in placed:
+        if (answer.verdict == "ok" and item.role != "assistant") or item.message < frozen or item.path in placed:
+            continue
+        if answer.verdict == "orphan":
+            yield _quote(answer, _EARLY if item.id in called else _ORPHAN, shape)
+        else:
             yield from _stray(answer, call, shape, enforced=enforced, frozen=frozen)
 
 
@@ -69,8 +75,6 @@ def _stray(answer: Answer, call: Call | None, shape: Shape, *, enforced: frozens
     """Yield what becomes of a result that is not where a call expects it and did not go there."""
     item = answer.item
     match answer.verdict:
-        case "orphan":
-            yield _quote(answer, _ORPHAN, shape)
         case "duplicate":
             first = call.answer if call else None
             if "synthetic" in item.flags:
