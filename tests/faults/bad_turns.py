@@ -1,0 +1,127 @@
+"""Turns that are wrong in the usual ways, over the same store, model and tools: what the harness must find.
+
+Two rules. Each is what a careful person would write first. None is used for anything but being found out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+from playing import Play
+from scenarios import MODEL
+
+from holdfast.agent.model import Finished, Model
+from holdfast.session.entries import (
+    CallEnded,
+    CallPart,
+    CallStarted,
+    Entry,
+    Part,
+    PromptAccepted,
+    ResponseEnded,
+    TurnEnded,
+    Usage,
+)
+from holdfast.session.fold import fold
+from holdfast.session.ids import call_id
+from holdfast.tools.tool import Context, Output
+
+
+class AppendsAsItGoes:
+    """Journals each fact when it happens, in the task that a stop cancels."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self._task: asyncio.Task[object] | None = None
+        self._model: Model | None = None
+
+    async def run(self, prompt: str) -> None:
+        """Run one turn."""
+        self._task = asyncio.current_task()
+        try:
+            turn = fold(self._entries).turns + 1
+            self._append(PromptAccepted(turn=turn, text=prompt))
+            while calls := await self._response():
+                outputs = await asyncio.gather(*(self._call(call) for call in calls))
+                for call, output in zip(calls, outputs, strict=True):
+                    self._append(CallEnded(call=call.id, outcome="ok", text=output.text))
+            self._append(TurnEnded(turn=turn, reason="end_turn", cause="finished"))
+            self._save()
+        finally:
+            self._task = None
+
+    def stop(self) -> None:
+        """Cancel the turn."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _response(self) -> list[CallPart]:
+        self._model = self._model or await self._play.connect(MODEL)
+        conversation = fold(self._entries)
+        parts: Sequence[Part] = ()
+        async with self._model.stream(conversation) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    parts = event.parts
+        step = conversation.steps + len(conversation.messages)
+        kept = tuple(
+            msgspec.structs.replace(part, id=call_id("bad", step, index, taken=lambda _: False))
+            if isinstance(part, CallPart)
+            else part
+            for index, part in enumerate(parts)
+        )
+        self._append(ResponseEnded(step=step, model=MODEL, parts=kept, usage=Usage()))
+        return [part for part in kept if isinstance(part, CallPart)]
+
+    async def _call(self, call: CallPart) -> Output:
+        plan = self._play.toolbox.tools[call.name].plan(call.id, call.arguments)
+        self._append(CallStarted(call=call.id, effect=plan.effect))
+        return await plan.run(Context(call=call.id, stop=asyncio.Event(), emit=lambda _: None))
+
+    @property
+    def _entries(self) -> list[Entry]:
+        return self._play.entries
+
+    def _append(self, entry: Entry) -> None:
+        self._play.store.append([entry], expected=self._play.store.length)
+
+    def _save(self) -> None:
+        """Do nothing: it is journalled."""
+
+
+class SavesAtTheEnd(AppendsAsItGoes):
+    """Keeps the turn in memory, and saves it when it is over."""
+
+    def __init__(self, play: Play) -> None:
+        super().__init__(play)
+        self._unsaved: list[Entry] = []
+
+    @property
+    def _entries(self) -> list[Entry]:
+        return [*self._play.entries, *self._unsaved]
+
+    def _append(self, entry: Entry) -> None:
+        self._unsaved.append(entry)
+
+    def _save(self) -> None:
+        unsaved, self._unsaved = self._unsaved, []
+        self._play.store.append(unsaved, expected=self._play.store.length)
+
+
+class TidiesUp(AppendsAsItGoes):
+    """Journals as it goes; when it is cancelled it settles what is open, in a clean-up that can be cancelled."""
+
+    async def run(self, prompt: str) -> None:
+        """Run one turn."""
+        try:
+            await super().run(prompt)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.1)  # to close this and that
+            conversation = fold(self._entries)
+            for call in conversation.open_calls:
+                self._append(CallEnded(call=call.part.id, outcome="not_started", text="Cancelled."))
+            if conversation.open_turn is not None:
+                self._append(TurnEnded(turn=conversation.open_turn, reason="cancelled", cause="user"))
+            raise

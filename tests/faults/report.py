@@ -1,0 +1,45 @@
+"""What was tried and what it found: a line for each scenario and injector, for whoever prints the table."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+FULL = os.environ.get("HOLDFAST_FAULTS") == "full"
+"""Whether every point is tried, in place of some of them."""
+
+SEED = int(os.environ.get("HOLDFAST_FAULTS_SEED", "1"))
+"""What some of the points are chosen with: the same seed, the same points."""
+
+
+def record(
+    scenario: str,
+    injector: str,
+    *,
+    points: int,
+    violations: Sequence[str],
+    of: int | None = None,
+    known_bad: bool = False,
+) -> None:
+    """Print how many `points` of a scenario were tried, `of` how many there are, and append it to the report.
+
+    The report is a file of JSON lines, named by HOLDFAST_FAULTS_REPORT; without that there is none. What is `known_bad`
+    must have violations, everything else none.
+    """
+    row = {
+        "scenario": scenario,
+        "injector": injector,
+        "points": points,
+        "of": points if of is None else of,
+        "violations": len(violations),
+        "known_bad": known_bad,
+        "examples": list(violations[:5]),
+        "seed": SEED,
+        "full": FULL,
+    }
+    print(f"{scenario}, {injector}: {points} of {row['of']} points, {len(violations)} violations, seed {SEED}")  # noqa: T201 - shown when the test fails
+    if path := os.environ.get("HOLDFAST_FAULTS_REPORT"):
+        with Path(path).open("a", encoding="utf-8") as report:  # a line at a time: several processes may write
+            report.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -1,0 +1,338 @@
+"""The turns that are interrupted everywhere: what the model says, what its tools do, what the journal holds before.
+
+Two rules. What a tool did is kept in a ledger outside the program under test. Times are those of people and servers,
+hours among them: the clock is virtual.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from holdfast.agent.calls import Answer, Asker
+from holdfast.calls import Effect, Mode
+from holdfast.config import Limits
+from holdfast.session.entries import (
+    CallEnded,
+    CallPart,
+    CallStarted,
+    Entry,
+    PromptAccepted,
+    RequestStarted,
+    ResponseEnded,
+    TextPart,
+    TurnEnded,
+    Usage,
+)
+from holdfast.session.fold import UserMessage, fold
+from holdfast.session.store import Finding, MemoryStore, Reading
+from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Think, Wait
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output, Plan, Toolbox
+from holdfast.tools.toolbox import LocalToolbox
+
+MODEL = "openai-chat:scripted"
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What the tools did: each call that began, and the result of each that finished, by what it was called with."""
+
+    begun: list[str] = field(default_factory=list[str])
+    finished: dict[str, Output] = field(default_factory=dict[str, Output])
+
+
+@dataclass(frozen=True, slots=True)
+class Does:
+    """What a tool of a scenario does: tell something, wait `seconds`, look for a stop, so many `times`.
+
+    `deaf` is what it does not hear, `raises` that it ends with an exception.
+    """
+
+    name: str
+    effect: Effect = "read"
+    times: int = 2
+    seconds: float = 0.1
+    ok: bool = True
+    raises: bool = False
+    deaf: Literal["", "to stops", "to cancellations"] = ""
+
+    def tool(self, ledger: Ledger) -> FunctionTool:
+        """Return the tool, which writes what it does into the ledger."""
+
+        async def run(arguments: dict[str, object], context: Context) -> Output:
+            key = f"{self.name} {arguments.get('of', '')}"
+            ledger.begun.append(key)
+            output = Output(text=f"{key} is done", ok=self.ok)
+            for time in range(self.times):
+                if context.stop.is_set() and not self.deaf:
+                    output = Output(text=f"{key} had come to {time}", interrupted=True)
+                    break
+                context.emit(f"{key}: {time}\n")
+                await self._pause(context)
+            if self.raises:
+                raise LookupError(key)
+            ledger.finished[key] = output  # nothing is awaited after this: it is finished
+            return output
+
+        return FunctionTool(self.name, self.effect, run)
+
+    async def _pause(self, context: Context) -> None:
+        clock = asyncio.get_running_loop().time
+        until = clock() + self.seconds
+        while (left := until - clock()) > 0:
+            try:
+                if self.deaf:
+                    await asyncio.sleep(left)
+                else:
+                    await asyncio.wait_for(context.stop.wait(), left)
+                    return
+            except TimeoutError:
+                return
+            except asyncio.CancelledError:
+                if self.deaf != "to cancellations":
+                    raise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scenario:
+    """A turn, as the world around the driver has it. `then` are further prompts, each given when the one before ended.
+
+    `stops` is when a person stops it, if the turn has no other end.
+    """
+
+    name: str
+    script: Sequence[Reply]
+    tools: Sequence[Does] = ()
+    before: Sequence[Entry] = ()
+    damage: Sequence[Finding] = ()
+    mode: Mode = "yolo"
+    ask: Callable[[], Asker] | None = None
+    connecting: float = 0.0
+    stops: float | None = None
+    then: Sequence[str] = ()
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+
+    def toolbox(self, ledger: Ledger, folder: Path | None) -> Toolbox:
+        """Return the tools: the real ones where the scenario has files, which are in `folder`."""
+        if folder is None:
+            return FunctionToolbox([does.tool(ledger) for does in self.tools])
+        workspace, session = folder / "workspace", folder / "session"
+        for path in (workspace, session):
+            path.mkdir()
+        for name, text in self.files.items():
+            (workspace / name).write_text(text)
+        return LocalToolbox(workspace, session)
+
+
+class Damaged(MemoryStore):
+    """A journal of which something could not be read."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__()
+        self._findings = tuple(findings)
+
+    def read(self) -> Reading:
+        """Return what is readable, and what is not."""
+        return Reading(super().read().records, self._findings)
+
+
+def answers(allowed: Sequence[bool], *, after: float) -> Callable[[], Asker]:
+    """Return somebody who answers in turn, each time after so many seconds."""
+
+    def person() -> Asker:
+        said = list(allowed)
+
+        async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+            del call, plan, why
+            await asyncio.sleep(after)
+            return Answer(allowed=(yes := said.pop(0)), words="" if yes else "not that one")
+
+        return ask
+
+    return person
+
+
+def nobody_answers() -> Asker:
+    """Return somebody who was asked and went home."""
+
+    async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+        del call, plan, why
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    return ask
+
+
+def long_history(turns: int) -> list[Entry]:
+    """Return so many turns with a call each: what a session is compacted for, once there is compaction."""
+    entries: list[Entry] = []
+    for turn in range(1, turns + 1):
+        call = CallPart(id=f"old{turn:06}", name="look", arguments="{}")
+        step = 2 * turn - 1
+        entries += [
+            PromptAccepted(turn=turn, text=f"question {turn}"),
+            RequestStarted(step=step, attempt=1, model=MODEL),
+            ResponseEnded(step=step, model=MODEL, parts=(call,), usage=Usage(), finish="calls"),
+            CallStarted(call=call.id, effect="read"),
+            CallEnded(call=call.id, outcome="ok", text=f"result {turn} " * 20),
+            RequestStarted(step=step + 1, attempt=1, model=MODEL),
+            ResponseEnded(step=step + 1, model=MODEL, parts=(TextPart(f"answer {turn}"),), usage=Usage()),
+            TurnEnded(turn=turn, reason="end_turn", cause="finished"),
+        ]
+    return entries
+
+
+def left_open() -> list[Entry]:
+    """Return the journal of a process that died while two calls of three had begun, and one had finished."""
+    calls = [CallPart(id=f"dead0000{index}", name="look", arguments="{}") for index in range(3)]
+    return [
+        PromptAccepted(turn=1, text="before the crash"),
+        RequestStarted(step=1, attempt=1, model=MODEL),
+        ResponseEnded(step=1, model=MODEL, parts=(TextPart("I look."), *calls), usage=Usage(), finish="calls"),
+        CallStarted(call=calls[0].id, effect="read"),
+        CallStarted(call=calls[1].id, effect="execute"),
+        CallEnded(call=calls[0].id, outcome="ok", text="seen before the crash"),
+    ]
+
+
+def calls(name: str, *of: str, id: str | None = None) -> list[Call]:  # noqa: A002 - the wire's word
+    """Return calls of a tool that can be told apart."""
+    return [Call(name, {"of": each}, id=id) for each in of]
+
+
+LOOK, ACT = Does("look"), Does("act", "execute")
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario("plain answer", [[Think("hm, hm"), Say("hello there, how are you?", chunk=4, delay=0.5)]]),
+        Scenario("one tool", [[Say("I look."), *calls("look", "a")], [Say("seen")]], [LOOK]),
+        Scenario(
+            "three parallel tools",
+            [calls("look", "a", "b") + calls("slow", "c"), [Say("seen")]],
+            [LOOK, Does("slow", times=5, seconds=2)],
+        ),
+        Scenario(
+            "reads and writes in turn",
+            [calls("look", "a") + calls("act", "b") + calls("look", "c", "d"), [Say("done")]],
+            [LOOK, ACT],
+        ),
+        Scenario(
+            "tool error",
+            [[*calls("fails", "a"), *calls("breaks", "b"), Call("nothing", {}), Call("look", "[1]")], [Say("I see")]],
+            [Does("fails", ok=False), Does("breaks", raises=True), LOOK],
+        ),
+        Scenario(
+            "a person who answers",
+            [calls("look", "a") + calls("act", "b", "c"), [Say("as you wish")]],
+            [LOOK, ACT],
+            mode="ask",
+            ask=answers([True, False], after=600),
+        ),
+        Scenario(
+            "a person who never answers",
+            [calls("look", "a") + calls("act", "b")],
+            [LOOK, ACT],
+            mode="ask",
+            ask=nobody_answers,
+            stops=86_400,
+        ),
+        Scenario("nobody to ask", [calls("look", "a") + calls("act", "b")], [LOOK, ACT], mode="ask"),
+        Scenario(
+            "long command",
+            [calls("shell", "make"), [Say("made")]],
+            [Does("shell", "execute", times=6, seconds=600)],
+        ),
+        Scenario(
+            "a tool deaf to stops",
+            [calls("look", "x") + calls("deaf", "a"), [Say("done")]],
+            [LOOK, Does("deaf", "execute", times=1, seconds=30, deaf="to stops")],
+        ),
+        Scenario(
+            "a tool deaf to all",
+            [calls("deaf", "a"), [Say("done")]],
+            [Does("deaf", "execute", times=1, seconds=30, deaf="to cancellations")],
+        ),
+        Scenario(
+            "file edit",
+            [
+                [Call("edit", {"path": "a.txt", "old": "one", "new": "two"})],
+                [Call("write", {"path": "b.txt", "content": "new\n"}), Call("read", {"path": "a.txt"})],
+                [Say("edited")],
+            ],
+            files={"a.txt": "one\n"},
+        ),
+        Scenario(
+            "long history",  # compaction does not exist yet: what it will be for
+            [calls("look", "a"), [Say("seen")]],
+            [LOOK],
+            before=long_history(12),
+        ),
+        Scenario(
+            "retries after 429 and 503",
+            [[Fail(429, retry_after=7)], [Fail(503)], calls("look", "a"), [Wait(20), Fail(529)], [Say("at last")]],
+            [LOOK],
+        ),
+        Scenario(
+            "a stream that breaks",
+            [calls("look", "a"), [Say("I will deploy", delay=0.7), Call("look", {"of": "b"}), Reset()]],
+            [LOOK],
+        ),
+        Scenario("a stream cut before anything", [[Cut()], [Cut()], [Say("third time lucky")]]),
+        Scenario(
+            "resume of a damaged journal",
+            [calls("look", "a"), [Say("seen")]],
+            [LOOK],
+            before=left_open(),
+            damage=[Finding(seq=3, what="checksum does not match")],
+        ),
+        Scenario(
+            "a prompt right after",  # the driver cannot be steered yet: what a person does instead
+            [calls("act", "a"), [Say("done")], calls("look", "b"), [Say("that too")]],
+            [LOOK, ACT],
+            then=["and another thing"],
+        ),
+        Scenario(
+            "one provider id twice",
+            [calls("look", "a", "b", id="same"), calls("look", "c", id="same"), [Say("done")]],
+            [LOOK],
+        ),
+        Scenario("a silent provider", [[Hold("never")], [Hold("never")], [Say("awake")]]),
+        Scenario("a slow connection", [calls("look", "a"), [Say("seen")]], [LOOK], connecting=30),
+    )
+}
+
+
+def truth_of_files(entries: Sequence[Entry], folder: Path) -> list[str]:
+    """Return where the journal does not tell the truth about the files that were to be changed."""
+    lies: list[str] = []
+    results = {
+        result.call: result
+        for message in fold(entries).messages
+        if isinstance(message, UserMessage)
+        for result in message.results
+    }
+    for entry in entries:
+        if not isinstance(entry, CallStarted) or entry.change is None:
+            continue
+        path = folder / "workspace" / entry.change.path
+        found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
+        result = results[entry.call]
+        landed = found == entry.change.after
+        told = result.outcome == "ok" or "had landed" in result.text
+        if landed != told or (not told and "did not land" not in result.text):
+            lies.append(f"{entry.change.path} {'was' if landed else 'was not'} changed, and was told: {result.text}")
+    return lies
+
+
+def temporary() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for the files of one run, in memory where there is such a place."""
+    shm = Path("/dev/shm")
+    return tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None)

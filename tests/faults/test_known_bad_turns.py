@@ -1,0 +1,39 @@
+"""T0: a harness that finds nothing in turns that are known to be wrong finds nothing at all."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from bad_turns import AppendsAsItGoes, SavesAtTheEnd, TidiesUp
+from injectors import FROM_OUTSIDE, tried
+from playing import Making
+from scenarios import SCENARIOS
+
+BY_NAME = {injector.name: injector for injector in FROM_OUTSIDE}
+
+LOST_RESULT = r"finished, and its result is not in the journal"
+LOST_PROMPT = r"prompts \['do it'\] were given, \[\] are in the journal"
+OPEN_CALL = r"calls .* have outcomes {}"
+OPEN_TURN = r"not every turn has one end"
+
+
+@pytest.mark.parametrize("injector", ["stop", "cancel", "asyncio.timeout", "asyncio.wait_for", "the loop closes"])
+@pytest.mark.parametrize(
+    ("making", "found"),
+    [
+        (SavesAtTheEnd, [LOST_PROMPT, LOST_RESULT]),
+        (AppendsAsItGoes, [LOST_RESULT, OPEN_CALL, OPEN_TURN]),
+        (TidiesUp, [LOST_RESULT]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_turn_that_is_known_to_be_wrong_is_found_out(making: Making, found: list[str], injector: str) -> None:
+    complaints = tried(SCENARIOS["three parallel tools"], BY_NAME[injector], making=making, some=40)
+    for pattern in found:
+        assert any(re.search(pattern, complaint) for complaint in complaints), pattern
+
+
+def test_a_clean_up_that_can_be_cancelled_is_found_out() -> None:
+    complaints = tried(SCENARIOS["one tool"], BY_NAME["cancel twice, 2 apart"], making=TidiesUp, some=40)
+    assert any(re.search(OPEN_TURN, complaint) for complaint in complaints)

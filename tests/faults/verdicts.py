@@ -1,0 +1,103 @@
+"""What everybody says to a request: the strict scripted provider, the independent judges, every profile's rules.
+
+Two rules. The bytes are those of the real client, and no socket carries them. Nobody is asked twice about the same
+conversation: most points of a turn leave one of few.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import httpx2
+import msgspec
+
+from holdfast.agent.models import ConnectedModel, open_model
+from holdfast.agent.providers import profile_of, target
+from holdfast.errors import ProviderFailed
+from holdfast.history.profiles import PROFILES
+from holdfast.session.fold import Conversation
+from holdfast.session.gate import finding, violations
+from holdfast.session.outgoing import outgoing
+from holdfast.testing.memory import ScriptedTransport
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Say
+from judges import judge
+
+KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
+WIRES = {"openai-chat": "openai-chat:m", "anthropic": "anthropic:m"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    provider: ScriptedProvider
+    model: ConnectedModel
+
+
+class Court:
+    """The providers of both wires, each with one client that lasts."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._lines: dict[str, _Line] = {}
+        self._known: dict[bytes, tuple[str, ...]] = {}
+
+    def verdict(self, conversation: Conversation) -> tuple[str, ...]:
+        """Return what is wrong with a conversation that is about to be sent."""
+        key = msgspec.json.encode([msgspec.to_builtins(message) for message in conversation.messages])
+        if key not in self._known:
+            self._known[key] = tuple(self._said(conversation))
+        return self._known[key]
+
+    def _said(self, conversation: Conversation) -> Iterator[str]:
+        for profile in PROFILES.values():
+            for violation in violations(conversation, profile):
+                yield f"{profile.name}: {finding(violation)}"
+        for wire, name in WIRES.items():
+            yield from self._runner.run(self._sent(wire, replace(conversation, model=name)))
+
+    async def _sent(self, wire: str, conversation: Conversation) -> list[str]:
+        if wire not in self._lines:
+            provider = ScriptedProvider(after=[Say("accepted")])
+            client = httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5)
+            self._lines[wire] = _Line(provider, open_model(target(WIRES[wire], KEYS), http=lambda: client))
+        line = self._lines[wire]
+        before = len(line.provider.complaints)
+        try:
+            async with line.model.stream(outgoing(conversation, profile_of(conversation.model))) as events:
+                async for _ in events:
+                    pass
+        except ProviderFailed as failed:
+            return [f"{wire}: {failed}"]
+        try:
+            judge(wire, line.provider.requests[-1].raw)
+        except AssertionError as refused:
+            return [str(refused)]
+        return [*line.provider.complaints[before:]]
+
+    def close(self) -> None:
+        """Close the clients."""
+
+        async def close() -> None:
+            for line in self._lines.values():
+                await line.model.aclose()
+
+        self._runner.run(close())
+        self._runner.close()
+
+
+_courts: list[Court] = []
+
+
+def verdict(conversation: Conversation) -> tuple[str, ...]:
+    """Return what is wrong with a conversation that is about to be sent."""
+    if not _courts:
+        _courts.append(Court())
+    return _courts[0].verdict(conversation)
+
+
+def close() -> None:
+    """Close what verdicts were got with."""
+    while _courts:
+        _courts.pop().close()
