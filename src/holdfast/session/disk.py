@@ -41,7 +41,12 @@ def make_folder(folder: Path) -> None:
         make_folder(folder.parent)  # each name in turn: a session is lost with any folder above it
     with contextlib.suppress(FileExistsError):  # being there already is what was asked for
         folder.mkdir(mode=0o700)
-    sync_path(folder.parent)
+    try:
+        sync_path(folder.parent)
+    except OSError:
+        with contextlib.suppress(OSError):  # else the next attempt would take its name for durable
+            folder.rmdir()
+        raise
 
 
 def write_whole(path: Path, data: bytes) -> None:

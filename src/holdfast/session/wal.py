@@ -10,6 +10,7 @@ import shutil
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from holdfast.errors import StorageFailed
@@ -48,7 +49,9 @@ def _current(wal: bytes) -> list[_Frame]:
     frames = list(_frames(wal))
     if not frames:
         return []
-    salts = wal[16:24] if _header_holds(wal) else frames[0].salts
+    # Without a header, two that agree: one may be damaged as well.
+    agreed = (one.salts for one, two in pairwise(frames) if one.salts == two.salts)
+    salts = wal[16:24] if _header_holds(wal) else next(agreed, frames[0].salts)
     return [frame for frame in frames if frame.salts == salts]
 
 
@@ -95,6 +98,8 @@ def wal_damage(database: Path) -> str:
     if len(wal) < _HEADER + _FRAME:
         return ""
     current = _current(wal)
+    if database.stat().st_size < PAGE and current:  # SQLite would delete the log of an empty database
+        return "it is empty, but its write-ahead log is not"
     bad = _holding(wal)
     if any(frame.commits and frame.index >= bad for frame in current[:-1]) and (bad or not _moved(database, current)):
         return f"frame {bad + 1} of its write-ahead log does not hold, and later ones were committed"
