@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
 
 import pytest
 from hypothesis import given
@@ -133,7 +135,13 @@ def test_a_result_without_its_call_is_quoted_with_what_it_holds() -> None:
 
 @pytest.mark.parametrize(
     ("written", "becomes"),
-    [('{"x": 1}', {"x": 1}), ('{"x', {"_unreadable_arguments": '{"x'}), (None, {}), ([], {})],
+    [
+        ('{"x": 1}', {"x": 1}),
+        ('"{\\"x\\": 1}"', {"x": 1}),
+        ('{"x', {"_unreadable_arguments": '{"x'}),
+        (None, {}),
+        ([], {}),
+    ],
 )
 def test_input_is_an_object(written: object, becomes: object) -> None:
     done = mended(USER, assistant(use("a", input=written)), user(result("a")))
@@ -144,6 +152,24 @@ def test_a_text_of_another_providers_kind_is_a_text() -> None:
     odd: Json = {"role": "user", "content": ["a", {"type": "input_text", "text": "b"}, {"text": "c"}]}
     assert [each.rule for each in check([odd], format="anthropic")] == ["foreign-content"] * 3
     assert mended(odd).messages == [user(text("a"), text("b"), text("c"))]
+
+
+def wide(width: int, declared: str = "image/png") -> Json:
+    data = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, 1)).decode()
+    return {"type": "image", "source": {"type": "base64", "media_type": declared, "data": data}}
+
+
+def test_only_as_many_large_images_go_as_are_too_many_the_first_of_them() -> None:
+    kept = [wide(2001)] * 19 + [wide(2000)]
+    assert mended(user(wide(2001), wide(2001), *kept)).messages[0] == user(
+        *[text("[An image is 2001 x 1 pixels, at most 2000 a side are accepted among 22, and was left out.]")] * 2,
+        *kept,
+    )
+
+
+def test_an_image_that_is_declared_wrongly_and_too_large_goes() -> None:
+    (said,) = _texts(mended(user(wide(8001, "image/jpeg"))).messages[0])
+    assert said.endswith("and was left out.]")
 
 
 @pytest.mark.parametrize("block", [{"type": "text", "text": None}, {"type": "text"}])

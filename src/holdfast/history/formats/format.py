@@ -253,7 +253,17 @@ def quoted_arguments(raw: object) -> Json:
     """Return an object that holds what a model wrote in place of arguments, an empty one if that says nothing."""
     if (raw.strip() if isinstance(raw, str) else raw) in ("", "null", "[]", None, []):
         return {}
+    if isinstance(inner := _text_in(raw), str) and is_arguments(inner):  # written as JSON twice
+        return as_object(cleaned(_arguments.decode(inner)))
     return {"_unreadable_arguments": raw if isinstance(raw, str) else json_text(raw)}
+
+
+def _text_in(raw: object) -> object:
+    """Return the text that `raw` is the JSON text of, None if it is none."""
+    try:
+        return msgspec.json.decode(raw) if isinstance(raw, str) and raw.startswith('"') else None
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
 
 
 def object_arguments(written: object) -> object:

@@ -261,6 +261,7 @@ _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
 def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     """Yield everything a message holds that it may not."""
     images = sum(len(item.media) for message in shape.messages for item in message.items if item.media)
+    spare = images - profile.media.crowded  # as many gone, and the others may be larger: the first go
     called = False
     yield from _unclean(shape.beside)
     declared = shape.tools or frozenset()
@@ -284,8 +285,12 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                     yield about("tool-name-illegal", item, "has a name that is not accepted")
                 if shape.tools and name not in shape.tools:
                     yield about("tool-not-declared", item, "is of a tool that the request does not declare")
-            if item.media or item.references:
-                yield from _attached(item, declared, profile, images)
+            for which in range(len(item.media)):
+                if (bad := _media(item, which, profile, crowd=images if spare > 0 else 0)) is not None:
+                    spare -= not bad.fit
+                    yield bad
+            if item.references:
+                yield from _references(item, declared)
     if called and shape.tools is not None and not shape.tools:
         yield Found("tools-not-declared", (), "The request declares no tools, and its history holds calls")
     if profile.marks is not None:
@@ -306,9 +311,7 @@ def _crowd(message: Message, limit: int) -> Iterator[Found]:
         yield within("too-many-calls", message, f"holds {calls} calls")
 
 
-def _attached(item: Item, declared: frozenset[str], profile: Profile, images: int) -> Iterator[Found]:
-    for which in range(len(item.media)):
-        yield from _media(item, which, profile, images)
+def _references(item: Item, declared: frozenset[str]) -> Iterator[Found]:
     for which, name in enumerate(item.references):
         if name not in declared:
             what = "A result refers to a tool that the request does not declare"
@@ -342,14 +345,15 @@ def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
             yield about("too-many-cache-marks", item, f"has a cache marker, and {limit} are accepted")
 
 
-def _media(item: Item, which: int, profile: Profile, images: int) -> Iterator[Found]:
+def _media(item: Item, which: int, profile: Profile, *, crowd: int) -> Found | None:
+    """Return what is wrong with an image; `crowd` is how many there are, if they are too many for large ones."""
     media = item.media[which]
+    excess = _excess(media, profile, crowd)
     if reason := _fault(media, profile):
         named = f" {media.name!r}" if media.name else ""
         fit = media.found in profile.media.types or (media.declared == NO_TYPE and media.found == "application/pdf")
-        yield Found("media-invalid", item.path, f"An image or file{named} {reason}", item, which, fit)
-    elif reason := _excess(media, profile, images):
-        yield Found("media-too-large", item.path, f"An image {reason}", item, which)
+        return Found("media-invalid", item.path, f"An image or file{named} {reason}", item, which, fit and not excess)
+    return Found("media-too-large", item.path, f"An image {excess}", item, which) if excess else None
 
 
 def _fault(media: Media, profile: Profile) -> str:
@@ -360,11 +364,11 @@ def _fault(media: Media, profile: Profile) -> str:
     return ""
 
 
-def _excess(media: Media, profile: Profile, images: int) -> str:
+def _excess(media: Media, profile: Profile, crowd: int) -> str:
     limits = profile.media
-    side = limits.crowded_side if images > limits.crowded else limits.side
+    side, among = (limits.crowded_side, f" among {crowd}") if crowd else (limits.side, "")
     if media.size > limits.size:
         return f"has {media.size} bytes, at most {limits.size} are accepted"
     if max(media.width, media.height) > side:
-        return f"is {media.width} x {media.height} pixels, at most {side} a side are accepted among {images}"
+        return f"is {media.width} x {media.height} pixels, at most {side} a side are accepted{among}"
     return ""
