@@ -53,7 +53,8 @@ def deepseek_refusal(wire: str, messages: list[object]) -> str:
     roles of blocks; in Responses: ids unique in the whole input).
     It lets pass arguments that are no JSON or no object, blank text, empty messages (Messages), unknown fields, the
     charset and length of ids and names, ids used again in a later turn, a system role inside Messages, who speaks
-    first and last, equal roles in a row, cache markers, signatures of thinking.
+    first and last, equal roles in a row, cache markers, signatures of thinking, documents, and (Responses) items of
+    kinds that it does not know, which it leaves out.
     """
     return _deepseek(wire, _body(wire, messages), deepseek.ReasoningContentBehavior.FillEmpty)
 

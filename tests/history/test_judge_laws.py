@@ -143,10 +143,23 @@ def test_the_judge_lets_pass_what_its_docstring_says(name: str, messages: list[o
     assert JUDGES[name].refusal("openai-chat", messages) == ""
 
 
+LEGACY = {"role": "assistant", "content": None, "function_call": {"name": "read", "arguments": "{}"}}
+NAMELESS = {"id": "a", "type": "function", "function": {"arguments": "{}"}}
+CUSTOM = {"id": "abcdefgh1", "type": "custom", "custom": {"name": "read", "input": "x"}}
 FOUND: list[tuple[str, str, str, list[object]]] = [
     ("mistral-v13", "mistral", "call-first", [called("abcdefgh1"), returned("abcdefgh1")]),
     ("mistral-v7", "mistral", "thinking-beside", [USER, {**ASSISTANT, "reasoning_content": "x"}, USER]),
     ("deepseek", "deepseek", "developer-role", [{"role": "developer", "content": "x"}, USER]),
+    ("mistral-v13", "mistral", "foreign-content", [USER, LEGACY, {"role": "function", "name": "read", "content": "x"}]),
+    (
+        "mistral-v13",
+        "mistral",
+        "foreign-content",
+        [USER, called("abcdefgh1", tool_calls=[CUSTOM]), returned("abcdefgh1")],
+    ),
+    ("mistral-v13", "mistral", "result-name-missing", [USER, called("abcdefgh1"), returned("abcdefgh1", name="")]),
+    ("deepseek", "deepseek", "foreign-content", [USER, {**ASSISTANT, "content": None, "refusal": "x"}, USER]),
+    ("deepseek", "deepseek", "tool-name-illegal", [USER, called("a", tool_calls=[NAMELESS]), returned("a")]),
     ("cohere", "cohere", "empty-content", [USER, {"role": "assistant", "content": None}, USER]),
 ]
 """Faults that only a judge made known to us."""
