@@ -29,11 +29,11 @@ OPEN_TURN = r"not every turn has one end"
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_turn_that_is_known_to_be_wrong_is_found_out(making: Making, found: list[str], injector: str) -> None:
-    complaints = tried(SCENARIOS["three parallel tools"], BY_NAME[injector], making=making, some=40)
+    complaints = tried(SCENARIOS["three parallel tools"], BY_NAME[injector], making=making, some=20)
     for pattern in found:
         assert any(re.search(pattern, complaint) for complaint in complaints), pattern
 
 
 def test_a_clean_up_that_can_be_cancelled_is_found_out() -> None:
-    complaints = tried(SCENARIOS["one tool"], BY_NAME["cancel twice, 2 apart"], making=TidiesUp, some=40)
+    complaints = tried(SCENARIOS["one tool"], BY_NAME["cancel twice, 2 apart"], making=TidiesUp, some=20)
     assert any(re.search(OPEN_TURN, complaint) for complaint in complaints)

@@ -3,54 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import selectors
 import time
-from collections.abc import Coroutine
-from typing import Any, TypeVar
 
 import httpx2
 import pytest
 from asking import CHAT, ask
 from bodies import SYSTEM, USER, chat
 
+from holdfast.testing.loop import virtually
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Hold, Ping, Reset, Say, Wait
 
-T = TypeVar("T")
 STREAM = chat(SYSTEM, USER, stream=True)
 KEY = {"authorization": "Bearer test-key"}
-
-
-class _Skipping(selectors.DefaultSelector):
-    """Waits for nothing: what the loop would have slept is added to its clock instead."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
-        if not ready:
-            assert timeout is not None, "nothing is ready and no timer is set: a hang"
-            self.now += timeout
-        return ready
-
-
-class _VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose hours pass at once."""
-
-    def __init__(self) -> None:
-        self._skipping = _Skipping()
-        super().__init__(self._skipping)
-
-    def time(self) -> float:
-        return self._skipping.now
-
-
-def virtually(work: Coroutine[Any, Any, T]) -> T:
-    with asyncio.Runner(loop_factory=_VirtualLoop) as runner:
-        return runner.run(work)
 
 
 def client(provider: ScriptedProvider) -> httpx2.AsyncClient:

@@ -133,7 +133,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             return handle
         self._next = handle
         number, self.callbacks = self.callbacks, self.callbacks + 1
-        if number >= ENDLESS:
+        if number == ENDLESS:  # once: what is cancelled then may end
+            ready.appendleft(handle)
             raise Hang(f"Work goes on after {ENDLESS} callbacks, an end was expected: {self.waiting()}.")
         try:
             for action in self._actions.pop(number, ()):
