@@ -115,9 +115,10 @@ def _new(disk: power.Disk, told: Told, seen: set[bytes]) -> Iterator[tuple[power
             yield image, Told(list(told.acknowledged), list(told.tried), opened=told.opened)
 
 
-def chosen(points: Sequence[T], most: int) -> Sequence[T]:
-    """Return all points in a full run, else about so many of them, evenly spread."""
-    step = 1 if FULL else -(-len(points) // most) or 1
+def chosen(points: Sequence[T], most: int, *, full: int | None = None) -> Sequence[T]:
+    """Return about so many of the points, evenly spread; in a full run all of them, or as many as `full` says."""
+    most = (full or len(points) or 1) if FULL else most
+    step = -(-len(points) // most) or 1
     return points[SEED % step :: step]
 
 
