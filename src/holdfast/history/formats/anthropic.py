@@ -19,14 +19,15 @@ from holdfast.history.formats.format import (
     digest,
     is_array,
     is_object,
+    not_a_message,
     object_arguments,
     quoted,
-    quoted_result,
     says_elsewhere,
     text_of,
     told_by,
     words,
 )
+from holdfast.history.formats.writing import held_now, note, quoted_result, raw_at
 from holdfast.history.media import look
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
@@ -68,13 +69,13 @@ class Anthropic:
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
         if not is_object(raw):
-            return _not_a_message(index, "malformed")
+            return not_a_message(index, "malformed")
         written = raw.get("role")
         role = _ROLES.get(written) if isinstance(written, str) else None
         if role is None:
-            return _not_a_message(index, "unknown-role", as_text(written) or as_text(raw.get("type")))
+            return not_a_message(index, "unknown-role", as_text(written) or as_text(raw.get("type")))
         if says_elsewhere(raw, "tool_calls"):
-            return _not_a_message(index, "malformed")
+            return not_a_message(index, "malformed")
         items = tuple(_content(index, role, raw.get("content")))
         flags: set[MessageFlag] = set()
         if role == "system":  # the system prompt stands beside the messages
@@ -114,10 +115,6 @@ FORMAT = Anthropic()
 
 
 # --- from a message to its shape -------------------------------------------------------------------------------------
-
-
-def _not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
-    return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
 
 
 def _content(index: int, role: Role, content: object) -> Iterator[Item]:
@@ -286,37 +283,23 @@ def _unmarked(block: object) -> object:
     return raw
 
 
-def _raw(item: Item, messages: Sequence[object]) -> object:
-    """Return what stands at the path of the item: a message, a content that is a text, or a block."""
-    raw = messages[item.message]
-    if len(item.path) > 1:
-        raw = as_object(raw).get("content")
-    for number in item.path[2:]:
-        raw = as_array(raw)[int(number)]
-    return raw
-
-
 def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
     """Yield what the piece contributes to the content: texts, or blocks as they are."""
     if piece.item is None:
         made_up = {"type": "tool_result", "tool_use_id": piece.id, "content": piece.text}
         yield made_up if piece.kind == "result" else piece.text or ""
         return
-    raw = _raw(piece.item, messages)
+    raw = raw_at(piece.item.path, messages)
     if piece.what is not None:
         yield from _quoted(piece.what, piece, raw)
     elif piece.kind == "result":
         yield _built_result(piece, as_object(raw))
     elif piece.left_out:
-        yield "".join(_note(why) for _, why in piece.left_out)
+        yield note(piece.left_out)
     elif piece.kind == "call":
         yield _built_call(piece, as_object(raw))
     else:
         yield words(raw) if piece.as_text else raw
-
-
-def _note(why: str) -> str:
-    return f"[{why}, and was left out.]"
 
 
 def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
@@ -337,22 +320,11 @@ def _result_content(piece: Piece, block: Json) -> object:
     if not is_array(content):
         said = piece.as_text and isinstance(content, str) and content.strip()
         return content if said or piece.text is None else piece.text
-    reasons = dict(piece.left_out)
-    images = -1
-    parts: list[object] = []
-    for part in content:
-        is_image = _kind(part) == "image" and is_object(as_object(part).get("source"))
-        images += is_image
-        if is_image and images in reasons:
-            parts.append(_text(_note(reasons[images])))
-        elif piece.text is None or not _is_blank(part):
-            parts.append(part)
-    return parts if parts or piece.text is None else piece.text
+    return held_now(content, piece, is_media=_is_image, text=_text)
 
 
-def _is_blank(part: object) -> bool:
-    text = as_object(part).get("text") if _kind(part) == "text" else None
-    return isinstance(text, str) and not text.strip()
+def _is_image(block: object) -> bool:
+    return _kind(block) == "image" and is_object(as_object(block).get("source"))
 
 
 def _built_result(piece: Piece, raw: Json) -> Json:

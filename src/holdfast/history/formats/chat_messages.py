@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from holdfast.history.formats.format import (
     Json,
-    as_array,
     as_object,
     is_arguments,
     is_array,
@@ -19,12 +18,12 @@ from holdfast.history.formats.format import (
     json_text,
     quoted,
     quoted_arguments,
-    quoted_result,
     told_by,
     words,
 )
+from holdfast.history.formats.writing import held_now, note, quoted_result, raw_at
 from holdfast.history.rows import Piece, Row
-from holdfast.history.shape import Item, Role
+from holdfast.history.shape import Role
 
 ROLES: Mapping[str, Role] = MappingProxyType(
     {
@@ -84,14 +83,6 @@ def build(row: Row, messages: Sequence[object]) -> Json:
     return base
 
 
-def _raw(item: Item, messages: Sequence[object]) -> object:
-    """Return what stands at the path of the item."""
-    raw: object = messages
-    for key in item.path:
-        raw = as_object(raw).get(key) if isinstance(key, str) else as_array(raw)[key]
-    return raw
-
-
 def _values(piece: Piece, base: Json, messages: Sequence[object]) -> Iterator[object]:
     """Yield what the piece contributes to the content: strings, or parts as they are."""
     if piece.item is None:
@@ -99,13 +90,13 @@ def _values(piece: Piece, base: Json, messages: Sequence[object]) -> Iterator[ob
     elif piece.what is not None:
         yield from _quoted(piece.what, piece, messages)
     elif piece.left_out:
-        yield {"type": "text", "text": "".join(f"[{why}, and was left out.]" for _, why in piece.left_out)}
+        yield _text(note(piece.left_out))
     elif piece.kind in ("text", "media", "other") and piece.item.path[1] == "content":
-        raw = _raw(piece.item, messages)
+        raw = raw_at(piece.item.path, messages)
         yield words(raw) if piece.as_text else _spelled(as_object(raw)) if "kind" in piece.added else raw
     elif piece.kind == "text" and "kind" in piece.added:
         yield base.pop("refusal", None)
-    elif piece.kind == "text" and base.get("refusal") != (refusal := _raw(piece.item, messages)):
+    elif piece.kind == "text" and base.get("refusal") != (refusal := raw_at(piece.item.path, messages)):
         yield refusal  # of a message that was joined to one with another
 
 
@@ -118,24 +109,12 @@ def _spelled(part: Json) -> object:
 
 def _quoted(what: str, piece: Piece, messages: Sequence[object]) -> Iterator[object]:
     assert piece.item is not None
-    raw = _raw(piece.item, messages)
-    said = raw if len(piece.item.path) > 1 else told_by(raw)
+    raw = raw_at(piece.item.path, messages)
     if piece.item.kind == "result":
-        held = list(_kept(said, piece)) if is_array(said) and not piece.as_text else words(said or raw)
-        yield from quoted_result(what, held, is_object)
+        held = _result_content(piece, as_object(raw).get("content"))
+        yield from quoted_result(what, held if is_array(held) else words(held or raw), is_object)
     else:
-        yield quoted(what, words(said or raw))
-
-
-def _kept(parts: object, piece: Piece) -> Iterator[object]:
-    """Yield the parts of a result; in place of the images that are left out, why."""
-    reasons = dict(piece.left_out)
-    which = -1
-    for part in as_array(parts):
-        is_image = as_object(part).get("type") == "image_url"
-        which += is_image
-        why = reasons.get(which) if is_image else None
-        yield part if why is None else {"type": "text", "text": f"[{why}, and was left out.]"}
+        yield quoted(what, words(raw if len(piece.item.path) > 1 else told_by(raw)))
 
 
 def _joined(values: list[object]) -> object:
@@ -143,7 +122,7 @@ def _joined(values: list[object]) -> object:
     if all(isinstance(value, str) for value in values):
         texts = [value for value in values if isinstance(value, str)]
         return "\n\n".join(texts)
-    return [{"type": "text", "text": value} if isinstance(value, str) else value for value in values]
+    return [_text(value) if isinstance(value, str) else value for value in values]
 
 
 def _built_result(piece: Piece, base: Json) -> Json:
@@ -169,18 +148,22 @@ def _result_content(piece: Piece, content: object) -> object:
         return said if said.strip() or piece.text is None else piece.text
     if not is_array(content):
         return content if piece.text is None else piece.text
-    parts = [part for part in _kept(content, piece) if piece.text is None or not _is_blank(part)]
-    return parts if parts or piece.text is None else piece.text
+    return held_now(content, piece, is_media=_is_image, text=_text)
 
 
-def _is_blank(part: object) -> bool:
-    text = as_object(part).get("text") if as_object(part).get("type") == "text" else None
-    return isinstance(text, str) and not text.strip()
+def _is_image(part: object) -> bool:
+    image = as_object(part).get("image_url")
+    url = image if isinstance(image, str) else as_object(image).get("url")
+    return as_object(part).get("type") == "image_url" and isinstance(url, str)
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
 
 
 def _built_call(piece: Piece, messages: Sequence[object]) -> object:
     assert piece.item is not None
-    raw = _raw(piece.item, messages)
+    raw = raw_at(piece.item.path, messages)
     if not piece.touched:
         return raw
     call: Json = {"function": raw} if piece.item.path[1] == "function_call" else dict(as_object(raw))
@@ -220,7 +203,7 @@ def _put_thinking(base: Json, row: Row, messages: Sequence[object]) -> None:
     kept: dict[str, list[str]] = {}
     for piece in row.pieces:
         if piece.kind == "thinking" and piece.item is not None:
-            kept.setdefault(str(piece.item.path[1]), []).append(str(_raw(piece.item, messages)))
+            kept.setdefault(str(piece.item.path[1]), []).append(str(raw_at(piece.item.path, messages)))
     for key in THINKING:
         if key in kept:
             base[key] = "\n\n".join(kept[key])

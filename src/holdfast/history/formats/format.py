@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from itertools import takewhile
 from typing import Protocol, TypeGuard
 
 import msgspec
 
 from holdfast.history.media import type_of
 from holdfast.history.rows import Row
-from holdfast.history.shape import Grammar, Message, Path, Shape, Unclean
+from holdfast.history.shape import Grammar, Item, Message, MessageFlag, Path, Shape, Unclean
 from holdfast.text import valid_unicode
 
 Json = dict[str, object]
@@ -223,6 +222,11 @@ def as_text(raw: object) -> str | None:
 _ELSEWHERE = ("parts", "text", "message")
 
 
+def not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
+    """Return the projection of what is no message, or is one of somebody who is not known: `written` is who."""
+    return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
+
+
 def says_elsewhere(raw: Json, *keys: str) -> bool:
     """Return whether a message without content holds one of the keys, or what other formats have in its place."""
     return not raw.get("content") and any(raw.get(key) for key in (*keys, *_ELSEWHERE))
@@ -286,21 +290,6 @@ def json_text(raw: object) -> str:
 def quoted(what: str, words: str) -> str:
     """Return the text that tells of something in the words it had."""
     return f"[{what[:1].upper()}{what[1:]}]\n{words}"
-
-
-def quoted_result(what: str, held: object, fits: Callable[[object], bool]) -> Iterator[object]:
-    """Yield a result in its words, and each block it holds that `fits` what the user says as it is, behind them."""
-    values = list(_along(held if is_array(held) else [held], fits))
-    lead = list(takewhile(lambda value: isinstance(value, str), values))
-    yield quoted(what, "\n".join(map(words, lead))) if lead or not values else quoted(what, "").rstrip()
-    yield from values[len(lead) :]
-
-
-def _along(held: Sequence[object], fits: Callable[[object], bool]) -> Iterator[object]:
-    for each in held:
-        text = text_of(each) if is_object(each) else words(each) if each is not None else ""
-        if each != {} and (text is None or text.strip()):
-            yield each if fits(each) else words(each)
 
 
 _TEXT_BLOCK = {"type", "text", "annotations", "cache_control"}

@@ -20,12 +20,13 @@ from holdfast.history.formats.format import (
     digest,
     is_array,
     is_object,
+    not_a_message,
     object_arguments,
     quoted,
-    quoted_result,
     told_by,
     words,
 )
+from holdfast.history.formats.writing import note, quoted_result, raw_at
 from holdfast.history.media import look
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role
@@ -94,10 +95,10 @@ class Gemini:
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
         if not is_object(raw) or (raw.get("parts") is None and any(raw[key] is not None for key in raw.keys() - _OWN)):
-            return _not_a_message(index, "malformed")
+            return not_a_message(index, "malformed")
         role = _role(raw)
         if role is None:
-            return _not_a_message(index, "unknown-role")
+            return not_a_message(index, "unknown-role")
         items = tuple(_parts(index, role, raw.get("parts")))
         flags: set[MessageFlag] = set()
         if role == "system":  # the system prompt stands beside the contents
@@ -142,10 +143,6 @@ def _thinking(body: Mapping[str, object], config: Json) -> bool | None:
         if told:
             return told.get("thinkingBudget", told.get("thinking_budget")) != 0
     return None
-
-
-def _not_a_message(index: int, flag: MessageFlag) -> Message:
-    return Message(index, "user", (Item("other", "user", (index,)),), frozenset({flag}))
 
 
 def _role(raw: Json) -> Role | None:
@@ -294,14 +291,6 @@ def _media(raw: object) -> Media | None:
 # --- from a row to its message ---------------------------------------------------------------------------------------
 
 
-def _raw(item: Item, messages: Sequence[object]) -> object:
-    """Return what stands at the path of the item."""
-    raw: object = messages
-    for key in item.path:
-        raw = as_object(raw).get(key) if isinstance(key, str) else as_array(raw)[key]
-    return raw
-
-
 def _said(raw: object) -> str:
     """Return what `raw` says: a text as it is, the texts of a list of parts, anything else as JSON."""
     if isinstance(raw, str):
@@ -317,20 +306,16 @@ def _built(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
     if piece.item is None:
         yield _made_up(piece, messages) if piece.kind == "result" else {"text": piece.text or ""}
         return
-    raw = _raw(piece.item, messages)
+    raw = raw_at(piece.item.path, messages)
     if piece.what is not None:
         yield from _quoted(piece.what, piece, raw)
         return
     part: object = raw
     if piece.left_out and piece.kind == "media":
-        part = {"text": _note(piece)}
+        part = {"text": note(piece.left_out)}
     elif piece.touched and piece.kind in ("call", "result"):
         part = (_built_call if piece.kind == "call" else _built_result)(piece, as_object(raw))
     yield _signed(piece, as_object(part)) if piece.added or piece.dropped else part
-
-
-def _note(piece: Piece) -> str:
-    return "".join(f"[{why}, and was left out.]" for _, why in piece.left_out)
 
 
 def _kept(piece: Piece, result: Json) -> list[object]:
@@ -343,7 +328,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     part, item = as_object(raw), piece.item
     if item is not None and item.kind == "result":
         result = as_object(part.get(_key(part)))
-        held = [_response(result.get("response")), _note(piece), *_kept(piece, result)]
+        held = [_response(result.get("response")), note(piece.left_out), *_kept(piece, result)]
         for value in quoted_result(what, held, _is_said):
             yield {"text": value} if isinstance(value, str) else value
     elif item is not None and len(item.path) == 1:
@@ -360,7 +345,7 @@ def _is_said(part: object) -> bool:
 
 def _made_up(piece: Piece, messages: Sequence[object]) -> Json:
     """Return a new result, its fields spelled as those of its call."""
-    call = as_object(_raw(piece.call.item, messages)) if piece.call and piece.call.item else {}
+    call = as_object(raw_at(piece.call.item.path, messages)) if piece.call and piece.call.item else {}
     known = {} if piece.id is None else {"id": piece.id}
     key = "function_response" if _key(call) == "function_call" else "functionResponse"
     return {key: {**known, "name": piece.name or "", "response": {"output": piece.text}}}
@@ -375,7 +360,7 @@ def _built_result(piece: Piece, part: Json) -> Json:
         result["response"] = {"output": _response(result.get("response"))}
     if piece.left_out:
         result["parts"] = _kept(piece, result)
-        result["response"] = {**as_object(result.get("response")), "left_out": _note(piece)}
+        result["response"] = {**as_object(result.get("response")), "left_out": note(piece.left_out)}
     return {**part, key: result}
 
 

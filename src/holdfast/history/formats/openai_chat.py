@@ -23,6 +23,7 @@ from holdfast.history.formats.format import (
     is_array,
     is_object,
     json_text,
+    not_a_message,
     says_elsewhere,
     text_of,
 )
@@ -64,14 +65,14 @@ class OpenAIChat:
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
         if not is_object(raw):
-            return _not_a_message(index, "malformed")
+            return not_a_message(index, "malformed")
         role = role_of(raw)
         if role is None:
-            return _not_a_message(index, "unknown-role", as_text(raw.get("role")) or as_text(raw.get("type")))
+            return not_a_message(index, "unknown-role", as_text(raw.get("role")) or as_text(raw.get("type")))
         if role == "tool":
             return Message(index, role, (_result(index, raw),))
         if says_elsewhere(raw) and not raw.get("tool_calls"):
-            return _not_a_message(index, "malformed")
+            return not_a_message(index, "malformed")
         if role == "assistant":
             return _assistant(index, raw)
         items = (*_content(index, role, raw.get("content")), *_misplaced(_calls(index, raw, set()), role))
@@ -93,10 +94,6 @@ FORMAT = OpenAIChat()
 
 
 # --- from a message to its shape -------------------------------------------------------------------------------------
-
-
-def _not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
-    return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
 
 
 def _assistant(index: int, raw: Json) -> Message:

@@ -20,10 +20,21 @@ from holdfast.history.formats.format import (
     is_arguments,
     is_array,
     is_object,
+    not_a_message,
     says_elsewhere,
     words,
 )
-from holdfast.history.formats.responses_items import CALLS, RESULTS, ROLES, SAID, TEXTUAL, build, id_key, is_message
+from holdfast.history.formats.responses_items import (
+    CALLS,
+    RESULTS,
+    ROLES,
+    SAID,
+    TEXTUAL,
+    build,
+    id_key,
+    is_image,
+    is_message,
+)
 from holdfast.history.media import NO_TYPE, look_at, type_of
 from holdfast.history.rows import Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
@@ -72,11 +83,11 @@ class OpenAIResponses:
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one item."""
         if not is_object(raw):
-            return _not_a_message(index, "malformed")
+            return not_a_message(index, "malformed")
         if is_message(raw):
             return _message(index, raw)
         item = _item(index, as_text(raw.get("type")) or "", raw)
-        return _not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
+        return not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
 
     def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
         """Return the projection with what shows only across items: those that stand twice, reasoning without effect."""
@@ -103,10 +114,6 @@ def _tools(listed: object) -> Iterator[str]:
 # --- one item --------------------------------------------------------------------------------------------------------
 
 
-def _not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
-    return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
-
-
 def _item(index: int, kind: str, raw: Json) -> Item | None:
     """Return what is not a message as an item, None if it is nothing that is known."""
     item: Item | None = None
@@ -130,9 +137,9 @@ def _message(index: int, raw: Json) -> Message:
     written = raw.get("role")
     role = ROLES.get(written) if isinstance(written, str) else None
     if role is None:
-        return _not_a_message(index, "unknown-role", as_text(written))
+        return not_a_message(index, "unknown-role", as_text(written))
     if says_elsewhere(raw, "tool_calls"):
-        return _not_a_message(index, "malformed")
+        return not_a_message(index, "malformed")
     items = tuple(_content(index, role, raw.get("content")))
     flags: frozenset[MessageFlag] = frozenset()
     if not items:
@@ -181,15 +188,11 @@ def _part(path: Path, role: Role, part: object) -> Item:
         if isinstance(part, str):
             return Item("text", role, path, flags=blank | _FOREIGN)
         return Item("text", role, path, flags=blank, written=() if said else (f"{role}/{kind or 'text'}",))
-    if role != "assistant" and kind == "input_image" and _is_somewhere(raw, "image_url"):
+    if role != "assistant" and is_image(raw):
         return Item("media", role, path, media=(look_at(raw.get("image_url")),))
     if role != "assistant" and kind == "input_file":
         return Item("media", role, path, media=(_file(raw),))
     return Item("other", role, path, flags=_FOREIGN)
-
-
-def _is_somewhere(raw: Json, key: str) -> bool:
-    return isinstance(raw.get(key), str) or (raw.get(key) is None and as_text(raw.get("file_id")) is not None)
 
 
 def _file(raw: Json) -> Media:

@@ -22,6 +22,7 @@ from holdfast.history.formats.format import (
     is_array,
     is_object,
     json_text,
+    not_a_message,
 )
 from holdfast.history.formats.pydantic_ai_parts import (
     MEDIA,
@@ -74,11 +75,11 @@ class PydanticAI:
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message, or of some parts of a request."""
         if not is_object(raw):
-            return _not_a_message(index, "malformed")
+            return not_a_message(index, "malformed")
         if raw.get("kind") not in ("request", "response"):
-            return _not_a_message(index, "unknown-role")
+            return not_a_message(index, "unknown-role")
         if not is_array(parts := raw.get("parts")):
-            return _not_a_message(index, "malformed")
+            return not_a_message(index, "malformed")
         if raw["kind"] == "response":
             return _response(index, raw, parts)
         items = tuple(item for number, part in enumerate(parts) for item in _of_request((index, "parts", number), part))
@@ -125,10 +126,6 @@ FORMAT = PydanticAI()
 
 
 # --- what is said of a message ---------------------------------------------------------------------------------------
-
-
-def _not_a_message(index: int, flag: MessageFlag) -> Message:
-    return Message(index, "user", (Item("other", "user", (index,)),), frozenset({flag}))
 
 
 def _of_request(path: Path, part: object) -> Iterator[Item]:

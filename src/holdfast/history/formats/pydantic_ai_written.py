@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from holdfast.history.formats.format import (
     Json,
     as_array,
@@ -18,10 +16,10 @@ from holdfast.history.formats.format import (
     json_text,
     object_arguments,
     quoted,
-    quoted_result,
     words,
 )
 from holdfast.history.formats.pydantic_ai_parts import SYNTHETIC, UNSAID, call_part, is_said, kind_of, media_of
+from holdfast.history.formats.writing import held_now, note, quoted_result, raw_at
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Item
 
@@ -48,14 +46,6 @@ def written(row: Row, messages: Sequence[object]) -> Json:
     return base
 
 
-def _raw(item: Item, messages: Sequence[object]) -> object:
-    """Return what stands at the path of the item."""
-    raw: object = messages
-    for key in item.path:
-        raw = as_object(raw).get(key) if isinstance(key, str) else as_array(raw)[key]
-    return raw
-
-
 # --- responses -------------------------------------------------------------------------------------------------------
 
 
@@ -64,7 +54,7 @@ def _response_parts(piece: Piece, messages: Sequence[object]) -> Iterator[object
         for value in _values(piece, messages):
             yield {"part_kind": "text", "content": value if isinstance(value, str) else json_text(value)}
         return
-    raw = _raw(msgspec.structs.replace(piece.item, path=piece.item.path[:3]), messages)
+    raw = raw_at(piece.item.path[:3], messages)
     part = raw if piece.item.path[1] == "parts" else call_part(as_object(raw))
     if not piece.touched:
         yield part
@@ -104,11 +94,11 @@ def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
     if piece.item is None:
         yield piece.text or ""
         return
-    raw = _raw(piece.item, messages)
+    raw = raw_at(piece.item.path, messages)
     if piece.what is not None:
         yield from _quoted(piece.what, piece, raw)
     elif piece.left_out:
-        yield "".join(_note(why) for _, why in piece.left_out)
+        yield note(piece.left_out)
     elif kind_of(raw) in ("retry-prompt", "retry-feedback"):
         yield f"Validation feedback:\n{words(as_object(raw).get('content'))}"
     else:
@@ -120,15 +110,11 @@ def _cache_points(item: Item, messages: Sequence[object]) -> Iterator[object]:
     """Yield the cache points directly behind something in a list."""
     last = item.path[-1]
     if isinstance(last, int):
-        behind = as_array(_raw(msgspec.structs.replace(item, path=item.path[:-1]), messages))[last + 1 :]
+        behind = as_array(raw_at(item.path[:-1], messages))[last + 1 :]
         for each in behind:
             if as_object(each).get("kind") != "cache-point":
                 return
             yield each
-
-
-def _note(why: str) -> str:
-    return f"[{why}, and was left out.]"
 
 
 def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
@@ -151,7 +137,7 @@ def _result_part(piece: Piece, messages: Sequence[object]) -> Json:
             "tool_call_id": piece.id,
             "metadata": {SYNTHETIC: True},
         }
-    part = dict(as_object(_raw(piece.item, messages)))
+    part = dict(as_object(raw_at(piece.item.path, messages)))
     if piece.id != piece.item.id:
         part["tool_call_id"] = piece.id
     if piece.name != piece.item.name:
@@ -164,16 +150,6 @@ def _result_part(piece: Piece, messages: Sequence[object]) -> Json:
 def _result_content(piece: Piece, part: Json) -> object:
     """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
     content = part.get("content")
-    reasons = dict(piece.left_out)
     if not is_array(content):
-        return _note(reasons[0]) if reasons else content if piece.text is None else piece.text
-    images = -1
-    kept: list[object] = []
-    for each in content:
-        is_image = bool(media_of(as_object(each)))
-        images += is_image
-        if is_image and images in reasons:
-            kept.append(_note(reasons[images]))
-        elif piece.text is None or not isinstance(each, str) or each.strip():
-            kept.append(each)
-    return kept if kept or piece.text is None else piece.text
+        return note(piece.left_out) or (content if piece.text is None else piece.text)
+    return held_now(content, piece, is_media=lambda each: bool(media_of(as_object(each))), text=str)

@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from holdfast.history.formats.format import (
     Json,
-    as_array,
     as_object,
     as_text,
     is_array,
@@ -15,10 +14,10 @@ from holdfast.history.formats.format import (
     json_text,
     quoted,
     quoted_arguments,
-    quoted_result,
     told_by,
     words,
 )
+from holdfast.history.formats.writing import held_now, note, quoted_result, raw_at
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Role
 
@@ -130,21 +129,20 @@ def _output(piece: Piece, item: Json) -> object:
     """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
     said = words(item.get("output")) if piece.as_text else item.get("output")
     if is_array(said):
-        said = list(_parts(piece, said))
+        return held_now(said, piece, is_media=_is_media, text=lambda note: _text("tool", note))
     return piece.text if piece.text is not None and (not said or (isinstance(said, str) and not said.strip())) else said
 
 
-def _parts(piece: Piece, parts: Sequence[object]) -> Iterator[object]:
-    reasons = dict(piece.left_out)
-    which = -1
-    for part in parts:
-        kind = as_object(part).get("type")
-        text = as_object(part).get("text")
-        which += (is_media := kind in ("input_image", "input_file"))
-        if is_media and which in reasons:
-            yield _text("tool", _note(reasons[which]))
-        elif piece.text is None or not (isinstance(text, str) and not text.strip()):
-            yield part
+def is_image(raw: Json) -> bool:
+    """Return whether the part is an image that is somewhere."""
+    url = raw.get("image_url")
+    somewhere = isinstance(url, str) or (url is None and as_text(raw.get("file_id")) is not None)
+    return raw.get("type") == "input_image" and somewhere
+
+
+def _is_media(part: object) -> bool:
+    raw = as_object(part)
+    return is_image(raw) or raw.get("type") == "input_file"
 
 
 def _made_up(piece: Piece, messages: Sequence[object]) -> Json:
@@ -194,24 +192,16 @@ def _text(role: Role, text: str) -> Json:
     return {"type": SAID[role], "text": text}
 
 
-def _note(why: str) -> str:
-    return f"[{why}, and was left out.]"
-
-
 def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
     """Yield what the piece contributes to the content of a message: texts, or parts as they are."""
     if piece.item is None:
         yield piece.text or ""
         return
-    raw: object = messages[piece.item.message]
-    if len(piece.item.path) > 1:
-        raw = as_object(raw).get("content")
-    for number in piece.item.path[2:]:
-        raw = as_array(raw)[int(number)]
+    raw = raw_at(piece.item.path, messages)
     if piece.what is not None:
         yield from _quoted(piece.what, piece, raw)
     elif piece.left_out:
-        yield "".join(_note(why) for _, why in piece.left_out)
+        yield note(piece.left_out)
     elif piece.as_text:
         yield _said(raw)
     else:
