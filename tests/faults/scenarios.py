@@ -103,7 +103,8 @@ class Does:
 class Scenario:
     """A turn, as the world around the driver has it. `then` are further prompts, each given when the one before ended.
 
-    `stops` is when a person stops it, if the turn has no other end.
+    `stops` is when a person stops it, if the turn has no other end; `connecting` and `lingers` are how long it takes to
+    connect, and for processes of an earlier run to go.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Scenario:
     mode: Mode = "yolo"
     ask: Callable[[], Asker] | None = None
     connecting: float = 0.0
+    lingers: float = 0.0
     stops: float | None = None
     then: Sequence[str] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
@@ -122,13 +124,25 @@ class Scenario:
     def toolbox(self, ledger: Ledger, folder: Path | None) -> Toolbox:
         """Return the tools: the real ones where the scenario has files, which are in `folder`."""
         if folder is None:
-            return FunctionToolbox([does.tool(ledger) for does in self.tools])
+            return Lingering([does.tool(ledger) for does in self.tools], lingers=self.lingers)
         workspace, session = folder / "workspace", folder / "session"
         for path in (workspace, session):
             path.mkdir()
         for name, text in self.files.items():
             (workspace / name).write_text(text)
         return LocalToolbox(workspace, session)
+
+
+@dataclass(slots=True)
+class Lingering(FunctionToolbox):
+    """A toolbox whose earlier processes take so many seconds to go."""
+
+    lingers: float = 0.0
+
+    async def quiet(self) -> bool:
+        """Return True, after a while."""
+        await asyncio.sleep(self.lingers)
+        return True
 
 
 class Damaged(MemoryStore):
@@ -292,6 +306,7 @@ SCENARIOS = {
             [LOOK],
             before=left_open(),
             damage=[Finding(seq=3, what="checksum does not match")],
+            lingers=0.8,
         ),
         Scenario(
             "a prompt right after",  # the driver cannot be steered yet: what a person does instead

@@ -119,18 +119,16 @@ class Driver:
             raise UsageError("A turn of this session is running, an idle session was expected. Stop it or wait for it.")
         stop = self._stop = Stop()
         self._ended = asyncio.Event()
-        accepted: PromptAccepted | None = PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt))
         try:
-            if not self._is_open:  # then nothing is waited for: the prompt is in the journal before there is a task
-                self._recover(quiet=True)
-                self.append(accepted)
-                accepted = None
+            quiet, raised = await self._look()
+            self._recover(quiet=quiet)
+            self.append(PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
+            turn = asyncio.get_running_loop().create_task(self._turn(stop), name="turn")
         except BaseException:
             self._over()
             raise
-        turn = asyncio.get_running_loop().create_task(self._turn(stop, accepted), name="turn")
         turn.add_done_callback(self._over)
-        return await to_the_end(turn, lambda error: self.stop(leave_of(error)))
+        return await to_the_end(turn, lambda error: self.stop(leave_of(error)), raised)
 
     def _over(self, turn: asyncio.Task[TurnEnded] | None = None) -> None:
         if turn is not None and turn.cancelled() and self._is_open:  # by a loop that closed before its first step
@@ -145,7 +143,24 @@ class Driver:
 
     async def recover(self) -> None:
         """Settle what an earlier process left open, having looked, and tell of damage found in the journal."""
-        self._recover(quiet=not self._is_open or await self._quiet())
+        quiet, raised = await self._look()
+        self._recover(quiet=quiet)
+        if raised is not None:
+            raise raised
+
+    async def _look(self) -> tuple[bool, BaseException | None]:
+        """Return whether all that an earlier process had started is known to be gone, and what was raised meanwhile.
+
+        Waits for nothing if nothing was left open, and not for long on a stop: recovery goes on without an answer.
+        """
+        if not self._is_open:
+            return True, None
+        try:
+            return await (self._stop or Stop()).race(self._toolbox.quiet(), QUIET), None
+        except (Left, TimeoutError):
+            return False, None
+        except BaseException as error:  # noqa: BLE001 - what is in the journal comes first, then it is raised
+            return False, error
 
     def _recover(self, *, quiet: bool) -> None:
         entries: list[Entry] = []
@@ -164,13 +179,6 @@ class Driver:
             self.to(Signal.SETTLED)
         self.append(*entries)
         self._untold = self._mended = ()
-
-    async def _quiet(self) -> bool:
-        """Return whether all that an earlier process had started is known to be gone; a stop does not wait for it."""
-        try:
-            return await (self._stop or Stop()).race(self._toolbox.quiet(), QUIET)
-        except (Left, TimeoutError):
-            return False
 
     def stop(self, leave: Leave | None = None) -> None:
         """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""
@@ -202,9 +210,8 @@ class Driver:
 
     # --- the turn -----------------------------------------------------------------------------------------------
 
-    async def _turn(self, stop: Stop, waiting: PromptAccepted | None) -> TurnEnded:
-        """Run the turn, of the prompt that is `waiting` if one is; only a loop that closes cancels this."""
-        interrupted = None if waiting is None else await self._resume(waiting)
+    async def _turn(self, stop: Stop) -> TurnEnded:
+        """Run the turn whose prompt is journalled; only a loop that closes cancels this."""
         leave = Leave("bug", "the turn ended without saying why")
         deadline = None
         if (timeout := self._limits.timeout) is not None:
@@ -221,8 +228,6 @@ class Driver:
             limits=self._limits,
         )
         try:
-            if interrupted is not None:
-                raise interrupted  # noqa: TRY301 - it came before there was a turn to be left
             leave = await self._steps(stop, requests, calls)
         except Left:
             leave = stop.leave or leave
@@ -236,17 +241,6 @@ class Driver:
                 deadline.cancel()
             end = await self._exit(leave, stop, requests, calls)
         return end
-
-    async def _resume(self, waiting: PromptAccepted) -> BaseException | None:
-        """Settle what was left open, then journal the prompt; return what was raised before, if anything was."""
-        quiet, raised = False, None
-        try:
-            quiet = await self._quiet()
-        except BaseException as error:  # noqa: BLE001 - the prompt comes first: the turn that it begins then raises it
-            raised = error
-        self._recover(quiet=quiet)
-        self.append(waiting)
-        return raised
 
     async def _steps(self, stop: Stop, requests: Requests, running: Calls) -> Leave:
         """Return why the turn ends by itself; raises for every other ending."""

@@ -50,20 +50,25 @@ class Stop:
                 task.exception()  # it ended together with the stop: the stop is what counts
 
 
-async def to_the_end(work: asyncio.Future[T], interrupted: Callable[[BaseException], None] = lambda _: None) -> T:
-    """Return what `work` gives; what is raised meanwhile in whoever waits is told, waits for it, and is raised then."""
-    raised: BaseException | None = None
-    while not work.done():
+async def to_the_end(
+    work: asyncio.Future[T],
+    interrupted: Callable[[BaseException], None] = lambda _: None,
+    raised: BaseException | None = None,
+) -> T:
+    """Return what `work` gives; what is raised meanwhile in whoever waits is told, waits for it, and is raised then.
+
+    `raised` is what was raised in them before.
+    """
+    if raised is not None:
+        interrupted(raised)
+    while not work.done() and not isinstance(raised, GeneratorExit):  # after that, nobody is there to wait
         try:
             await asyncio.wait({work})
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised below
             interrupted(error)
-            if isinstance(error, GeneratorExit):  # whoever waited is gone; the work goes on to its end without them
-                raise
-            if raised is None or isinstance(raised, asyncio.CancelledError):
-                raised = error
+            raised = error if raised is None or isinstance(raised, asyncio.CancelledError) else raised
     if raised is None:
         return work.result()
-    if not work.cancelled():
+    if work.done() and not work.cancelled():
         work.exception()  # what was raised outside comes first
     raise raised
