@@ -190,10 +190,10 @@ def test_content_that_cannot_be_sent_is_said_in_words() -> None:
 
 
 def test_a_message_of_another_program_is_told_with_who_spoke_and_its_calls() -> None:
-    odd = [{"type": "human", "content": "hi"}, {**called("a", arguments='{"x": 1}'), "role": "model", "content": "so"}]
+    odd = [{"type": "human", "content": "hi"}, {**called("a", arguments='{"x": 1}'), "role": "agent", "content": "so"}]
     asked, answered = repair([*odd, USER], format="openai-chat").messages[:2]
     assert asked == {"role": "user", "content": "[Message of human]\nhi"}
-    assert str(as_object(answered)["content"]).startswith("[Message of model]\n{")
+    assert str(as_object(answered)["content"]).startswith("[Message of agent]\n{")
     assert "so" in str(answered)
     assert "x" in str(answered)
 

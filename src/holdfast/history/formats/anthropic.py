@@ -22,6 +22,7 @@ from holdfast.history.formats.format import (
     not_a_message,
     object_arguments,
     quoted,
+    role_in,
     says_elsewhere,
     text_of,
     told_by,
@@ -32,7 +33,7 @@ from holdfast.history.media import look
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
-_ROLES: dict[object, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
+_ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _SAID = frozenset({"text", "image", "document", "search_result"})
 _UNSAID = frozenset({"compaction", "fallback", "mcp_tool_listing", "tool_addition", "tool_removal"})  # not to be read
 _KINDS: dict[Role, frozenset[str]] = {
@@ -71,7 +72,7 @@ class Anthropic:
         if not is_object(raw):
             return not_a_message(index, "malformed")
         written = raw.get("role")
-        role = _ROLES.get(written) if isinstance(written, str) else None
+        role = role_in(_ROLES, written)
         if role is None:
             return not_a_message(index, "unknown-role", as_text(written) or as_text(raw.get("type")))
         if says_elsewhere(raw, "tool_calls"):
@@ -80,6 +81,8 @@ class Anthropic:
         flags: set[MessageFlag] = set()
         if role == "system":  # the system prompt stands beside the messages
             flags.add("unknown-role")
+        elif written != role:
+            flags.add("role-misnamed")
         if all(item.kind == "thinking" for item in items):
             flags.add("empty")
         elif role == "assistant" and all(item.kind == "thinking" or "blank" in item.flags for item in items):
@@ -95,7 +98,7 @@ class Anthropic:
         base: Json = {"role": row.role}
         for index in row.sources:
             message = as_object(messages[index])
-            if message.get("role") == row.role:
+            if role_in(_ROLES, message.get("role")) == row.role:
                 base = {**message, **base}
         values = [
             _unmarked(value) if "cache-mark" in piece.dropped else value

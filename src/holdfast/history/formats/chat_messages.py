@@ -18,6 +18,7 @@ from holdfast.history.formats.format import (
     json_text,
     quoted,
     quoted_arguments,
+    role_in,
     told_by,
     words,
 )
@@ -42,8 +43,7 @@ _WRITTEN = frozenset({"content", "refusal", "tool_calls", "function_call", *THIN
 
 def role_of(message: Json) -> Role | None:
     """Return who speaks, None if nobody who is known."""
-    written = message.get("role")
-    return ROLES.get(written) if isinstance(written, str) else None
+    return role_in(ROLES, message.get("role"))
 
 
 def flat_function(call: Json) -> Json:
@@ -59,11 +59,11 @@ def build(row: Row, messages: Sequence[object]) -> Json:
     source: Json = next((each for each in sources if role_of(each) == row.role), Json())
     base = dict(source)
     base.setdefault("role", row.role)
-    if row.role == "system" and "role" in row.added:
-        base["role"] = "system"
+    if "role" in row.added:
+        base["role"] = row.role
     for index in row.sources:
         message = as_object(messages[index])
-        if message.get("role") == base["role"]:
+        if role_of(message) == row.role:
             base.update({key: value for key, value in message.items() if key not in base and key not in _WRITTEN})
     if row.role == "tool":
         return _built_result(row.pieces[0], base)

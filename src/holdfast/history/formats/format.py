@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
+from types import MappingProxyType
 from typing import Protocol, TypeGuard
 
 import msgspec
 
 from holdfast.history.media import type_of
 from holdfast.history.rows import Row
-from holdfast.history.shape import Grammar, Item, Message, MessageFlag, Path, Shape, Unclean
+from holdfast.history.shape import Grammar, Item, Message, MessageFlag, Path, Role, Shape, Unclean
 from holdfast.text import valid_unicode
 
 Json = dict[str, object]
@@ -225,6 +226,16 @@ _ELSEWHERE = ("parts", "text", "message")
 def not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
     """Return the projection of what is no message, or is one of somebody who is not known: `written` is who."""
     return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
+
+
+_MISNAMED: Mapping[str, Role] = MappingProxyType(
+    {"ai": "assistant", "model": "assistant", "assistant": "assistant", "human": "user"}
+)
+
+
+def role_in(roles: Mapping[str, Role], written: object) -> Role | None:
+    """Return who speaks, by the words of the format or else by other programs', None if nobody who is known."""
+    return (roles.get(written) or _MISNAMED.get(written)) if isinstance(written, str) else None
 
 
 def says_elsewhere(raw: Json, *keys: str) -> bool:

@@ -23,6 +23,7 @@ from holdfast.history.formats.format import (
     not_a_message,
     object_arguments,
     quoted,
+    role_in,
     told_by,
     words,
 )
@@ -35,14 +36,13 @@ from holdfast.history.shape import is_synthetic as is_made_up
 UNSIGNED = "skip_thought_signature_validator"
 """What Google documents in place of the signature of a call that its model did not make."""
 
-_ROLES: dict[object, Role] = {
+_ROLES: dict[str, Role] = {
     "user": "user",
     "function": "user",  # of results, in older documents
     "model": "assistant",
     "system": "system",
     "developer": "system",
 }
-_MISNAMED: dict[object, Role] = {"assistant": "assistant", "tool": "user"}  # other providers' words
 _CAMEL: dict[str, Kind] = {
     "text": "text",
     "functionCall": "call",
@@ -152,7 +152,7 @@ def _role(raw: Json) -> Role | None:
         parts = [as_object(part) for part in _listed(raw.get("parts"))]
         made = any(_kind(part) in ("call", "server-call") or part.get("thought") is True for part in parts)
         return "assistant" if made else "user"
-    return (_ROLES.get(written) or _MISNAMED.get(written)) if isinstance(written, str) else None
+    return "user" if written == "tool" else role_in(_ROLES, written)  # as others name who has the results
 
 
 def _listed(parts: object) -> Sequence[object]:

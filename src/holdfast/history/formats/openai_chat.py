@@ -11,7 +11,7 @@ from functools import cache
 
 import msgspec
 
-from holdfast.history.formats.chat_messages import THINKING, build, flat_function, role_of
+from holdfast.history.formats.chat_messages import ROLES, THINKING, build, flat_function, role_of
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -79,6 +79,8 @@ class OpenAIChat:
         flags: set[MessageFlag] = set() if items else {"empty"}
         if raw.get("role") == "developer":
             flags.add("developer")
+        elif raw.get("role") not in ROLES:
+            flags.add("role-misnamed")
         return Message(index, role, items, frozenset(flags))
 
     def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:  # noqa: ARG002 - each message stands for itself
@@ -103,6 +105,8 @@ def _assistant(index: int, raw: Json) -> Message:
         if isinstance(raw.get(key), str)
     ]
     flags: set[MessageFlag] = set()
+    if raw.get("role") not in ROLES:
+        flags.add("role-misnamed")
     content = raw.get("content")
     calls = tuple(_calls(index, raw, flags))
     if content != "" or not (calls or raw.get("refusal") or raw.get("audio")):

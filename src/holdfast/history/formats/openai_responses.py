@@ -21,6 +21,7 @@ from holdfast.history.formats.format import (
     is_array,
     is_object,
     not_a_message,
+    role_in,
     says_elsewhere,
     words,
 )
@@ -135,7 +136,7 @@ def _item(index: int, kind: str, raw: Json) -> Item | None:
 
 def _message(index: int, raw: Json) -> Message:
     written = raw.get("role")
-    role = ROLES.get(written) if isinstance(written, str) else None
+    role = role_in(ROLES, written)
     if role is None:
         return not_a_message(index, "unknown-role", as_text(written))
     if says_elsewhere(raw, "tool_calls"):
@@ -146,6 +147,8 @@ def _message(index: int, raw: Json) -> Message:
         flags = frozenset({"empty"})
     elif role == "assistant" and all("blank" in item.flags for item in items):
         flags = frozenset({"blank-answer"})
+    if written not in ROLES:
+        flags |= {"role-misnamed"}
     if items and (own := _own_id("message", raw)):
         items = (_flagged(items[0], own), *items[1:])
     return Message(index, role, items, flags)

@@ -14,6 +14,7 @@ from holdfast.history.formats.format import (
     json_text,
     quoted,
     quoted_arguments,
+    role_in,
     told_by,
     words,
 )
@@ -169,8 +170,10 @@ def _message(row: Row, messages: Sequence[object]) -> Json:
     base: Json = {}
     for index in row.sources:
         message = as_object(messages[index])
-        if is_message(message) and ROLES.get(str(message.get("role"))) == row.role:
+        if is_message(message) and role_in(ROLES, message.get("role")) == row.role:
             base = {**message, **base}
+    if "role" in row.added:
+        base["role"] = row.role
     listed = is_array(base.get("content"))
     base = base or {"type": "message", "role": row.role}
     if any("item-id" in piece.dropped for piece in row.pieces):

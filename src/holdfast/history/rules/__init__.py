@@ -72,7 +72,7 @@ def _facts(found: Found, shape: Shape) -> dict[str, str | int]:
     message = found.path[0] if found.path and isinstance(found.path[0], int) else -1
     role = shape.messages[message].role if message >= 0 else ""
     if found.rule == "unknown-role":  # as it is written
-        role = next((each.name or "" for each in shape.messages[message].items), "")
+        role = next((each.name or "" for each in shape.messages[message].items if each.path == found.path), "")
     name = (item and item.name) or ""
     if found.rule == "reference-not-declared" and item:
         name = item.references[found.which]

@@ -1,0 +1,60 @@
+"""What is the same for all formats: words are looked up as words, and roles of other programs are known."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from holdfast.history import check, repair
+from holdfast.history.formats.format import Json, as_object
+from holdfast.history.profiles import PAIRS
+
+KEYS = {
+    "openai-chat": ("role", "type", "content", "tool_calls", "name"),
+    "anthropic": ("role", "type", "content", "source"),
+    "openai-responses": ("role", "type", "content", "id", "output", "call_id"),
+    "gemini": ("role", "parts", "functionCall", "functionResponse", "text", "inlineData"),
+    "pydantic-ai": ("kind", "part_kind", "parts", "content", "tool_calls", "provider_name"),
+}
+HOLDS = {"gemini": "parts", "pydantic-ai": "parts"}
+SPOKEN = {"gemini": "parts"}
+
+
+@pytest.mark.parametrize("form", PAIRS)
+@pytest.mark.parametrize("odd", [[], {}, 1, True, [{}], [[]]])
+def test_a_value_where_a_word_is_expected_is_told_and_mended(odd: object, form: str) -> None:
+    block: Json = dict.fromkeys(KEYS[form], odd)
+    holds = HOLDS.get(form, "content")
+    speaks = [{"role": "user", "kind": "request", holds: [block]}, {"role": "assistant", "kind": "response"}]
+    for message in (block, *speaks, {**speaks[1], holds: [block]}, {**block, "role": "assistant", "kind": "response"}):
+        for profile in PAIRS[form]:
+            check([message], format=form, profile=profile)
+            assert repair([message], format=form, profile=profile).remaining == ()
+
+
+@pytest.mark.parametrize("form", [form for form in PAIRS if form != "pydantic-ai"])
+@pytest.mark.parametrize(("written", "role"), [("ai", "assistant"), ("model", "assistant"), ("human", "user")])
+def test_who_speaks_is_known_by_other_programs_words_too(form: str, written: str, role: str) -> None:
+    key, own = (
+        ("parts", {"user": "user", "assistant": "model"})
+        if form == "gemini"
+        else ("content", {"user": "user", "assistant": "assistant"})
+    )
+    content: object = [{"text": "so"}] if form == "gemini" else "so"
+    for profile in PAIRS[form]:
+        mended = repair([{"role": written, key: content, "x": 1}], format=form, profile=profile)
+        assert mended.remaining == ()
+        assert {"role": own[role], key: content, "x": 1} in mended.messages
+        assert "so" not in json.dumps([as_object(each) for each in mended.messages if "x" not in as_object(each)])
+
+
+@pytest.mark.parametrize("profile", PAIRS["openai-chat"])
+def test_the_calls_of_an_assistant_by_another_name_are_its_calls(profile: str) -> None:
+    call: Json = {"id": "abcdefghi", "name": "f", "args": {"x": "y"}, "type": "tool_call"}
+    said: Json = {"role": "ai", "content": "so", "tool_calls": [call]}
+    result: Json = {"role": "tool", "tool_call_id": "abcdefghi", "content": "done"}
+    mended = repair([{"role": "human", "content": "hi"}, said, result], format="openai-chat", profile=profile)
+    assert mended.remaining == ()
+    assert [as_object(each)["role"] for each in mended.messages[:3]] == ["user", "assistant", "tool"]
+    assert as_object(mended.messages[1])["content"] == "so"
