@@ -159,6 +159,7 @@ FROM_OUTSIDE = (
     Injector("asyncio.timeout", rounds, _around(_timeout), EXTERNAL, raises=TimeoutError),
     Injector("asyncio.wait_for", rounds, _around(_wait_for), EXTERNAL, raises=TimeoutError),
     Injector("limits.timeout", rounds, _deadline, frozenset({"timeout"})),
+    Injector("the session is closed", callbacks, _once(Play.close_session), EXTERNAL),
     Injector("the loop closes", callbacks, _once(Play.close_loop), EXTERNAL, raises=asyncio.CancelledError),
     Injector(
         "stop, in another order",

@@ -81,6 +81,9 @@ class Play:
         self.complaints: list[str] = []
         self.patience = IDLE_WITHIN
         self.closed = False
+        """Whether the loop was."""
+        self.over = False
+        """Whether the session was closed."""
         self.ended: list[float] = []
         """When each turn was over."""
         self._making = making or Play.driver
@@ -137,6 +140,12 @@ class Play:
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
 
+    def close_session(self) -> None:
+        """Close the session, as a program does that has been told to end."""
+        if self.entered and not self.task.done() and isinstance(self.subject, Driver):
+            self.over = True
+            self._closes = self.loop.create_task(self.subject.close())
+
     # --- the run ------------------------------------------------------------------------------------------------
 
     def run(self, strike: Callable[[], None] | None = None) -> None:
@@ -180,6 +189,8 @@ class Play:
 
     async def _prompts(self) -> None:
         for prompt in (PROMPT, *self.scenario.then):
+            if self.over:
+                return
             await self.around(self._prompt(prompt))
 
     async def _prompt(self, prompt: str) -> None:
@@ -267,6 +278,10 @@ class Play:
         subject = self.subject
         self.script[:] = [[Say(STILL_HERE)]]
         self.events.clear()
+        if self.over:  # as another process finds it
+            entries, self.store = self.entries, MemoryStore()
+            self.store.append(entries, expected=0)
+            subject = self.driver()
         if isinstance(subject, Driver):
             subject._limits = self.scenario.limits  # the next prompt is in no hurry
         try:
