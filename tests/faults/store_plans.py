@@ -32,6 +32,7 @@ from holdfast.session.entries import (
     encode,
 )
 from holdfast.session.rows import BLOB_LIMIT
+from holdfast.session.wal import PAGE
 
 Step = tuple[Entry, ...]
 Say = Callable[..., None]
@@ -78,7 +79,7 @@ class Scenario:
     kind: Kind
     steps: tuple[Step, ...]
     before: tuple[Step, ...] = ()
-    left: str = "closed"  # or "open", as by kill -9, or "damaged"
+    left: str = "closed"  # or "open", as by kill -9, or so and "damaged"
 
     def prepare(self, root: Path) -> None:
         """Put what a run starts from in the empty folder `root`."""
@@ -88,17 +89,15 @@ class Scenario:
         journal = self.kind.open(made)
         for step in self.before:
             journal.append(step)
-        if self.left == "open":
-            shutil.copytree(made, root / HOME)
+        if self.left == "closed":
             journal.close()
-        else:
-            journal.close()
-            shutil.copytree(made, root / HOME)
+        shutil.copytree(made, root / HOME)
+        journal.close()
         shutil.rmtree(made)
-        if self.left == "damaged":
-            with (root / HOME / "session.db").open("r+b") as file:
-                file.seek(100)
-                file.write(b"\xff")
+        if self.left == "damaged":  # SQLite would believe two frames of the log, and drop the rest
+            with (root / HOME / "session.db-wal").open("r+b") as file:
+                file.seek(32 + 2 * (24 + PAGE) + 100)
+                file.write(b"\xff\xff")
 
     @property
     def acknowledged(self) -> list[Entry]:
