@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from holdfast.history import Repair, repair
+from holdfast.history import Repair, check, repair
 from holdfast.history.formats.format import Json
 from holdfast.history.profiles import PAIRS
 
@@ -60,3 +60,20 @@ def test_what_a_quoted_result_holds_goes_along_only_where_the_user_can_have_it(f
         mended = mend(orphan(form, each), form, profile)
         if "said" in json.dumps(each):
             assert "said" in json.dumps(mended.messages)
+
+
+@pytest.mark.parametrize("profile", PAIRS["anthropic"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "server_tool_use", "name": "\ud800x"},
+        {"type": "image", "source": {"type": "base64", "media_type": "\ud800x", "data": "AAAA"}},
+        {"type": "tool_use", "id": "a", "name": "\ud800x", "input": {}},
+    ],
+)
+def test_names_are_valid_text_in_all_that_is_said_of_them(block: Json, profile: str) -> None:
+    messages: list[object] = [{"role": role, "content": [block]} for role in ("assistant", "user")]
+    mended = mend(messages, "anthropic", profile)
+    told = [each.sentence + each.error for each in check(messages, format="anthropic", profile=profile)]
+    for said in (*told, *(edit.sentence for edit in mended.edits), json.dumps(mended.messages, ensure_ascii=False)):
+        assert said.encode()

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.history.shape import Path, Role, position
+from holdfast.text import valid_unicode
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
@@ -73,6 +74,9 @@ class Quote(_Edit, frozen=True, gc=False, tag="quote"):
     what: str
     role: Role = "user"
     place: Place | None = None
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "what", valid_unicode(self.what))  # names are in it as they are written
 
     @property
     def sentence(self) -> str:
@@ -190,6 +194,9 @@ class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
     path: Path
     which: int
     why: str
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "why", valid_unicode(self.why))
 
     @property
     def sentence(self) -> str:

@@ -21,7 +21,6 @@ from holdfast.history.edits import (
 from holdfast.history.rules import Found
 from holdfast.history.rules.pairs import is_content
 from holdfast.history.shape import Item, Message, Path, Shape
-from holdfast.text import valid_unicode
 
 EMPTY = "(empty)"
 """The content of what has none, where a provider wants some."""
@@ -94,7 +93,7 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
         case "late-system" | "unknown-role" | "malformed-message":
             what = "Message" if rule == "unknown-role" else "Something that is not a message"
             for item in message.items:
-                what = f"Message of {valid_unicode(item.name)}" if rule == "unknown-role" and item.name else what
+                what = f"Message of {item.name}" if rule == "unknown-role" and item.name else what
                 if "blank" in item.flags:
                     yield Drop(item.path, "it is blank")
                 else:

@@ -93,7 +93,7 @@ def _stray(answer: Answer, call: Call | None, shape: Shape, *, enforced: frozens
 
 def _quote(answer: Answer, what: str, shape: Shape) -> Quote:
     item = answer.item
-    named = f" ({valid_unicode(item.name)})" if item.name else ""
+    named = f" ({item.name})" if item.name else ""
     if item.role != "assistant":
         return Quote(item.path, what + named)
     following = item.message + 1

@@ -11,6 +11,7 @@ from holdfast.history.profiles import Profile
 from holdfast.history.rules import content, order, pairs, thinking
 from holdfast.history.rules.rule import Found, Rule, Severity, Violation
 from holdfast.history.shape import Shape
+from holdfast.text import valid_unicode
 
 __all__ = ["RULES", "Found", "Looked", "Rule", "Violation", "check", "look", "told"]
 
@@ -62,8 +63,8 @@ def _violation(found: Found, shape: Shape, profile: Profile, severity: Severity)
     rule = RULES[found.rule]
     message = found.path[0] if found.path and isinstance(found.path[0], int) else -1
     by, error = rule.refusal(profile.name, shape.format)
-    said = error.format(**_facts(found, shape)) if error else ""
-    return Violation(rule.id, found.path, message, f"{found.what}. {rule.says}", said, by, severity)
+    said = valid_unicode(error.format(**_facts(found, shape))) if error else ""
+    return Violation(rule.id, found.path, message, valid_unicode(f"{found.what}. {rule.says}"), said, by, severity)
 
 
 def _facts(found: Found, shape: Shape) -> dict[str, str | int]:
