@@ -7,7 +7,8 @@ import json
 import pytest
 
 from holdfast.history import Repair, check, repair
-from holdfast.history.formats.format import Json
+from holdfast.history.formats.format import Json, as_array, as_object, words
+from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
 
 HELD: dict[str, list[object]] = {
@@ -77,3 +78,15 @@ def test_names_are_valid_text_in_all_that_is_said_of_them(block: Json, profile: 
     told = [each.sentence + each.error for each in check(messages, format="anthropic", profile=profile)]
     for said in (*told, *(edit.sentence for edit in mended.edits), json.dumps(mended.messages, ensure_ascii=False)):
         assert said.encode()
+
+
+@pytest.mark.parametrize("profile", PAIRS["anthropic"])
+@pytest.mark.parametrize("nothing", [{"type": "text"}, {"type": "text", "text": None}])
+def test_a_block_of_text_that_is_not_there_says_nothing(nothing: Json, profile: str) -> None:
+    use: Json = {"type": "tool_use", "id": "abcdefghi", "name": "f", "input": {}}
+    held: list[object] = [nothing, {"type": "text", "text": "said"}]
+    for content, becomes in (([nothing], EMPTY), (held, "said")):
+        result: Json = {"type": "tool_result", "tool_use_id": "abcdefghi", "content": content}
+        messages: list[object] = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        (block,) = as_array(as_object(mend(messages, "anthropic", profile).messages[-1])["content"])
+        assert words(as_object(block)["content"]).strip() in (becomes, "")

@@ -303,6 +303,7 @@ def quoted(what: str, words: str) -> str:
     return f"[{what[:1].upper()}{what[1:]}]\n{words}"
 
 
+_NOT_THERE = ({"type": "text"}, {"type": "text", "text": None})
 _TEXT_BLOCK = {"type", "text", "annotations", "cache_control"}
 _BYTES = re.compile(r"(data:[^,]*,)?[A-Za-z0-9+/_-]{1000,}={0,2}")
 _HELD_IN = {"data", "blob", "file_data", "image_url", "url", "b64_json"}
@@ -314,7 +315,7 @@ def words(raw: object) -> str:
         return raw
     if is_array(raw):
         return "\n".join(words(each) for each in raw)
-    text = text_of(raw)
+    text = "" if raw in _NOT_THERE else text_of(raw)
     return json_text(_without_bytes(raw)) if text is None else text
 
 
