@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
-from scenarios import MODEL, Damaged, Ledger, Scenario, temporary, truth_of_files
+from scenarios import MODEL, Ledger, Scenario, temporary, truth_of_files
 from verdicts import verdict
 
 from holdfast.agent.driver import Driver
@@ -28,6 +28,7 @@ from holdfast.session.entries import (
     TurnEnded,
 )
 from holdfast.session.fold import Conversation, UserMessage, fold
+from holdfast.session.sqlite import SqliteStore, read_copy
 from holdfast.session.store import MemoryStore, Store
 from holdfast.testing.loop import Hang, VirtualLoop
 from holdfast.testing.model import ScriptedModel
@@ -69,7 +70,6 @@ class Play:
         self.events: list[Event] = []
         self.script = list(scenario.script)
         self.models: list[ScriptedModel] = []
-        self.store: Store = Damaged(scenario.damage) if scenario.damage else MemoryStore(now=self.loop.time)
         self.limits = scenario.limits
         self.around: Around = _nothing
         self.struck: list[str] = []
@@ -117,7 +117,11 @@ class Play:
     @property
     def entries(self) -> list[Entry]:
         """Return what the journal holds."""
-        return [record.entry for record in self.store.read().records]
+        if self.folder is not None and self.over and isinstance(self.store, SqliteStore):
+            reading = read_copy(self.folder / "session")  # it was closed
+        else:
+            reading = self.store.read()
+        return [record.entry for record in reading.records]
 
     def strike(self, number: int, action: Callable[[], object]) -> None:
         """Do something right before callback `number`, and remember where that was."""
@@ -152,6 +156,8 @@ class Play:
         """Play the scenario with `strike` armed, then the next prompt; what is not as it must be is a complaint."""
         with self._closing:
             self.folder = Path(self._closing.enter_context(temporary())) if self.scenario.files else None
+            self.store: Store = self.scenario.store(self.folder)
+            self._closing.callback(self.store.close)
             self.toolbox = self.scenario.toolbox(self.ledger, self.folder)
             tools = tuple(tool.schema for tool in self.toolbox.tools.values())
             opened = SessionOpened(session="s", cwd="/", model=MODEL, system="SYSTEM", tools=tools, version="0")
@@ -279,7 +285,8 @@ class Play:
         self.script[:] = [[Say(STILL_HERE)]]
         self.events.clear()
         if self.over:  # as another process finds it
-            entries, self.store = self.entries, MemoryStore()
+            entries = self.entries
+            self.store = MemoryStore()
             self.store.append(entries, expected=0)
             subject = self.driver()
         if isinstance(subject, Driver):
@@ -290,6 +297,8 @@ class Play:
             yield f"the next prompt raised {type(error).__name__}: {error}"
             return
         entries = self.entries
+        if isinstance(subject, Driver):
+            self.loop.run_until_complete(subject.close())
         answer = fold(entries).answer
         if answer != STILL_HERE:
             yield f"the next prompt was answered with {answer!r}: {entries[-1]}"
@@ -299,8 +308,6 @@ class Play:
 
     async def _afterwards(self, subject: Subject) -> None:
         await asyncio.wait_for(subject.run(AFTERWARDS), 600)
-        if isinstance(subject, Driver):
-            await subject.close()
 
     def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         del loop

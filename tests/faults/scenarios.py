@@ -30,7 +30,8 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.fold import UserMessage, fold
-from holdfast.session.store import Finding, MemoryStore, Reading
+from holdfast.session.sqlite import SqliteStore
+from holdfast.session.store import Finding, MemoryStore, Reading, Store
 from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Think, Wait
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import Context, Output, Plan, Toolbox
@@ -125,12 +126,17 @@ class Scenario:
         """Return the tools: the real ones where the scenario has files, which are in `folder`."""
         if folder is None:
             return Lingering([does.tool(ledger) for does in self.tools], lingers=self.lingers)
-        workspace, session = folder / "workspace", folder / "session"
-        for path in (workspace, session):
-            path.mkdir()
+        workspace = folder / "workspace"
+        workspace.mkdir()
         for name, text in self.files.items():
             (workspace / name).write_text(text)
-        return LocalToolbox(workspace, session)
+        return LocalToolbox(workspace, folder / "session")
+
+    def store(self, folder: Path | None) -> Store:
+        """Return an empty journal: a real one where the scenario has files."""
+        if folder is not None:
+            return SqliteStore.create(folder / "session")
+        return Damaged(self.damage) if self.damage else MemoryStore()
 
 
 @dataclass(slots=True)
