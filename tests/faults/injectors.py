@@ -195,8 +195,10 @@ def tried(scenario: Scenario, injector: Injector, *, making: Making | None = Non
     """Return what is not as it must be after the injector struck, at every point or at `some` of them."""
     points = chosen_points(scenario, injector, making=making, some=None if FULL else some)
     complaints: list[str] = []
+    slowest = 0.0
     for point in points:
         play = struck(scenario, injector, point, making=making)
+        slowest = max(slowest, play.took)
         where = " and ".join(play.struck)
         complaints += [f"point {point}, {where}: {complaint}" for complaint in play.complaints]
     record(
@@ -205,6 +207,7 @@ def tried(scenario: Scenario, injector: Injector, *, making: Making | None = Non
         points=len(points),
         of=len(injector.points(_usual(scenario, making, watch=injector.points is resumptions))),
         violations=complaints,
+        slowest=round(slowest, 3) if injector.patience == IDLE_WITHIN else None,
         known_bad=making is not None,
     )
     return complaints

@@ -80,6 +80,8 @@ class Play:
         """The prompts that the subject was given."""
         self.complaints: list[str] = []
         self.patience = IDLE_WITHIN
+        self.took = 0.0
+        """How long the turn went on after it was struck."""
         self.closed = False
         """Whether the loop was."""
         self.over = False
@@ -221,6 +223,7 @@ class Play:
             return
         struck = self.struck_at
         took = 0.0 if struck is None else min((at - struck for at in self.ended if at >= struck), default=0.0)
+        self.took = took
         if took > self.patience + (self.scenario.stops or 0 if self.patience > IDLE_WITHIN else 0):
             yield f"it took {took:.3f} s to end"
         prompts = [entry.text for entry in entries[self.before :] if isinstance(entry, PromptAccepted)]

@@ -21,18 +21,21 @@ def record(
     points: int,
     violations: Sequence[str],
     of: int | None = None,
+    slowest: float | None = None,
     known_bad: bool = False,
 ) -> None:
     """Print how many `points` of a scenario were tried, `of` how many there are, and append it to the report.
 
     The report is a file of JSON lines, named by HOLDFAST_FAULTS_REPORT; without that there is none. What is `known_bad`
-    must have violations, everything else none.
+    must have violations, everything else none. `slowest` is the longest that it took to end, in seconds, where that is
+    bounded and was measured.
     """
     row = {
         "scenario": scenario,
         "injector": injector,
         "points": points,
         "of": points if of is None else of,
+        "slowest": slowest,
         "violations": len(violations),
         "known_bad": known_bad,
         "examples": list(violations[:5]),
