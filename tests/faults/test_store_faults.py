@@ -37,11 +37,17 @@ def room() -> Iterator[Room]:
         yield room
 
 
+def places(room: Room, scenario: str, injector: str) -> list[int]:
+    """Return the operations of the scenario, by number, at which the injector can do something."""
+    _, kinds, _ = _INJECTORS[injector]
+    log = [operation for operation in room.logged(scenario) if operation.kind != "n"]
+    return [at for at, operation in enumerate(log, start=1) if operation.kind in kinds]
+
+
 def tried(room: Room, scenario: str, injector: str) -> list[str]:
     """Return the points of the scenario at which something was wrong."""
-    fault, kinds, most = _INJECTORS[injector]
-    log = [operation for operation in room.logged(scenario) if operation.kind != "n"]
-    points = [at for at, operation in enumerate(log, start=1) if operation.kind in kinds]
+    fault, _, most = _INJECTORS[injector]
+    points = places(room, scenario, injector)
     few = chosen(points, most)
     found = red((f"{scenario}, {injector} {at}", room.struck(scenario, fault(at))) for at in few)
     record(scenario, injector, points=len(few), violations=found, of=len(points))
@@ -66,9 +72,8 @@ def test_nothing_acknowledged_is_lost_and_the_next_append_works(room: Room, scen
     ],
 )
 def test_a_store_that_is_known_to_be_bad_is_found(room: Room, store: str, injector: str, least: float) -> None:
-    fault, kinds, _ = _INJECTORS[injector]
-    log = [operation for operation in room.logged(store) if operation.kind != "n"]
-    points = [at for at, operation in enumerate(log, start=1) if operation.kind in kinds]
+    fault, _, _ = _INJECTORS[injector]
+    points = places(room, store, injector)
     found = red((f"{injector} {at}", room.struck(store, fault(at))) for at in points)
-    record(f"known bad: {store}", injector, points=len(points), violations=found)
+    record(store, injector, points=len(points), violations=found, known_bad=True)
     assert len(found) >= least * len(points)

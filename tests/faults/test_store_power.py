@@ -67,5 +67,5 @@ def test_a_store_that_is_known_to_be_bad_is_found(room: Room, store: str, least:
     images = list(room.images(store, room.logged(store)))
     few = chosen(images, 60)
     found = tried(room, store, few)
-    record(f"known bad: {store}", "power lost", points=len(few), violations=found, of=len(images))
+    record(store, "power lost", points=len(few), violations=found, of=len(images), known_bad=True)
     assert len(found) >= least * len(few)

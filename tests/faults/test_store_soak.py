@@ -128,5 +128,5 @@ def test_a_journal_keeps_what_it_told_through_any_number_of_kills() -> None:
         server.communicate()
     record("a process that appends", "killed at random", points=kills, violations=wrong)
     assert wrong == []
-    assert kills > 30
-    assert kept > 30
+    assert kills > 10
+    assert kept > 10
