@@ -44,3 +44,17 @@ def test_a_call_that_is_written_flat_is_the_call_of_its_function(arguments: obje
     assert json.loads(str(function["arguments"])) == {"path": "x"}
     assert "name" not in call
     assert key not in call
+
+
+@pytest.mark.parametrize("profile", PAIRS["openai-chat"])
+def test_a_result_of_a_function_that_is_known_stays_one_whatever_it_holds(profile: str) -> None:
+    called: Json = {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{}"}}
+    for content in ({}, [{"type": "nothing"}], 1):
+        mend([USER, called, {"role": "function", "name": "f", "content": content}], profile)
+
+
+@pytest.mark.parametrize("profile", PAIRS["openai-chat"])
+def test_a_custom_call_of_nothing_is_mended(profile: str) -> None:
+    call: Json = {"id": "abcdefghi", "type": "custom", "custom": {}}
+    result: Json = {"role": "tool", "tool_call_id": "abcdefghi", "content": "ok"}
+    mend([USER, {"role": "assistant", "content": "", "tool_calls": [call]}, result], profile)

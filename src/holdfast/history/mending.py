@@ -127,7 +127,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
         case "arguments-not-object" | "arguments-type":
             yield QuoteArguments(item.path)
         case "reference-not-declared" | "foreign-content":
-            yield from _known(item)
+            yield from _known(item, spell=found.fit)
         case "media-invalid" if found.fit:
             yield Declare(item.path)
         case "media-invalid" | "media-too-large":
@@ -148,12 +148,12 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield from _of_field(rule, item)
 
 
-def _known(item: Item) -> Iterator[Edit]:
-    """Yield what makes a kind of content one that the provider knows."""
-    if "spelling" in item.flags:
+def _known(item: Item, *, spell: bool) -> Iterator[Edit]:
+    """Yield what makes a kind of content one that the provider knows: how it is spelled, or else what it is."""
+    if spell:
         yield Complete(item.path, "kind")
     holds = item.kind == "result" and ("foreign" in item.flags or len(item.written) > 1)
-    if "spelling" in item.flags and not holds:
+    if spell and not holds:
         return
     if item.kind in ("result", "text", "thinking"):
         yield AsText(item.path)

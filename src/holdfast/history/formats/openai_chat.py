@@ -153,18 +153,19 @@ def _misplaced(calls: Iterator[Item], role: Role) -> Iterator[Item]:
 
 def _call(path: Path, raw: Json) -> Item:
     custom = as_object(raw.get("custom"))
+    is_custom = is_object(raw.get("custom"))
     flat = flat_function(raw)
     function = flat or as_object(raw.get("function"))
     call = as_text(raw.get("id"))
     flags: set[Flag] = set()
     kind = raw.get("type", "untyped")
     if kind not in ("function", "function_call", "untyped"):
-        kind = "custom" if custom else "mistyped"
+        kind = "custom" if is_custom else "mistyped"
     if kind != "function":
         flags.add("spelling")
     if call is None and kind != "function_call":
         flags.add("id-missing")
-    if not custom:  # a custom tool takes text, not arguments
+    if not is_custom:  # a custom tool takes text, not arguments
         arguments = function.get("arguments")
         if flat or not isinstance(arguments, str):
             flags.add("arguments-type")

@@ -275,7 +275,8 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
             if item.flags:
                 yield from _flagged(item)
             if item.written and item.kind != "thinking" and not profile.knows(item, shape.format):
-                yield about("foreign-content", item, "is of a kind that the provider does not know")
+                found = about("foreign-content", item, "is of a kind that the provider does not know")
+                yield found._replace(fit="spelling" in item.flags)
             if item.kind == "call":
                 called = True
                 name = item.name or ""
