@@ -8,7 +8,7 @@ ARGS ?=
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint check fix bench clean
+.PHONY: help demo test lint check fix bench faults clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
@@ -16,6 +16,7 @@ help:
 	@echo "make check   run everything CI runs: the tests, the formatter, the linter, the type checker"
 	@echo "make fix     format, and mend what the linter can mend"
 	@echo "make bench   measure start-up, appending and folding"
+	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (half an hour)"
 	@echo "make clean   remove what make and the tools wrote"
 
 demo: $(READY)
@@ -37,6 +38,12 @@ fix: $(READY)
 
 bench: $(READY)
 	@$(RUN) bench/run.py
+
+# What pytest says is not what counts here: the table is, also when a test failed.
+faults: $(READY)
+	@mkdir -p build && rm -f build/faults.jsonl
+	-@HOLDFAST_FAULTS=full HOLDFAST_FAULTS_REPORT=build/faults.jsonl $(RUN) -m pytest tests/faults -q -n 2 --timeout 1800 $(ARGS)
+	@$(RUN) tests/faults/table.py build/faults.jsonl
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist
