@@ -84,7 +84,7 @@ def _around(
     """Return what puts a bound around the turn that passes at a time."""
 
     def strike(play: Play, time: Point) -> None:
-        play.loop.call_at(time, play.strikes)
+        play.loop.call_at(time, lambda: play.strikes(timer=True))
         play.around = lambda work: how(work, time)
 
     return strike
@@ -100,7 +100,7 @@ async def _wait_for(work: Coroutine[Any, Any, None], time: float) -> None:
 
 
 def _deadline(play: Play, time: Point) -> None:
-    play.loop.call_at(time, play.strikes)
+    play.loop.call_at(time, lambda: play.strikes(timer=True))
     play.limits = msgspec.structs.replace(play.limits, timeout=max(time, TICK))
 
 
@@ -191,7 +191,7 @@ EXCEPTIONS = (
 )
 
 
-def tried(scenario: Scenario, injector: Injector, *, making: Making | None = None, some: int = 7) -> list[str]:
+def tried(scenario: Scenario, injector: Injector, *, making: Making | None = None, some: int = 6) -> list[str]:
     """Return what is not as it must be after the injector struck, at every point or at `some` of them."""
     points = chosen_points(scenario, injector, making=making, some=None if FULL else some)
     complaints: list[str] = []

@@ -134,9 +134,9 @@ class Play:
 
         self.loop.at(number, act)
 
-    def strikes(self) -> None:
-        """Remember that something happens now."""
-        self.struck.append(self.loop.where())
+    def strikes(self, *, timer: bool = False) -> None:
+        """Remember that something happens now: before a callback, or as a timer's."""
+        self.struck.append(self.loop.waiting() if timer else self.loop.where())
         if self.struck_at is None and self.entered:  # before, there is nothing that could end
             self.struck_at = self.loop.time()
 

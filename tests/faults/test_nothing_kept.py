@@ -28,7 +28,7 @@ def test_nothing_of_a_turn_is_kept(injector: Injector) -> None:
 
 
 def _look(scenario: Scenario, injector: Injector) -> None:
-    for point in chosen_points(scenario, injector, some=3):
+    for point in chosen_points(scenario, injector, some=2):
         play = struck(scenario, injector, point)
         play.raised = None  # its traceback holds the frames of the turn
         del play.task
