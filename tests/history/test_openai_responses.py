@@ -462,3 +462,10 @@ def test_any_items_at_all_can_be_mended(
         assert deepseek_refusal(FORM, done.messages) == ""
     sent = repair(items, format=FORM, profile=profile, frozen=frozen).messages
     assert all(kept is was for kept, was in zip(sent, items[:frozen], strict=False))
+
+
+def test_a_reference_that_does_not_go_along_stands_for_no_thinking() -> None:
+    call = {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "f", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "a", "output": "ok"}
+    items: list[object] = [{"role": "user", "content": "hi"}, {"id": "rs_1"}, call, result]
+    assert repair(items, format="openai-responses", profile="any").remaining == ()

@@ -165,7 +165,8 @@ def _parted(shape: Shape, profile: Profile) -> Iterator[Found]:
     """
     items = [item for message in shape.messages for item in message.items]
     stripped = shape.thinking is not False and not shape.continued
-    if any("reference" in item.flags or (item.kind == "thinking" and _goes(item, profile)) for item in items):
+    refers = (item for item in items if "reference" in item.flags and profile.knows(item, shape.format))
+    if any(refers) or any(item.kind == "thinking" and _goes(item, profile) for item in items):
         stripped = False
     lost = False
     for item in items:
