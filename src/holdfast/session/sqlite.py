@@ -344,6 +344,7 @@ def _build(path: Path, rows: Iterable[Row] = ()) -> None:
         connection.execute(SCHEMA)
         connection.executemany(_INSERT, rows)
         connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode=WAL")  # here, so that the first page is never written in its place
     sync_path(temporary)
     temporary.replace(path)
     sync_path(path.parent)
