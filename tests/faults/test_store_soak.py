@@ -25,7 +25,7 @@ from stores import integrity
 from holdfast.session.rows import BLOB_LIMIT
 from holdfast.session.sqlite import SqliteStore, read_copy
 
-_SECONDS = 300 if FULL else 12
+_SECONDS = 180 if FULL else 12
 _LONGEST = 150  # entries: then a new session begins
 _SIZES = (20, 200, 200, 3000, 20_000, BLOB_LIMIT + 100)
 _SERVER = "import sys, pathlib, test_store_soak as soak; soak.serve(pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
