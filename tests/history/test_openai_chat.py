@@ -49,7 +49,7 @@ def test_a_call_that_is_written_flat_is_the_call_of_its_function(arguments: obje
 @pytest.mark.parametrize("profile", PAIRS["openai-chat"])
 def test_a_result_of_a_function_that_is_known_stays_one_whatever_it_holds(profile: str) -> None:
     called: Json = {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{}"}}
-    for content in ({}, [{"type": "nothing"}], 1):
+    for content in ({}, [{"type": "nothing"}], 1, [[]], [[[]]], [None]):
         mend([USER, called, {"role": "function", "name": "f", "content": content}], profile)
 
 

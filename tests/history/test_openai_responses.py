@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -469,3 +470,12 @@ def test_a_reference_that_does_not_go_along_stands_for_no_thinking() -> None:
     result = {"type": "function_call_output", "call_id": "a", "output": "ok"}
     items: list[object] = [{"role": "user", "content": "hi"}, {"id": "rs_1"}, call, result]
     assert repair(items, format="openai-responses", profile="any").remaining == ()
+
+
+@pytest.mark.parametrize("written", ["[[[]]]", "[[]]", '[""]', "[null]", "[{}]"])
+def test_a_result_that_holds_nothing_is_filled(written: str) -> None:
+    output: object = json.loads(written)
+    call = {"type": "function_call", "call_id": "abcdefghi", "name": "f", "arguments": "{}"}
+    items: list[object] = [USER, call, {"type": "function_call_output", "call_id": "abcdefghi", "output": output}]
+    for profile in ("openai-responses", "deepseek", "any"):
+        assert repair(items, format="openai-responses", profile=profile).remaining == ()

@@ -26,6 +26,7 @@ from holdfast.history.formats.format import (
     not_a_message,
     says_elsewhere,
     text_of,
+    words,
 )
 from holdfast.history.media import look_at
 from holdfast.history.rows import Row
@@ -203,7 +204,7 @@ def _result(index: int, raw: Json) -> Item:
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):
             flags.add("blank-block")
-        if all("blank" in part.flags for part in parts):
+        if all("blank" in part.flags for part in parts) or not words(content).strip():
             flags.add("blank")
     elif not content.strip():
         flags.add("blank")

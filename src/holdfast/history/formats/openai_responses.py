@@ -275,7 +275,7 @@ def _look_at(output: object, flags: set[Flag]) -> list[Item]:
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):
             flags.add("blank-block")
-        if all("blank" in part.flags for part in parts):
+        if all("blank" in part.flags for part in parts) or not words(output).strip():
             flags.add("blank")
         return parts
     else:
