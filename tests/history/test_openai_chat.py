@@ -49,7 +49,8 @@ def test_a_call_that_is_written_flat_is_the_call_of_its_function(arguments: obje
 @pytest.mark.parametrize("profile", PAIRS["openai-chat"])
 def test_a_result_of_a_function_that_is_known_stays_one_whatever_it_holds(profile: str) -> None:
     called: Json = {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{}"}}
-    for content in ({}, [{"type": "nothing"}], 1, [[]], [[[]]], [None]):
+    for written in ("{}", "1", "[[]]", "[[[]]]", "[null]", '[{"type": "nothing"}]'):
+        content: object = json.loads(written)
         mend([USER, called, {"role": "function", "name": "f", "content": content}], profile)
 
 
@@ -58,3 +59,25 @@ def test_a_custom_call_of_nothing_is_mended(profile: str) -> None:
     call: Json = {"id": "abcdefghi", "type": "custom", "custom": {}}
     result: Json = {"role": "tool", "tool_call_id": "abcdefghi", "content": "ok"}
     mend([USER, {"role": "assistant", "content": "", "tool_calls": [call]}, result], profile)
+
+
+def test_what_two_say_that_are_joined_stays_who_said_it() -> None:
+    said: list[object] = [
+        {"role": "user", "content": name or "nobody", **({"name": name} if name else {})}
+        for name in ("bob", "eve", "eve", "", "bob")
+    ]
+    (joined,) = map(as_object, mend(said, "openai-compatible"))
+    assert joined["name"] == "bob"
+    assert joined["content"] == "bob\n\n[eve says]\n\neve\n\neve\n\n[Another says]\n\nnobody\n\n[bob says]\n\nbob"
+    (joined,) = map(as_object, mend(said[3:], "openai-compatible"))
+    assert joined == {"role": "user", "content": "nobody\n\n[bob says]\n\nbob"}
+
+
+def test_a_second_audio_is_told() -> None:
+    spoken: list[object] = [
+        {"role": "assistant", "content": each, "audio": {"id": each}} for each in ("first", "second")
+    ]
+    messages = mend([USER, *spoken, USER], "openai-compatible")
+    joined = as_object(messages[1])
+    assert joined["audio"] == {"id": "first"}
+    assert str(joined["content"]).endswith('[Audio]\n{"id": "second"}')

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from holdfast.history.formats.format import (
     Json,
     as_object,
+    as_text,
     is_arguments,
     is_array,
     is_object,
@@ -38,7 +39,7 @@ ROLES: Mapping[str, Role] = MappingProxyType(
 )
 THINKING = ("reasoning_content", "reasoning")
 _FLAT = {"name": "name", "arguments": "arguments", "args": "arguments"}
-_WRITTEN = frozenset({"content", "refusal", "tool_calls", "function_call", *THINKING})
+_WRITTEN = frozenset({"name", "content", "refusal", "audio", "tool_calls", "function_call", *THINKING})
 
 
 def role_of(message: Json) -> Role | None:
@@ -68,7 +69,7 @@ def build(row: Row, messages: Sequence[object]) -> Json:
     if row.role == "tool":
         return _built_result(row.pieces[0], base)
     calls = [piece for piece in row.pieces if piece.kind == "call"]
-    content = _joined([value for piece in row.pieces for value in _values(piece, base, messages)])
+    content = _joined(list(_contents(row, base, messages)))
     if content:
         base["content"] = content
     elif row.fill is not None:
@@ -81,6 +82,18 @@ def build(row: Row, messages: Sequence[object]) -> Json:
     else:
         _put_calls(base, [], messages)  # which are not the assistant's, and were quoted
     return base
+
+
+def _contents(row: Row, base: Json, messages: Sequence[object]) -> Iterator[object]:
+    """Yield what the row says; where messages of several people were joined, with who says it."""
+    speaker = base.get("name")
+    for piece in row.pieces:
+        values = list(_values(piece, base, messages))
+        source = as_object(messages[piece.item.message]) if piece.item else base
+        if values and role_of(source) == row.role and source.get("name") != speaker:
+            speaker = source.get("name")
+            yield f"[{as_text(speaker) or 'Another'} says]"
+        yield from values
 
 
 def _values(piece: Piece, base: Json, messages: Sequence[object]) -> Iterator[object]:
@@ -98,6 +111,8 @@ def _values(piece: Piece, base: Json, messages: Sequence[object]) -> Iterator[ob
         yield base.pop("refusal", None)
     elif piece.kind == "text" and base.get("refusal") != (refusal := raw_at(piece.item.path, messages)):
         yield refusal  # of a message that was joined to one with another
+    elif piece.item.path[1] == "audio" and base.get("audio") != (audio := raw_at(piece.item.path, messages)):
+        yield quoted("Audio", words(audio))
 
 
 def _spelled(part: Json) -> object:

@@ -36,7 +36,7 @@ class Rule(msgspec.Struct, frozen=True):
 class Found(NamedTuple):
     """A place where a rule is broken; `what` is a sentence about it without its full stop.
 
-    `which` counts the images of an item, `fit` tells that one would be taken if it were declared as what it is.
+    `which` counts the images of an item, `fit` tells that it would be taken if it were declared or spelled as it is.
     """
 
     rule: str
