@@ -15,15 +15,32 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
+class ProviderLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """The bounds of one provider, where they are not those of all; None means the same."""
+
+    connect: Seconds | None = None
+    write: Seconds | None = None
+    pool: Seconds | None = None
+    first_event: Seconds | None = None
+    idle_event: Seconds | None = None
+    attempts: Count | None = None
+    backoff: Seconds | None = None
+    longest_backoff: Seconds | None = None
+
+
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The bounds of a turn; times in seconds. None means no bound.
 
     The deadlines on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
-    as events. `max_steps` counts model requests of one turn, `attempts` those of one response.
+    as events. `max_steps` counts model requests of one turn, `attempts` those of one response; `timeout` is a whole
+    turn's, without the time in which a person is asked. `providers` are exceptions, by the provider's name.
     """
 
     max_steps: Count | None = 200
     timeout: Seconds | None = None
+    connect: Seconds = 10.0
+    write: Seconds = 30.0
+    pool: Seconds = 5.0
     first_event: Seconds = 180.0
     idle_event: Seconds = 120.0
     attempts: Count = 4
@@ -31,6 +48,12 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     longest_backoff: Seconds = 60.0
     stop_grace: Seconds = 0.7
     drop_wait: Seconds = 0.3
+    providers: dict[str, ProviderLimits] = msgspec.field(default_factory=dict[str, ProviderLimits])
+
+    def of(self, model: str) -> Limits:
+        """Return the limits for a model, PROVIDER:MODEL."""
+        own = self.providers.get(model.partition(":")[0])
+        return self if own is None else msgspec.structs.replace(self, **msgspec.to_builtins(own))
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

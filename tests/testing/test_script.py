@@ -8,7 +8,23 @@ from bodies import SYSTEM, USER, chat
 
 from holdfast.errors import UsageError
 from holdfast.testing.provider import ScriptedProvider
-from holdfast.testing.script import Call, Cut, Fail, Finish, Hold, Ping, Reply, Reset, Say, Think, Wait, checked
+from holdfast.testing.script import (
+    Call,
+    Cut,
+    End,
+    Fail,
+    Finish,
+    Headers,
+    Hold,
+    Ping,
+    Raw,
+    Reply,
+    Reset,
+    Say,
+    Think,
+    Wait,
+    checked,
+)
 
 PLAYABLE: list[Reply] = [
     (),
@@ -16,6 +32,8 @@ PLAYABLE: list[Reply] = [
     (Reset(),),
     (Ping(), Cut()),
     (Wait(1), Hold("gate"), Fail(500)),
+    (Wait(1), Headers(502, "text/html"), Raw(b"<html>"), Cut()),
+    (Say("a"), End(), Say("a ghost"), Call("c", {})),
     (Think("a"), Say("b"), Call("c", {}), Finish("stop"), Wait(1), Ping(), Cut()),
 ]
 UNPLAYABLE: list[tuple[Reply, str]] = [
@@ -25,6 +43,10 @@ UNPLAYABLE: list[tuple[Reply, str]] = [
     ((Say("a"), Fail(500)), "Action 'Fail' at 1 of the reply follows something said"),
     ((Finish("stop"), Say("a")), "Action 'Say' at 1 of the reply follows a Finish"),
     ((Finish("stop"), Finish("stop")), "Action 'Finish' at 1 of the reply is the second Finish"),
+    ((Say("a"), Headers()), "Action 'Headers' at 1 of the reply follows something said"),
+    ((Headers(), Headers()), "Action 'Headers' at 1 of the reply follows something said"),
+    ((End(), End()), "Action 'End' at 1 of the reply is the second End"),
+    ((End(), Finish("stop"), Finish("stop")), "Action 'Finish' at 1 of the reply is the second Finish"),
     ((Say("a", chunk=0),), "Action 'Say' at 0 of the reply has a chunk below 1"),
 ]
 

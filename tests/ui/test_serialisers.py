@@ -64,7 +64,9 @@ def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -
     output.event(Fact(3, ResponseEnded(step=1, model="m:m", parts=(call,), usage=Usage())))
     output.event(Fact(4, CallStarted(call="A", effect="execute")))
     output.event(Fact(5, CallEnded(call="A", outcome="failed", text="exit code 2\nmore", seconds=3.2)))
-    failure = RequestFailed(step=2, attempt=1, fault="overloaded", message="529: busy.", status=529, retry_in=4.0)
+    failure = RequestFailed(
+        step=2, attempt=1, fault="overloaded", message="Busy.", status=529, retry_in=4.0, attempts=3
+    )
     output.event(Fact(6, failure))
     output.event(Fact(7, Repaired(findings=("entry 3: gone",))))
     output.event(NotRecorded("The disk is full. Free some space."))
@@ -75,7 +77,7 @@ def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -
         "session s1 (new) · openai-chat:m · ask",
         "→ bash make test",
         "✗ bash make test (3.2 s) failed: exit code 2",
-        "retrying (attempt 2) in 4 s: 529: busy.",
+        "retrying 2/3 in 4 s: 529",
         "damage found: entry 3: gone",
         "The disk is full. Free some space.",
         "turn ended: the turn reached its time limit, the user did not stop it (4 s)",

@@ -7,10 +7,11 @@ from contextlib import suppress
 
 from holdfast.agent.model import Model
 from holdfast.agent.providers import Target
+from holdfast.config import Limits
 from holdfast.tools.thread import in_daemon
 
 
-async def connect(target: Target) -> Model:
+async def connect(target: Target, limits: Limits | None = None) -> Model:
     """Return a connection to the target's model; raises `ModelUnusable`.
 
     The libraries it needs take a second to import, off the event loop and in a thread that the process does not wait
@@ -20,7 +21,7 @@ async def connect(target: Target) -> Model:
     def work() -> Model:
         from holdfast.agent.models import open_model  # noqa: PLC0415 - the point of this function
 
-        return open_model(target)
+        return open_model(target, limits=limits)
 
     return await in_daemon(work)
 

@@ -27,11 +27,12 @@ class Connection:
         """Return the model of that name, connected to; raises `ProviderFailed`, `Left` on a stop."""
         if self._model is None or self._model.name != name:
             await self.drop()
+            wait = self._limits.of(name).first_event
             try:
-                await stop.race(self._open(name), self._limits.first_event)
+                await stop.race(self._open(name), wait)
             except TimeoutError:
                 raise ProviderFailed(
-                    f"Model {name!r} was not connected to within {self._limits.first_event:g} s, as was expected. "
+                    f"Model {name!r} was not connected to within {wait:g} s, as was expected. "
                     "Try again, or choose another model.",
                     fault="silent",
                 ) from None

@@ -25,15 +25,14 @@ from pydantic_ai.settings import ModelSettings
 from holdfast.agent.messages import from_part, raw_arguments, to_messages, to_tools
 from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.agent.providers import Target
+from holdfast.agent.wire import guarded, new_client
+from holdfast.config import Limits
 from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
 from holdfast.session.entries import ThinkingPart, Usage
 from holdfast.session.fold import AssistantMessage, Conversation
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation that are kept; some quote the request, and some are whole pages."""
-
-CONNECT = 10.0
-"""Seconds to reach the provider; every later silence is the driver's to bound, by events."""
 
 
 class ConnectedModel:
@@ -72,22 +71,20 @@ class ConnectedModel:
             raise failure(error, self._name) from error
 
 
-def open_model(target: Target, *, http: Callable[[], httpx2.AsyncClient] | None = None) -> ConnectedModel:
+def open_model(
+    target: Target, *, limits: Limits | None = None, http: Callable[[], httpx2.AsyncClient] | None = None
+) -> ConnectedModel:
     """Return a connection to the target's model; nothing is sent yet.
 
     Imports the provider's SDK, which takes a second. `http` makes the HTTP client (default: a plain one with pooled
-    connections). Raises `ModelUnusable`.
+    connections and the `limits` on connecting and writing). Raises `ModelUnusable`.
     """
     build = builder(target.provider.name)
-    client = (http or _client)()
+    client = guarded(http() if http else new_client(limits or Limits()), target.name)
     try:
         return ConnectedModel(target.name, build(target, client), client)
     except pai_errors.UserError as error:
         raise ModelUnusable(f"Model {target.name!r} cannot be used: {error}. Check its name and settings.") from error
-
-
-def _client() -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(timeout=httpx2.Timeout(None, connect=CONNECT), follow_redirects=True)
 
 
 def failure(error: Exception, name: str) -> ProviderFailed:

@@ -57,18 +57,19 @@ class Requests:
     async def send(self, sent: Conversation) -> Finish:
         """Send the conversation until a response is journalled; raises `ProviderFailed` when no attempt is left."""
         number = sent.steps + 1
+        limits = self._limits.of(sent.model)
         attempt = 0
         while True:
             attempt += 1
             model = await self._connection.model(sent.model, self._stop)
             self._turn.append(RequestStarted(step=number, attempt=attempt, model=model.name))
             self._turn.to(Signal.SEND)
-            stream = Stream(number, model, limits=self._limits, append=self._turn.append, emit=self._emit)
+            stream = Stream(number, model, limits=limits, append=self._turn.append, emit=self._emit)
             self._stream = stream
             try:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._turn.to(Signal.EVENT))
             except ProviderFailed as failed:
-                delay = retry_delay(failed, attempt, limits=self._limits, shown=stream.shown)
+                delay = retry_delay(failed, attempt, limits=limits, shown=stream.shown)
                 stream.checkpoint()
                 self._turn.append(
                     RequestFailed(
@@ -78,6 +79,7 @@ class Requests:
                         message=valid_unicode(str(failed)),
                         status=failed.status,
                         retry_in=delay,
+                        attempts=limits.attempts,
                     )
                 )
                 if delay is None:

@@ -172,16 +172,21 @@ class Stream:
                 await stop.race(self._arrived.wait(), due - clock())
             except TimeoutError:
                 if clock() >= silent_at:
-                    raise ProviderFailed(
-                        f"Model {self._model.name!r} sent nothing for {wait:g} s, an event was expected. "
-                        "The request was dropped; try again, or choose another model.",
-                        fault="silent",
-                    ) from None
+                    raise self._silent(wait) from None
                 self.checkpoint()
         event = self._queue.get_nowait()
         if isinstance(event, ProviderFailed):
             raise event
         return event
+
+    def _silent(self, seconds: float) -> ProviderFailed:
+        provider, _, model = self._model.name.partition(":")
+        return ProviderFailed(
+            f"Model {self._model.name!r} sent nothing for {seconds:g} s, an event was expected. What it was sent "
+            f"passed every check, so the silence is that of provider {provider!r} or its model {model!r}. The request "
+            "was dropped; try again, or choose another model with /model (or -m).",
+            fault="silent",
+        )
 
     async def _fill(self, conversation: Conversation) -> None:
         ended = ProviderFailed(

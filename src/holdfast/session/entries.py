@@ -132,7 +132,10 @@ class RequestStarted(_Fact, frozen=True, tag="request-started"):
 
 
 class RequestFailed(_Fact, frozen=True, tag="request-failed"):
-    """An attempt got no usable response; `retry_in` is the seconds until the next, None if there will be none."""
+    """An attempt got no usable response; `retry_in` is the seconds until the next, None if there will be none.
+
+    `attempts` is how many there may be of this response, None where it was not written down.
+    """
 
     step: int
     attempt: int
@@ -140,6 +143,7 @@ class RequestFailed(_Fact, frozen=True, tag="request-failed"):
     message: str
     status: int | None = None
     retry_in: float | None = None
+    attempts: int | None = None
 
 
 class ResponseCheckpoint(_Fact, frozen=True, tag="response-checkpoint"):

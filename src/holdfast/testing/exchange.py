@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from holdfast.testing.script import (
     Call,
     Cut,
+    End,
     Fail,
     Finish,
+    Headers,
     Hold,
     Ping,
+    Raw,
     Reply,
     Request,
     Reset,
@@ -63,7 +66,8 @@ def answered(wire: Wire, request: Request, reply: Reply, *, turn: int, number: i
 
 
 def _streamed(wire: Wire, answer: Answer) -> Iterator[Event]:
-    yield Head(200, (("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache")))
+    first = answer.reply[0]
+    yield _head(first if isinstance(first, Headers) else Headers())
     voice = wire.voice(answer)
     for action in answer.reply:
         match action:
@@ -73,16 +77,34 @@ def _streamed(wire: Wire, answer: Answer) -> Iterator[Event]:
                 for _ in range(count):
                     yield from voice.ping()
                     yield Wait(every)
+            case Raw():
+                yield from _raw(action)
             case Finish(reason):
                 yield from voice.finish(reason)
+            case End():
+                yield voice.end()
             case Wait() | Hold():
                 yield action
+            case Headers():
+                pass
             case Reset():
                 yield action
                 return
             case Cut():
                 return
-    yield voice.end()
+    if not any(isinstance(action, End) for action in answer.reply):
+        yield voice.end()
+
+
+def _head(headers: Headers) -> Head:
+    return Head(headers.status, (("content-type", headers.content_type), ("cache-control", "no-cache")))
+
+
+def _raw(action: Raw) -> Iterator[Event]:
+    for _ in range(action.times):
+        yield action.data
+        if action.every:
+            yield Wait(action.every)
 
 
 def _whole(wire: Wire, answer: Answer) -> Iterator[Event]:
@@ -107,4 +129,6 @@ def _finished(spoken: tuple[Spoken, ...]) -> tuple[Spoken, ...]:
     """Return the reply with the Finish it did not spell out."""
     if any(isinstance(action, Finish | Cut | Reset) for action in spoken):
         return spoken
-    return (*spoken, Finish("tool_calls" if any(isinstance(action, Call) for action in spoken) else "stop"))
+    end = next((place for place, action in enumerate(spoken) if isinstance(action, End)), len(spoken))
+    calls = any(isinstance(action, Call) for action in spoken[:end])
+    return (*spoken[:end], Finish("tool_calls" if calls else "stop"), *spoken[end:])

@@ -19,9 +19,12 @@ from holdfast.session.fold import Conversation
 from holdfast.testing.script import (
     Call,
     Cut,
+    End,
     Fail,
+    Headers,
     Hold,
     Ping,
+    Raw,
     Reply,
     Reset,
     Say,
@@ -114,17 +117,14 @@ class ScriptedModel:
                     await asyncio.sleep(action.count * action.every)
                 case ScriptedFinish():
                     finish = _FINISH[action.reason]
+                case Headers():
+                    pass  # a model has none
+                case End():
+                    break  # a model ends there, whatever its provider sends after it
                 case Cut():
                     return
-                case Reset():
-                    raise ProviderFailed("Model broke off: connection reset. Try again.", fault="unreachable")
-                case Fail():
-                    raise ProviderFailed(
-                        f"Model answered with status {action.status}: {action.message or 'no reason'}. Try again.",
-                        fault=_fault(action.status),
-                        status=action.status,
-                        retry_after=action.retry_after,
-                    )
+                case Raw() | Reset() | Fail():
+                    raise _failure(action)
                 case _:
                     assert_never(action)
         yield Finished(tuple(parts), finish, Usage(input_tokens=10, output_tokens=5, cost="0.01"))
@@ -138,6 +138,21 @@ _FINISH: dict[str, Finish] = {"stop": "stop", "tool_calls": "calls", "length": "
 
 def _chunks(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _failure(action: Raw | Reset | Fail) -> ProviderFailed:
+    match action:
+        case Raw():
+            return ProviderFailed("Model sent what its protocol does not allow. Try again.", fault="malformed")
+        case Reset():
+            return ProviderFailed("Model broke off: connection reset. Try again.", fault="unreachable")
+        case Fail():
+            return ProviderFailed(
+                f"Model answered with status {action.status}: {action.message or 'no reason'}. Try again.",
+                fault=_fault(action.status),
+                status=action.status,
+                retry_after=action.retry_after,
+            )
 
 
 def _fault(status: int) -> ProviderFault:

@@ -94,6 +94,29 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True)
+class Headers:
+    """Send the status line and headers, before anything is said and after nothing but pauses; they may be wrong."""
+
+    status: int = 200
+    content_type: str = "text/event-stream; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Send bytes that the protocol does not ask for, `times` over and with `every` seconds of silence after each."""
+
+    data: bytes
+    _: KW_ONLY
+    times: int = 1
+    every: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Send the terminal event now: what follows comes after the end, where nothing may."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     """Answer with an HTTP error instead, in the provider's JSON shape and, without `message`, its words."""
 
@@ -102,7 +125,7 @@ class Fail:
     retry_after: float | None = None
 
 
-Spoken = Say | Think | Call | Wait | Hold | Ping | Finish | Cut | Reset
+Spoken = Say | Think | Call | Wait | Hold | Ping | Finish | Cut | Reset | Headers | Raw | End
 Action = Spoken | Fail
 Reply = Sequence[Action]
 
@@ -138,18 +161,20 @@ _LAST = Cut | Reset | Fail
 def checked(reply: Reply) -> tuple[Action, ...]:
     """Return the reply; raises `UsageError` if it cannot be played.
 
-    Nothing may follow a Cut, Reset or Fail; only pauses may come before a Fail; a Finish comes once, after what is
-    said; a chunk has at least one character.
+    Nothing may follow a Cut, Reset or Fail; only pauses may come before a Fail or Headers; a Finish comes once, after
+    what is said; an End comes once, and anything may be said after it; a chunk has at least one character.
     """
     actions = tuple(reply)
-    finished = False
+    finished = ended = False
     for place, action in enumerate(actions):
         if isinstance(action, _LAST) and place != len(actions) - 1:
             raise _unplayable(action, place, "is not the last action, but nothing can follow it")
         if isinstance(action, Fail) and not all(isinstance(before, _PAUSES) for before in actions[:place]):
             raise _unplayable(action, place, "follows something said, but a whole reply is an error or none of it is")
+        if isinstance(action, Headers) and not all(isinstance(before, _PAUSES) for before in actions[:place]):
+            raise _unplayable(action, place, "follows something said, but headers come first")
         if isinstance(action, Say | Think | Call):
-            if finished:
+            if finished and not ended:
                 raise _unplayable(action, place, "follows a Finish, but nothing can be said then")
             if action.chunk < 1:
                 raise _unplayable(action, place, "has a chunk below 1, one character or more was expected")
@@ -157,6 +182,10 @@ def checked(reply: Reply) -> tuple[Action, ...]:
             if finished:
                 raise _unplayable(action, place, "is the second Finish, one was expected")
             finished = True
+        if isinstance(action, End):
+            if ended:
+                raise _unplayable(action, place, "is the second End, one was expected")
+            finished = ended = True
     return actions
 
 

@@ -126,7 +126,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
     faults: list[str] = []
 
     async def connected(model: str) -> Model:
-        connection = await connect(target(model, environ))
+        connection = await connect(target(model, environ), limits.of(model))
         gc.freeze()  # what was imported stays; a first look through it would hold up the loop for a tenth of a second
         gc.enable()
         return connection

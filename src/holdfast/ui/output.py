@@ -120,7 +120,9 @@ class TextOutput:
             case Fact(entry=CallLate(call=call, outcome=outcome)):
                 self._note(f"late: {self._names.get(call, call)} ended {outcome} after it had been settled")
             case Fact(entry=RequestFailed() as failed) if failed.retry_in is not None:
-                self._note(f"retrying (attempt {failed.attempt + 1}) in {failed.retry_in:g} s: {failed.message}")
+                of = "" if failed.attempts is None else f"/{failed.attempts}"
+                why = failed.fault.replace("_", " ") if failed.status is None else failed.status
+                self._note(f"retrying {failed.attempt + 1}{of} in {failed.retry_in:g} s: {why}")
             case Fact(entry=Repaired(findings=findings)):
                 for finding in findings:
                     self._note(f"damage found: {finding}")

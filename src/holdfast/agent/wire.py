@@ -1,0 +1,104 @@
+"""The HTTP client of a model: how long each of its steps may take, and how much of a response is read.
+
+Two rules. Silence is bounded in events, by the driver, and never by the client. Nothing is read past a stream's own
+terminal event, and no event past LONGEST_EVENT, however long its provider goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator
+
+import httpx2
+
+from holdfast.config import Limits
+from holdfast.errors import ProviderFailed
+
+LONGEST_EVENT = 8 * 1024 * 1024
+"""Bytes of one event of a stream, or of a whole body that is none; a file in one call's arguments fits."""
+
+LAST_BYTES = 0.3
+"""Seconds that a body may take to end after its terminal event; one that does not costs the connection."""
+
+_BLANK = re.compile(rb"\n\r?\n|\r\r")
+_TERMINAL = re.compile(rb"[\r\n](?:event: ?message_stop|data: ?\[DONE\])[\r\n]")
+_TAIL = 32  # bytes of a match that the chunk before may hold
+
+
+def new_client(limits: Limits) -> httpx2.AsyncClient:
+    """Return a client with pooled connections."""
+    timeout = httpx2.Timeout(None, connect=limits.connect, write=limits.write, pool=limits.pool)
+    return httpx2.AsyncClient(timeout=timeout, follow_redirects=True)
+
+
+def guarded(client: httpx2.AsyncClient, name: str) -> httpx2.AsyncClient:
+    """Return the client of the model `name`, whose bodies from now on end with their terminal event.
+
+    They raise `ProviderFailed` for an event that is too long.
+    """
+
+    async def guard(response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        events = response.headers.get("content-type", "").startswith("text/event-stream")
+        response.stream = (_Events if events else _Document)(response.stream, name)
+
+    # Only what comes as it is can be measured before it is unpacked, and packed it would come late anyway.
+    client.headers["accept-encoding"] = "identity"
+    client.event_hooks["response"].append(guard)
+    return client
+
+
+class _Document(httpx2.AsyncByteStream):
+    """A body, until it is too long."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, name: str) -> None:
+        self._body = body
+        self._name = name
+        self._size = 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._body:
+            self._grown(self._size + len(chunk))
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+    def _grown(self, size: int) -> None:
+        self._size = size
+        if size > LONGEST_EVENT:
+            raise ProviderFailed(
+                f"Model {self._name!r} sent an event longer than {LONGEST_EVENT // 1024**2} MB, a shorter one was "
+                "expected. It was dropped; say 'go on' to try again, or choose another model with -m.",
+                fault="malformed",
+            )
+
+
+class _Events(_Document):
+    """A body of events, until one of them is too long or the last."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        tail, ending = b"\n", False
+        body = aiter(self._body)
+        async for chunk in body:
+            seen = tail + chunk
+            last = None if ending else _TERMINAL.search(seen)
+            ending = ending or last is not None
+            blank = [found.end() for found in _BLANK.finditer(seen, last.end() - 1 if last else 0)]
+            if ending and blank:
+                yield chunk[: max(blank[0] - len(tail), 0)]
+                await _drained(body)
+                return
+            self._grown(len(seen) - blank[-1] if blank else self._size + len(chunk))
+            tail = seen[last.end() - 1 if last else 0 :][-_TAIL:]
+            yield chunk
+
+
+async def _drained(body: AsyncIterator[bytes]) -> None:
+    """Read the body to its end, which lets its connection be used again, unless that takes too long."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LAST_BYTES):
+            async for _ in body:
+                pass

@@ -1,0 +1,133 @@
+"""What is read of a response: all of it up to its terminal event, however it is cut into chunks, and nothing after."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from collections.abc import AsyncIterator, Sequence
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.agent import wire
+from holdfast.agent.models import open_model
+from holdfast.agent.providers import target
+from holdfast.agent.wire import guarded, new_client
+from holdfast.config import Limits
+from holdfast.errors import ProviderFailed
+from holdfast.session.entries import PromptAccepted, SessionOpened
+from holdfast.session.fold import Conversation, fold
+
+STREAMS = [
+    b'event: ping\ndata: {}\n\nevent: message_stop\ndata: {"type": "message_stop"}\n\n',
+    b'event: ping\r\ndata: {}\r\n\r\nevent: message_stop\r\ndata: {"type": "message_stop"}\r\n\r\n',
+    b"data: {}\n\n: keep-alive\n\ndata: [DONE]\n\n",
+    b"event: message_stop\ndata: {}\n\n",
+]
+GHOSTS = [b"", b"event: ping\ndata: {}\n\n", b"\n\n\n", b"data: [DONE]\n\n", b"x" * 50]
+
+
+class _Chunks(httpx2.AsyncByteStream):
+    def __init__(self, chunks: Sequence[bytes]) -> None:
+        self._chunks = chunks
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self._chunks:
+            yield chunk
+
+
+async def read(*chunks: bytes, content_type: str = "text/event-stream") -> bytes:
+    """Return what a guarded client gives of a body that comes in these chunks."""
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        del request
+        return httpx2.Response(200, headers={"content-type": content_type}, stream=_Chunks(chunks))
+
+    client = guarded(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), "openai-chat:m")
+    async with client, client.stream("GET", "http://provider/") as response:
+        return b"".join([chunk async for chunk in response.aiter_raw()])
+
+
+@given(stream=st.sampled_from(STREAMS), ghost=st.sampled_from(GHOSTS), cuts=st.sets(st.integers(0, 90)))
+async def test_a_stream_is_read_to_its_terminal_event_and_no_further(
+    stream: bytes, ghost: bytes, cuts: set[int]
+) -> None:
+    body = stream + ghost
+    places = [0, *sorted(cut for cut in cuts if cut < len(body)), len(body)]
+    chunks = [body[start:end] for start, end in itertools.pairwise(places)]
+    assert await read(*chunks) == stream
+
+
+@given(words=st.binary(max_size=40))
+async def test_words_that_look_like_the_end_are_none(words: bytes) -> None:
+    quoted = b'data: {"text": "event: message_stop data: [DONE]"}\n\n'
+    assert await read(quoted, b"data: " + words.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n\n", quoted[:20]) == (
+        quoted + b"data: " + words.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n\n" + quoted[:20]
+    )
+
+
+@pytest.mark.parametrize("content_type", ["text/event-stream", "application/json", "text/html"])
+async def test_what_has_no_end_is_dropped(content_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "LONGEST_EVENT", 1000)
+    assert len(await read(b"x" * 500, b"x" * 500, content_type=content_type)) == 1000
+    with pytest.raises(ProviderFailed, match="'openai-chat:m' sent an event longer than") as caught:
+        await read(b"x" * 500, b"x" * 501, content_type=content_type)
+    assert caught.value.fault == "malformed"
+
+
+async def test_only_one_event_is_measured_not_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "LONGEST_EVENT", 1000)
+    events = [b"data: " + b"x" * 500 + b"\n\n"] * 10
+    assert await read(*events) == b"".join(events)
+    with pytest.raises(ProviderFailed):
+        await read(*events, *([b"data: xx\n"] * 200))
+
+
+def test_the_limits_are_those_of_the_client() -> None:
+    assert new_client(Limits()).timeout == httpx2.Timeout(None, connect=10, write=30, pool=5)
+    assert new_client(Limits(connect=1, write=2, pool=3)).timeout == httpx2.Timeout(None, connect=1, write=2, pool=3)
+
+
+def _prompt(text: str) -> Conversation:
+    opened = SessionOpened(session="s", cwd="/", model="openai-chat:m", system="SYSTEM", tools=(), version="0")
+    return fold([opened, PromptAccepted(turn=1, text=text)])
+
+
+@pytest.mark.parametrize("kind", ["openai-chat", "anthropic"])
+async def test_a_provider_that_does_not_read_is_given_up(kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        failed = await _failure(kind, server, _prompt("word " * 4_000_000))
+    assert failed.fault == "unreachable", str(failed)
+
+
+@pytest.mark.parametrize("kind", ["openai-chat", "anthropic"])
+async def test_a_provider_that_does_not_accept_is_given_up(kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        waiting = [socket.socket() for _ in range(4)]
+        for each in waiting:  # until the queue is full, and nobody more is let in
+            each.settimeout(0)
+            each.connect_ex(server.getsockname())
+        try:
+            failed = await _failure(kind, server, _prompt("hello"))
+        finally:
+            for each in waiting:
+                each.close()
+    assert failed.fault == "unreachable", str(failed)
+
+
+async def _failure(kind: str, server: socket.socket, conversation: Conversation) -> ProviderFailed:
+    host, port = server.getsockname()
+    variables = {"openai-chat": "OPENAI", "anthropic": "ANTHROPIC"}
+    environ = {f"{variables[kind]}_API_KEY": "key", f"{variables[kind]}_BASE_URL": f"http://{host}:{port}"}
+    model = open_model(target(f"{kind}:m", environ), limits=Limits(connect=0.2, write=0.2))
+    try:
+        async with model.stream(conversation) as events:
+            async for _ in events:
+                pass
+    except ProviderFailed as failed:
+        return failed
+    finally:
+        await model.aclose()
+    raise AssertionError("it answered")

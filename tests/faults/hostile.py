@@ -1,0 +1,209 @@
+"""What a provider can do wrong, as replies, and what each of it must come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from holdfast.errors import ProviderFault
+from holdfast.testing.script import (
+    Action,
+    Call,
+    Cut,
+    End,
+    Fail,
+    Finish,
+    Headers,
+    Hold,
+    Ping,
+    Raw,
+    Request,
+    Reset,
+    Say,
+    Step,
+    Think,
+    Wait,
+    WireName,
+)
+
+TOOL = "touch"
+CALL = Call(TOOL, {"path": "a"})
+NEVER = Hold("never")
+
+MEGABYTE = b"x" * 1_000_000
+
+FOR_EVER = 100_000
+"""More than any deadline lets come."""
+
+_TOO_LONG: dict[WireName, str] = {
+    "openai-chat": "This model's maximum context length is 128000 tokens. However, your messages resulted in 200000.",
+    "anthropic": "prompt is too long: 210000 tokens > 200000 maximum",
+}
+_ERROR_EVENT: dict[WireName, bytes] = {
+    "openai-chat": b'data: {"error": {"message": "It fell over.", "type": "server_error", "code": null}}\n\n',
+    "anthropic": b'event: error\ndata: {"type": "error", "error":'
+    b' {"type": "api_error", "message": "It fell over."}}\n\n',
+}
+
+Ends = Literal["provider", "finished"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """A way to be hostile, and how a turn that meets it ends.
+
+    `faults` are the classes that are right for it, `says` what the sentence must hold; `ran` is how often the tool may
+    have run: only for a response that was complete. `kept` is text that must be in the conversation afterwards.
+    """
+
+    name: str
+    reply: Sequence[Action] = ()
+    steps: Sequence[Step] = ()
+    faults: frozenset[ProviderFault] = frozenset()
+    ends: Ends = "provider"
+    says: str = ""
+    kept: str = ""
+    ran: int = 0
+    attempts: int = 1
+
+    def script(self) -> list[Step]:
+        """Return the replies: every attempt meets the same, unless the steps say otherwise."""
+        return list(self.steps) or [tuple(self.reply)] * self.attempts
+
+
+def _broken(name: str, *reply: Action, faults: set[ProviderFault], says: str = "", shown: str = "") -> Mode:
+    """Return a mode whose response is broken; one that showed nothing is met twice."""
+    calls = any(isinstance(action, Call) for action in reply)
+    attempts = 1 if shown or calls else 2
+    return Mode(name=name, reply=reply, faults=frozenset(faults), says=says, kept=shown, attempts=attempts)
+
+
+def _fine(name: str, *reply: Action, kept: str = "", ran: int = 0) -> Mode:
+    """Return a mode that looks hostile, and is none: the response is complete."""
+    steps: list[Step] = [reply, (Say("after it"),)] if kept == "after it" else [reply]
+    return Mode(name=name, steps=steps, ends="finished", kept=kept, ran=ran)
+
+
+def _status(status: int, fault: ProviderFault, *, retry_after: float | None = None, attempts: int = 1) -> Mode:
+    told = "" if retry_after is None else f", told to wait {retry_after:g} s"
+    reply = (Fail(status, retry_after=retry_after),)
+    says = f"status {status}"
+    return Mode(name=f"{status}{told}", reply=reply, faults=frozenset({fault}), says=says, attempts=attempts)
+
+
+def _with_tool_messages(request: Request) -> Sequence[Action]:
+    """Hang on a request that holds a tool's result, answer every other."""
+    results = any(
+        message["role"] == "tool" or "tool_result" in str(message.get("content")) for message in request.messages
+    )
+    return (NEVER,) if results else (CALL,)
+
+
+def modes(wire: WireName) -> list[Mode]:
+    """Return every mode on a wire."""
+    half = CALL.name, '{"path": "a'
+    event = b"" if wire == "openai-chat" else b"event: content_block_delta\n"
+    return [
+        # Silence.
+        _broken("never answers", NEVER, faults={"silent"}, says="sent nothing for"),
+        _broken("headers, then silence", Headers(), NEVER, faults={"silent"}, says="sent nothing for"),
+        _broken("stalls in text", Say("half of it"), NEVER, faults={"silent"}, says="sent nothing", shown="half of it"),
+        _broken("stalls in thinking", Think("hm"), NEVER, faults={"silent"}, says="sent nothing", shown=" "),
+        _broken("stalls in arguments", Call(*half), NEVER, faults={"silent"}, says="sent nothing"),
+        _broken("stalls after a call, before the end", CALL, NEVER, faults={"silent"}, says="sent nothing"),
+        _broken("keep-alives for ever", Ping(FOR_EVER, every=0.01), faults={"silent"}, says="sent nothing"),
+        _broken(
+            "text, then keep-alives for ever",
+            Say("half of it"),
+            Ping(FOR_EVER, every=0.01),
+            faults={"silent"},
+            says="sent nothing",
+            shown="half of it",
+        ),
+        _broken("blank lines for ever", Headers(), Raw(b"\n", times=FOR_EVER, every=0.01), faults={"silent"}),
+        Mode(
+            name="hangs only when the request holds tool messages",
+            steps=[_with_tool_messages] * 3,
+            faults=frozenset({"silent"}),
+            says="sent nothing",
+            ran=1,
+        ),
+        # Slow, and well.
+        _fine("trickles text", Say("a slow answer", chunk=1, delay=0.02), kept="a slow answer"),
+        _fine("trickles arguments", Call(TOOL, {"path": "a"}, chunk=1, delay=0.02), kept="after it", ran=1),
+        _fine("waits, then answers", Wait(0.1), Say("late"), kept="late"),
+        _fine("keep-alives between the words", Say("a "), Ping(5, every=0.02), Say("b"), kept="a b"),
+        # Broken off.
+        _broken("reset before headers", Reset(), faults={"unreachable"}, says="broke off"),
+        _broken("reset after headers", Headers(), Reset(), faults={"unreachable", "cut"}),
+        _broken("reset in text", Say("half of it"), Reset(), faults={"unreachable", "cut"}, shown="half of it"),
+        _broken("reset in arguments", Call(*half), Reset(), faults={"unreachable", "cut"}),
+        _broken("reset after a whole call", CALL, Reset(), faults={"unreachable", "cut"}),
+        _broken("cut before anything", Headers(), Cut(), faults={"cut", "malformed"}),
+        _broken("cut in text", Say("half of it"), Cut(), faults={"cut"}, shown="half of it"),
+        _broken("cut in thinking", Think("hm"), Cut(), faults={"cut"}, shown=" "),
+        _broken("cut in arguments", Call(*half), Cut(), faults={"cut"}),
+        _broken("cut right after a call's name", Call(TOOL, ""), Cut(), faults={"cut"}),
+        _broken("cut after a whole call", CALL, Cut(), faults={"cut"}),
+        _broken(
+            "an error in the stream",
+            Say("half"),
+            Raw(_ERROR_EVENT[wire]),
+            Cut(),
+            faults=set(),
+            says="It fell over",
+            shown="half",
+        ),
+        # Not the protocol.
+        _broken("bad JSON", Headers(), Raw(event + b'data: {"choices": [}\n\n'), NEVER, faults={"malformed"}),
+        _broken("bad UTF-8", Headers(), Raw(event + b'data: {"id": "\xff\xfe"}\n\n'), NEVER, faults={"malformed"}),
+        _broken("JSON that is no event", Headers(), Raw(event + b"data: 3\n\n"), NEVER, faults={"malformed"}),
+        _broken("a 30 MB line", Headers(), Raw(MEGABYTE, times=30), NEVER, faults={"malformed"}, says="longer than"),
+        _broken("a line for ever", Headers(), Raw(MEGABYTE, times=FOR_EVER), faults={"malformed"}, says="longer than"),
+        _broken(
+            "an event of lines for ever",
+            Headers(),
+            Raw(b"data: " + MEGABYTE + b"\n", times=FOR_EVER),
+            faults={"malformed"},
+            says="longer than",
+        ),
+        _broken(
+            "text, then a line for ever",
+            Say("half of it"),
+            Raw(MEGABYTE, times=FOR_EVER),
+            faults={"malformed"},
+            says="longer than",
+            shown="half of it",
+        ),
+        _broken("an error page without an end", Headers(500, "text/html"), Raw(MEGABYTE, times=FOR_EVER), faults=set()),
+        _broken("wrong content type", Headers(content_type="text/html"), Raw(b"<html>Hello"), Cut(), faults=set()),
+        _broken("a page of a gateway", Headers(502, "text/html"), Raw(b"<html>Bad"), Cut(), faults={"overloaded"}),
+        # Odd, and complete.
+        _fine("duplicate call ids", Call(TOOL, {}, id="one"), Call(TOOL, {}, id="one"), kept="after it", ran=2),
+        _fine("an empty call id", Call(TOOL, {}, id=""), kept="after it", ran=1),
+        _fine("arguments that are no JSON", Call(TOOL, "{path"), kept="after it"),
+        _fine("arguments that are a list", Call(TOOL, "[1]"), kept="after it"),
+        _fine("an answer without a word", Finish("stop")),
+        _fine("ghost text after the end", Say("done"), End(), Say(" and more"), kept="done"),
+        _fine("a ghost call after the end", Say("done"), End(), CALL, kept="done"),
+        _fine("silence after the end", Say("done"), End(), NEVER, kept="done"),
+        _fine("keep-alives after the end", Say("done"), End(), Ping(FOR_EVER, every=0.01), kept="done"),
+        # Refusals.
+        _status(400, "rejected"),
+        _status(401, "credentials"),
+        _status(403, "credentials"),
+        _status(404, "rejected"),
+        _status(413, "rejected"),
+        _status(429, "rate_limited", attempts=2),
+        _status(429, "rate_limited", retry_after=0.05, attempts=2),
+        _status(429, "rate_limited", retry_after=9_999),
+        _status(500, "overloaded", attempts=2),
+        _status(529, "overloaded", attempts=2),
+        Mode(
+            name="the context is too long",
+            reply=(Fail(400, _TOO_LONG[wire]),),
+            faults=frozenset({"rejected"}),
+            says=_TOO_LONG[wire],
+        ),
+    ]

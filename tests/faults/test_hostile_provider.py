@@ -1,0 +1,176 @@
+"""A provider that does everything wrong, to the real clients over real sockets: turns end, journals stay valid."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from hostile import TOOL, Mode, modes
+from report import record
+from verdicts import verdict
+
+from holdfast.agent.driver import Driver
+from holdfast.agent.model import Model
+from holdfast.agent.models import open_model
+from holdfast.agent.providers import target
+from holdfast.config import Limits
+from holdfast.session.entries import (
+    CallEnded,
+    CallStarted,
+    PromptAccepted,
+    RequestFailed,
+    RequestStarted,
+    SessionOpened,
+    TurnEnded,
+)
+from holdfast.session.fold import Conversation, fold
+from holdfast.session.store import MemoryStore
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Say, WireName
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output
+from polling import eventually
+
+WIRES: tuple[WireName, ...] = ("openai-chat", "anthropic")
+LONG = Limits(first_event=20, idle_event=20, attempts=2, backoff=0.01, longest_backoff=1, drop_wait=0.1)
+SHORT = msgspec.structs.replace(LONG, first_event=0.3, idle_event=0.3)
+
+PATIENCE = 15.0
+"""Seconds after which a turn counts as hung. Only silence is waited for, and not for as long."""
+
+CASES = [pytest.param(wire, mode, id=f"{wire}: {mode.name}") for wire in WIRES for mode in modes(wire)]
+
+
+class Visit:
+    """A session with one tool, whose provider is on a socket."""
+
+    def __init__(self, provider: ScriptedProvider, wire: WireName, limits: Limits = LONG) -> None:
+        self.provider = provider
+        self.name = f"{wire}:m"
+        self.store = MemoryStore()
+        self.models: list[Model] = []
+        self.ran = 0
+        box = FunctionToolbox([FunctionTool(TOOL, "read", self._touch)])
+        opened = SessionOpened(
+            session="s",
+            cwd="/",
+            model=self.name,
+            system="SYSTEM",
+            tools=tuple(tool.schema for tool in box.given),
+            version="0",
+        )
+        self.store.append([opened], expected=0)
+        self.driver = Driver(
+            store=self.store, toolbox=box, connect=self._connect, mode="yolo", emit=lambda _: None, limits=limits
+        )
+
+    async def _touch(self, arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        self.ran += 1
+        return Output(text="touched")
+
+    async def _connect(self, name: str) -> Model:
+        self.models.append(open_model(target(name, self.provider.environ())))
+        return self.models[-1]
+
+    def entries(self) -> list[object]:
+        return [found.entry for found in self.store.read().records]
+
+    def conversation(self) -> Conversation:
+        return fold(found.entry for found in self.store.read().records)
+
+    def before_the_last_answer(self) -> Conversation:
+        """Return the conversation as the last prompt sent it."""
+        entries = [found.entry for found in self.store.read().records]
+        last = max(place for place, entry in enumerate(entries) if isinstance(entry, PromptAccepted))
+        return fold(entries[: last + 1])
+
+
+@pytest.fixture
+def sockets() -> Callable[[], int]:
+    """Give what counts the open sockets of this process."""
+
+    def count() -> int:
+        found = 0
+        for descriptor in Path("/proc/self/fd").iterdir():
+            try:
+                found += str(descriptor.readlink()).startswith("socket:")
+            except OSError:
+                continue  # it was that of the folder that is read
+        return found
+
+    return count
+
+
+@pytest.mark.parametrize(("wire", "mode"), CASES)
+def test_a_turn_survives(wire: WireName, mode: Mode, sockets: Callable[[], int]) -> None:
+    before = sockets()
+    with ScriptedProvider(mode.script(), after=(Say("still here"),)) as provider:
+        wrong, sent = asyncio.run(_visited(provider, wire, mode))
+        eventually(lambda: provider.open_connections == 0)
+    eventually(lambda: sockets() <= before)
+    wrong += verdict(sent)
+    record(f"hostile provider: {mode.name}", wire, points=1, violations=wrong)
+    assert wrong == []
+
+
+async def _visited(provider: ScriptedProvider, wire: WireName, mode: Mode) -> tuple[list[str], Conversation]:
+    """Return what was wrong, and the conversation that the next prompt sent."""
+    visit = Visit(provider, wire, SHORT if "silent" in mode.faults else LONG)
+    async with asyncio.timeout(PATIENCE):
+        ended = await visit.driver.run("do it")
+    wrong = _ending(visit, ended, mode)
+    broken = len([entry for entry in visit.entries() if isinstance(entry, RequestFailed)])
+    async with asyncio.timeout(PATIENCE):
+        again = await visit.driver.run("go on")
+    if again.cause != "finished":
+        wrong.append(f"the next prompt ended with {again.cause}: {again.detail}")
+    if visit.driver.conversation != visit.conversation():
+        wrong.append("the journal tells another conversation than the driver")
+    wrong += _calls(visit, mode)
+    wrong += [f"the provider refused: {refused}" for refused in provider.refusals]
+    wrong += [f"the provider complained: {complaint}" for complaint in provider.complaints]
+    if broken > SHORT.attempts:
+        wrong.append(f"{broken} attempts failed, {SHORT.attempts} were allowed")
+    await visit.driver.close()
+    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    if left:
+        await asyncio.wait(left, timeout=5)
+    wrong += [f"a task is left: {task}" for task in left if not task.done()]
+    return wrong, visit.before_the_last_answer()
+
+
+def _ending(visit: Visit, ended: TurnEnded, mode: Mode) -> list[str]:
+    wrong: list[str] = []
+    failed = [entry for entry in visit.entries() if isinstance(entry, RequestFailed)]
+    started = [entry for entry in visit.entries() if isinstance(entry, RequestStarted)]
+    if ended.cause != mode.ends:
+        wrong.append(f"the turn ended with {ended.cause}: {ended.detail}, not {mode.ends}")
+    if mode.ends == "provider":
+        if mode.faults and {entry.fault for entry in failed} - mode.faults:
+            wrong.append(f"the faults are {[(entry.fault, entry.message) for entry in failed]}, not {set(mode.faults)}")
+        if mode.says not in ended.detail:
+            wrong.append(f"{ended.detail!r} does not say {mode.says!r}")
+        if visit.name not in ended.detail:
+            wrong.append(f"{ended.detail!r} does not name the model")
+        if not mode.steps and len(started) != mode.attempts:
+            wrong.append(f"{len(started)} attempts were journalled, not {mode.attempts}")
+    told = msgspec.json.encode([msgspec.to_builtins(message) for message in visit.conversation().messages]).decode()
+    if mode.kept not in told:
+        wrong.append(f"{mode.kept!r} was lost")
+    return wrong
+
+
+def _calls(visit: Visit, mode: Mode) -> list[str]:
+    entries = visit.entries()
+    started = [entry.call for entry in entries if isinstance(entry, CallStarted)]
+    ended = [entry.call for entry in entries if isinstance(entry, CallEnded)]
+    wrong = [] if len(started) == len(set(started)) else ["a call started twice"]
+    if set(started) - set(ended):
+        wrong.append(f"calls {set(started) - set(ended)} have no outcome")
+    if visit.ran != mode.ran:
+        wrong.append(f"the tool ran {visit.ran} times, not {mode.ran}")
+    return wrong
