@@ -13,6 +13,14 @@ def test_no_file_means_the_defaults(tmp_path: Path) -> None:
     assert read_config(tmp_path / "config.toml") == Config()
 
 
+def test_a_provider_has_limits_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("[limits]\nwrite = 7\n[limits.providers.anthropic]\nfirst_event = 600\n")
+    limits = read_config(path).limits
+    assert (limits.of("anthropic:m").first_event, limits.of("anthropic:m").write) == (600, 7)
+    assert limits.of("openai-chat:m").first_event == 180
+
+
 def test_what_is_said_is_read(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text('model = "anthropic:m"\npermission_mode = "plan"\n[limits]\nmax_steps = 3\ntimeout = 1.5\n')
@@ -29,6 +37,10 @@ def test_what_is_said_is_read(tmp_path: Path) -> None:
         ("permission_mode = 'everything'", "everything"),
         ("[limits]\ntimeout = -1", "timeout"),
         ("[limits]\nmax_steps = 0", "max_steps"),
+        ("[limits]\nconnect = -10", "connect"),
+        ("[limits]\nwrite = 0", "write"),
+        ("[limits.providers.anthropic]\nidle_event = -1", "providers"),
+        ("[limits.providers.anthropic]\ntimeout = 1", "timeout"),
         ("\nmodel = x", "line 2"),
         ("\xff", "TOML"),
     ],

@@ -36,6 +36,10 @@ WRONG = {
     "config is no TOML": Wrong(config="model = [", said="is not valid TOML: "),
     "config is no text": Wrong(config=b"\xff\xfe", said="config.toml' is not valid TOML: "),
     "config has an unknown key": Wrong(config="colour = 'red'\n", said="has a setting that is not allowed: "),
+    "config has a limit below zero": Wrong(config="[limits]\nconnect = -1\n", said="$.limits.connect"),
+    "config has limits of a provider nobody knows": Wrong(
+        config="[limits.providers.anthropc]\nfirst_event = 1\n", said="Limits of provider 'anthropc'"
+    ),
     "config has a wrong value": Wrong(config="[limits]\nattempts = 0\n", said="$.limits.attempts"),
     "config is a folder": Wrong(config=None, said="config.toml' cannot be read: Is a directory"),
     "stdin is not UTF-8": Wrong(stdin=b"caf\xe9", said="Standard input is not UTF-8 text (byte 3)"),

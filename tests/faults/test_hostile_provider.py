@@ -8,14 +8,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hostile import TOOL, Mode, modes
-from report import record
+from hostile import CALL, TOOL, Mode, modes
+from report import FULL, record
 from verdicts import verdict
 
 from holdfast.agent.driver import Driver
 from holdfast.agent.model import Model
 from holdfast.agent.models import open_model
 from holdfast.agent.providers import target
+from holdfast.agent.settle import Leave
 from holdfast.config import Limits
 from holdfast.session.entries import (
     CallEnded,
@@ -29,7 +30,7 @@ from holdfast.session.entries import (
 from holdfast.session.fold import Conversation, fold
 from holdfast.session.store import MemoryStore
 from holdfast.testing.provider import ScriptedProvider
-from holdfast.testing.script import Say, WireName
+from holdfast.testing.script import Hold, Say, WireName
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import Context, Output
 from polling import eventually
@@ -53,6 +54,8 @@ class Visit:
         self.store = MemoryStore()
         self.models: list[Model] = []
         self.ran = 0
+        self.never: asyncio.Event | None = None
+        """Set once the tool runs, which then never ends; None for one that ends at once."""
         box = FunctionToolbox([FunctionTool(TOOL, "read", self._touch)])
         opened = SessionOpened(
             session="s",
@@ -70,6 +73,9 @@ class Visit:
     async def _touch(self, arguments: dict[str, object], context: Context) -> Output:
         del arguments, context
         self.ran += 1
+        if self.never is not None:
+            self.never.set()
+            await asyncio.Event().wait()
         return Output(text="touched")
 
     async def _connect(self, name: str) -> Model:
@@ -174,3 +180,60 @@ def _calls(visit: Visit, mode: Mode) -> list[str]:
     if visit.ran != mode.ran:
         wrong.append(f"the tool ran {visit.ran} times, not {mode.ran}")
     return wrong
+
+
+ABORTS = 50 if FULL else 12
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_aborts_leave_no_socket_and_every_next_request_a_new_client(wire: WireName, sockets: Callable[[], int]) -> None:
+    before = sockets()
+    with ScriptedProvider(after=(Say("still here"),)) as provider:
+        wrong = asyncio.run(_aborted(provider, wire))
+    eventually(lambda: sockets() <= before)
+    record("hostile provider: aborts", wire, points=ABORTS, violations=wrong)
+    assert wrong == []
+
+
+async def _aborted(provider: ScriptedProvider, wire: WireName) -> list[str]:
+    visit = Visit(provider, wire, msgspec.structs.replace(LONG, stop_grace=0.05))
+    wrong: list[str] = []
+    for number in range(ABORTS):
+        visit.never = asyncio.Event()
+        mid_tool = number % 2 == 1
+        provider.extend((CALL,) if mid_tool else (Say("half"), Hold(f"never {number}")))
+        turn = asyncio.ensure_future(visit.driver.run("do it"))
+        reached = visit.never.is_set if mid_tool else (lambda n=number: provider.reached(f"never {n}"))
+        await asyncio.wait_for(_until(reached), PATIENCE)
+        cause = _abort(visit.driver, turn, number)
+        await asyncio.wait({turn}, timeout=PATIENCE)
+        end = visit.driver.conversation.last_end
+        if end is None or end.cause != cause:
+            wrong.append(f"abort {number} ended with {end}")
+        if not mid_tool or number % 6 == 1:
+            again = await visit.driver.run("go on")
+            if again.cause != "finished":
+                wrong.append(f"after abort {number}: {again.detail}")
+    if len(visit.models) < ABORTS:
+        wrong.append(f"{len(visit.models)} clients were made for {ABORTS} aborts")
+    await visit.driver.close()
+    await asyncio.wait_for(_until(lambda: provider.open_connections == 0), PATIENCE)
+    return wrong
+
+
+def _abort(driver: Driver, turn: asyncio.Future[TurnEnded], number: int) -> str:
+    match number % 3:
+        case 0:
+            driver.stop()
+            return "user"
+        case 1:
+            driver.stop(Leave("timeout", "1 s"))
+            return "timeout"
+        case _:
+            turn.cancel()
+            return "external"
+
+
+async def _until(reached: Callable[[], bool]) -> None:
+    while not reached():  # noqa: ASYNC110 - some of it is reached in the thread of the provider
+        await asyncio.sleep(0.005)

@@ -14,6 +14,7 @@ from holdfast.agent.checks import Checks
 from holdfast.agent.connection import Connection
 from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.agent.leaving import leave_of
+from holdfast.agent.limits import Deadline
 from holdfast.agent.model import Model
 from holdfast.agent.request import Requests
 from holdfast.agent.settle import Known, Leave, settle
@@ -75,6 +76,7 @@ class Driver:
         self._state = State.IDLE
         self._stop: Stop | None = None
         self._calls: Calls | None = None
+        self._deadline: Deadline  # of the turn that runs, or the last
         self._ended = asyncio.Event()  # of the turn that runs
         self._abandoned: set[asyncio.Task[None]] = set()
         self._unsettled = left or Leave("crash")  # why a turn that is found open was left, as far as this process knows
@@ -213,10 +215,8 @@ class Driver:
     async def _turn(self, stop: Stop) -> TurnEnded:
         """Run the turn whose prompt is journalled; only a loop that closes cancels this."""
         leave = Leave("bug", "the turn ended without saying why")
-        deadline = None
-        if (timeout := self._limits.timeout) is not None:
-            late = Leave("timeout", f"{timeout:g} s")
-            deadline = asyncio.get_running_loop().call_later(timeout, self.stop, late)
+        timeout = self._limits.timeout
+        self._deadline = Deadline(timeout, lambda: self.stop(Leave("timeout", f"{timeout:g} s")))
         requests = Requests(self, stop, connection=self._connection, emit=self._emit, limits=self._limits)
         calls = self._calls = Calls(
             self,
@@ -237,8 +237,7 @@ class Driver:
             leave = stop.leave or leave_of(error)
             raise
         finally:
-            if deadline is not None:
-                deadline.cancel()
+            self._deadline.pause()
             end = await self._exit(leave, stop, requests, calls)
         return end
 
@@ -365,5 +364,12 @@ class Driver:
             self._emit(NotRecorded(str(failed)))
 
     def to(self, signal: Signal) -> None:
-        """Move along the turn table."""
+        """Move along the turn table; the time in which a person is asked does not count."""
         self._state = step(self._state, signal)
+        match signal:
+            case Signal.ASK:
+                self._deadline.pause()
+            case Signal.ANSWER:
+                self._deadline.count()
+            case _:
+                pass

@@ -1,6 +1,9 @@
-"""The one retry policy: what is sent again, and after how long."""
+"""The one retry policy, what is sent again and after how long; and the deadline of a whole turn."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
 
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
@@ -18,3 +21,25 @@ def retry_delay(failed: ProviderFailed, attempt: int, *, limits: Limits, shown: 
     if asked is not None:
         return asked if asked <= limits.longest_backoff else None
     return min(limits.backoff * 2 ** (attempt - 1), limits.longest_backoff)
+
+
+class Deadline:
+    """Calls `late` once `seconds` have gone by that count; without `seconds`, never."""
+
+    def __init__(self, seconds: float | None, late: Callable[[], None]) -> None:
+        self._left = seconds
+        self._late = late
+        self._timer: asyncio.TimerHandle | None = None
+        self.count()
+
+    def count(self) -> None:
+        """Let the time that goes by from now on count."""
+        if self._left is not None and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._left, self._late)
+
+    def pause(self) -> None:
+        """Let the time that goes by from now on not count."""
+        if self._timer is not None:
+            self._left = max(0.0, self._timer.when() - asyncio.get_running_loop().time())
+            self._timer.cancel()
+            self._timer = None

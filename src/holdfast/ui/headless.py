@@ -20,7 +20,7 @@ from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
-from holdfast.agent.providers import target
+from holdfast.agent.providers import PROVIDERS, target
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
 from holdfast.config import Limits, homes, read_config
@@ -236,6 +236,10 @@ def _output(kind: str, gone: Callable[[str], None]) -> Output:
 
 
 def _limits(limits: Limits, arguments: Arguments) -> Limits:
+    for name in limits.providers.keys() - PROVIDERS.keys():
+        raise ConfigInvalid(
+            f"Limits of provider {name!r} are nobody's, one of {', '.join(PROVIDERS)} was expected. Correct the name."
+        )
     given = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
     for name, value in given.items():
         if value is not None and not value > 0:
