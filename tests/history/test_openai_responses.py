@@ -48,6 +48,7 @@ def reasoning(own: str = "rs_1", **more: object) -> Json:
 USER = user(text("hi"))
 LEFT_OUT = "[An image or file is declared as {}, and was left out.]"
 ORPHAN = "[A result whose call is not part of this conversation]"
+FILE: Json = {"type": "input_file", "file_id": "file-1"}
 PNG: Json = {"type": "input_image", "detail": "auto", "image_url": "https://x/y.png"}
 NO_PNG: Json = {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,JVBERi0xLjc="}
 SEARCHED: Json = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search"}}
@@ -69,7 +70,7 @@ def mended(*items: object, profile: str = FORM, thinking: bool | None = None) ->
 
 
 VALID: dict[str, list[object]] = {
-    "texts and parts": [{"role": "user", "content": "a"}, answer("b"), user(text("c"), PNG, {"type": "input_file"})],
+    "texts and parts": [{"role": "user", "content": "a"}, answer("b"), user(text("c"), PNG, FILE)],
     "roles": [{"role": "developer", "content": "a"}, {"role": "system", "content": "b"}, USER],
     "parallel calls": [USER, call("a"), call("b"), output("b"), output("a")],
     "outputs behind something else": [USER, call("a"), answer("wait"), USER, output("a")],

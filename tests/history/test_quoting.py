@@ -90,3 +90,12 @@ def test_a_block_of_text_that_is_not_there_says_nothing(nothing: Json, profile: 
         messages: list[object] = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
         (block,) = as_array(as_object(mend(messages, "anthropic", profile).messages[-1])["content"])
         assert words(as_object(block)["content"]).strip() in (becomes, "")
+
+
+@pytest.mark.parametrize(
+    ("form", "profile"), [(form, each) for form in ("openai-chat", "anthropic") for each in PAIRS[form]]
+)
+def test_a_block_of_text_without_one_is_not_dropped_with_what_else_it_holds(form: str, profile: str) -> None:
+    block: Json = {"type": "text", "content": [{"type": "text", "text": "said"}]}
+    mended = mend([{"role": "user", "content": [{"type": "text", "text": "so"}, block]}], form, profile)
+    assert "said" in json.dumps(mended.messages)

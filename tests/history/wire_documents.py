@@ -69,6 +69,7 @@ def _text(text: str, **more: object) -> Json:
 
 
 _IMAGE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _PNG}}
+_FILE: Json = {"type": "document", "source": {"type": "url", "url": "https://example.org/f.pdf"}}
 _ANTHROPIC: list[object] = [
     {"role": "user", "content": "wUSER1."},
     {
@@ -96,7 +97,7 @@ _ANTHROPIC: list[object] = [
             _text("wSAID2.", citations=[]),
         ],
     },
-    {"role": "user", "content": [_text("wUSER3."), _IMAGE, {"type": "document", "source": {"type": "text"}}]},
+    {"role": "user", "content": [_text("wUSER3."), _IMAGE, _FILE]},
     {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"}, _use("c")]},
     {"role": "user", "content": [_result("c", [{"type": "tool_reference", "tool_name": "f"}, _text("wDONE3.")])]},
     {"role": "assistant", "content": "wSAID3."},

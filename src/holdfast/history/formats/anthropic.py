@@ -18,6 +18,7 @@ from holdfast.history.formats.format import (
     as_text,
     digest,
     is_array,
+    is_hollow,
     is_object,
     not_a_message,
     object_arguments,
@@ -43,6 +44,7 @@ _KINDS: dict[Role, frozenset[str]] = {
     "tool": _SAID | {"tool_reference", "browser_state"},  # what a result holds
 }
 _SOMEWHERE = {"url": "url", "file": "file_id"}
+_DOCUMENTS = {**_SOMEWHERE, "base64": "data", "text": "data", "content": "content"}
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _BLANK: frozenset[Flag] = frozenset({"blank"})
@@ -168,14 +170,14 @@ def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
 
 def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     """Return a block of the message, or of the result (then `role` is `tool`), as an item."""
-    text = "" if kind == "text" and block.get("text") is None else block.get("text")
+    text = "" if kind == "text" and block.get("text") is None and is_hollow(block) else block.get("text")
     if kind not in _KINDS[role] or (kind == "text" and not isinstance(text, str)):
         return Item("other" if text_of(block) is None else "text", role, path, flags=_FOREIGN)
     if isinstance(text, str) and kind == "text":
         blank = _NOTHING if block.get("text") is None else _BLANK
         return Item("text", role, path, flags=NO_FLAGS if text.strip() else blank)
     source = block.get("source")
-    if kind in ("image", "document") and not is_object(source):
+    if kind in ("image", "document") and (not is_object(source) or (kind == "document" and not _is_somewhere(source))):
         return Item("other", role, path, flags=_FOREIGN)
     if kind == "image":
         return Item("media", role, path, media=(_image(as_object(source)),))
@@ -183,6 +185,12 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
         name = as_text(block.get("tool_name"))
         return Item("other", role, path, name=name, flags=NO_FLAGS if name else _FOREIGN)
     return Item("other" if kind in _UNSAID else "media", role, path, written=(f"{role}/{kind}",))
+
+
+def _is_somewhere(source: Json) -> bool:
+    """Return whether a source says where the document is, as far as its type is known."""
+    kind = as_text(source.get("type"))
+    return kind is not None and bool(source.get(_DOCUMENTS.get(kind, "type")))
 
 
 def _image(source: Json) -> Media:

@@ -169,7 +169,7 @@ def _result_content(piece: Piece, content: object) -> object:
 def _is_image(part: object) -> bool:
     image = as_object(part).get("image_url")
     url = image if isinstance(image, str) else as_object(image).get("url")
-    return as_object(part).get("type") == "image_url" and isinstance(url, str)
+    return as_object(part).get("type") == "image_url" and as_text(url) is not None
 
 
 def _text(text: str) -> Json:

@@ -303,7 +303,6 @@ def quoted(what: str, words: str) -> str:
     return f"[{what[:1].upper()}{what[1:]}]\n{words}"
 
 
-_NOT_THERE = ({"type": "text"}, {"type": "text", "text": None})
 _TEXT_BLOCK = {"type", "text", "annotations", "cache_control"}
 _BYTES = re.compile(r"(data:[^,]*,)?[A-Za-z0-9+/_-]{1000,}={0,2}")
 _HELD_IN = {"data", "blob", "file_data", "image_url", "url", "b64_json"}
@@ -315,8 +314,13 @@ def words(raw: object) -> str:
         return raw
     if is_array(raw):
         return "\n".join(words(each) for each in raw)
-    text = "" if raw in _NOT_THERE else text_of(raw)
+    text = "" if is_object(raw) and raw.get("type") == "text" and is_hollow(raw) else text_of(raw)
     return json_text(_without_bytes(raw)) if text is None else text
+
+
+def is_hollow(block: Json) -> bool:
+    """Return whether a block says of what type it is, and holds nothing."""
+    return not any(value for key, value in block.items() if key not in ("type", "cache_control"))
 
 
 def text_of(raw: object) -> str | None:

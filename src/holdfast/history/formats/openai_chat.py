@@ -21,6 +21,7 @@ from holdfast.history.formats.format import (
     digest,
     is_arguments,
     is_array,
+    is_hollow,
     is_object,
     json_text,
     not_a_message,
@@ -39,6 +40,7 @@ _KINDS: dict[Role, frozenset[str]] = {
     "assistant": frozenset({"text", "refusal"}),
     "tool": frozenset({"text", "image_url"}),
 }
+_TEXTS = frozenset({"text", "refusal"})
 _SPELLING: frozenset[Flag] = frozenset({"spelling"})
 _BLANK: frozenset[Flag] = frozenset({"blank"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
@@ -240,14 +242,14 @@ def _part(path: Path, role: Role, part: object) -> Item:
     if isinstance(part, str):
         return Item("text", role, path, flags=_FOREIGN if part.strip() else _FOREIGN | _BLANK)
     kind = as_text(as_object(part).get("type"))
-    if not is_object(part) or kind is None or kind not in _KINDS[role]:
+    if not is_object(part) or kind is None or kind not in _KINDS[role] or not (kind in _TEXTS or part.get(kind)):
         return Item("other" if text_of(part) is None else "text", role, path, flags=_FOREIGN)
     if kind == "image_url":
         return _image(path, role, part.get("image_url"))
-    if kind not in ("text", "refusal"):
+    if kind not in _TEXTS:
         return Item("media", role, path, written=_by(role, kind))
     if not isinstance(text := part.get(kind), str):
-        return Item("other", role, path, flags=_NOTHING if text is None else _FOREIGN)
+        return Item("other", role, path, flags=_NOTHING if is_hollow(part) else _FOREIGN)
     flags = NO_FLAGS if text.strip() else _BLANK
     spelled = (NO_FLAGS, ()) if kind == "text" else (_SPELLING, _by(role, kind))
     return Item("text", role, path, flags=flags | spelled[0], written=spelled[1])
@@ -255,7 +257,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
 
 def _image(path: Path, role: Role, image: object) -> Item:
     url = image if isinstance(image, str) else as_object(image).get("url")
-    if not isinstance(url, str):
+    if not isinstance(url, str) or not url:
         return Item("other", role, path, flags=_FOREIGN)
     if isinstance(image, str):
         return Item("media", role, path, flags=_SPELLING, media=(look_at(url),), written=_by(role, "bare-image"))

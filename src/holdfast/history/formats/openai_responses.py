@@ -33,6 +33,7 @@ from holdfast.history.formats.responses_items import (
     TEXTUAL,
     build,
     id_key,
+    is_file,
     is_image,
     is_message,
 )
@@ -142,16 +143,16 @@ def _message(index: int, raw: Json) -> Message:
     if says_elsewhere(raw, "tool_calls"):
         return not_a_message(index, "malformed")
     items = tuple(_content(index, role, raw.get("content")))
-    flags: frozenset[MessageFlag] = frozenset()
+    flags: set[MessageFlag] = set()
     if not items:
-        flags = frozenset({"empty"})
+        flags.add("empty")
     elif role == "assistant" and all("blank" in item.flags for item in items):
-        flags = frozenset({"blank-answer"})
+        flags.add("blank-answer")
     if written not in ROLES:
-        flags |= {"role-misnamed"}
+        flags.add("role-misnamed")
     if items and (own := _own_id("message", raw)):
         items = (_flagged(items[0], own), *items[1:])
-    return Message(index, role, items, flags)
+    return Message(index, role, items, frozenset(flags))
 
 
 def _own_id(kind: str, raw: Json) -> Flag | None:
@@ -193,7 +194,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
         return Item("text", role, path, flags=blank, written=() if said else (f"{role}/{kind or 'text'}",))
     if role != "assistant" and is_image(raw):
         return Item("media", role, path, media=(look_at(raw.get("image_url")),))
-    if role != "assistant" and kind == "input_file":
+    if role != "assistant" and is_file(raw):
         return Item("media", role, path, media=(_file(raw),))
     return Item("other", role, path, flags=_FOREIGN)
 

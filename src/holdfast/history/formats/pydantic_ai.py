@@ -25,13 +25,13 @@ from holdfast.history.formats.format import (
     not_a_message,
 )
 from holdfast.history.formats.pydantic_ai_parts import (
-    MEDIA,
     SYNTHETIC,
     TEXTS,
     UNSAID,
     Built,
     call_part,
     folded,
+    is_file,
     kind_of,
     media_of,
     role_of,
@@ -166,7 +166,7 @@ def _content(path: Path, content: object) -> Iterator[Item]:
         raw = as_object(each)
         kind = as_text(raw.get("kind"))
         here = (*path, number)
-        if kind in MEDIA:
+        if is_file(raw):
             yield Item("media", "user", here, media=media_of(raw))
         elif kind in TEXTS and isinstance(text := raw.get("content"), str):
             yield Item("text", "user", here, flags=NO_FLAGS if text.strip() else _BLANK)

@@ -31,7 +31,11 @@ UNSAID = frozenset(
 )
 """Kinds of parts that record settings: nothing that anybody said."""
 
-MEDIA = frozenset({"image-url", "audio-url", "document-url", "video-url", "binary", "uploaded-file"})
+_FILES = {
+    **dict.fromkeys(("image-url", "audio-url", "document-url", "video-url"), "url"),
+    "binary": "data",
+    "uploaded-file": "file_id",
+}
 TEXTS = frozenset({"text-content", "structured-content"})
 """Kinds of what stands in a content: files, and texts that come with more."""
 
@@ -61,7 +65,13 @@ def is_said(each: object) -> bool:
     raw = as_object(each)
     kind = as_text(raw.get("kind"))
     texts = kind in TEXTS and isinstance(raw.get("content"), str)
-    return isinstance(each, str) or texts or kind in MEDIA or kind == "cache-point"
+    return isinstance(each, str) or texts or is_file(raw) or kind == "cache-point"
+
+
+def is_file(raw: Json) -> bool:
+    """Return whether it is a file that is somewhere."""
+    key = _FILES.get(as_text(raw.get("kind")) or "")
+    return key is not None and isinstance(raw.get(key), str | bytes)
 
 
 def call_part(listed: Mapping[str, object]) -> Json:

@@ -137,13 +137,16 @@ def _output(piece: Piece, item: Json) -> object:
 def is_image(raw: Json) -> bool:
     """Return whether the part is an image that is somewhere."""
     url = raw.get("image_url")
-    somewhere = isinstance(url, str) or (url is None and as_text(raw.get("file_id")) is not None)
-    return raw.get("type") == "input_image" and somewhere
+    return raw.get("type") == "input_image" and as_text(raw.get("file_id") if url is None else url) is not None
+
+
+def is_file(raw: Json) -> bool:
+    """Return whether the part is a file that is somewhere."""
+    return raw.get("type") == "input_file" and any(as_text(raw.get(f"file_{key}")) for key in ("data", "id", "url"))
 
 
 def _is_media(part: object) -> bool:
-    raw = as_object(part)
-    return is_image(raw) or raw.get("type") == "input_file"
+    return is_image(as_object(part)) or is_file(as_object(part))
 
 
 def _made_up(piece: Piece, messages: Sequence[object]) -> Json:

@@ -1,0 +1,35 @@
+"""Images and files that hold nothing: told, and mended."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from holdfast.history import check, repair
+from holdfast.history.formats.format import Json
+from holdfast.history.profiles import PAIRS
+
+HOLLOW = {
+    "openai-chat": """[{"type": "image_url"}, {"type": "image_url", "image_url": {"url": ""}}, {"type": "file"},
+        {"type": "file", "file": {}}, {"type": "input_audio"}]""",
+    "anthropic": """[{"type": "image"}, {"type": "image", "source": {}}, {"type": "document", "source": {}},
+        {"type": "document", "source": {"type": "text"}}]""",
+    "openai-responses": """[{"type": "input_image"}, {"type": "input_image", "image_url": ""},
+        {"type": "input_file"}]""",
+    "gemini": """[{"inlineData": {}}, {"fileData": {}}, {"inlineData": {"mimeType": "image/png"}}]""",
+    "pydantic-ai": """[{"kind": "image-url"}, {"kind": "binary", "media_type": "image/png"},
+        {"kind": "uploaded-file"}]""",
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "profile", "part"),
+    [(form, profile, part) for form in PAIRS for profile in PAIRS[form] for part in json.loads(HOLLOW[form])],
+)
+def test_an_image_or_a_file_that_is_nowhere_is_told(form: str, profile: str, part: Json) -> None:
+    message: Json = {"role": "user", "parts" if form == "gemini" else "content": [part]}
+    if form == "pydantic-ai":
+        message = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": [part]}]}
+    assert {each.rule for each in check([message], format=form, profile=profile)} & {"foreign-content", "media-invalid"}
+    assert repair([message], format=form, profile=profile).remaining == ()
