@@ -26,6 +26,7 @@ class Case(TypedDict):
     messages: list[object]
     violations: list[str]
     must_preserve: list[str]
+    must_not: list[str]
     context: dict[str, object]
 
 
@@ -84,6 +85,16 @@ RULES: dict[str, tuple[str, ...] | None] = {
 }
 
 
+# What a file forbids in words for a person, not as a string of its document, and where it is seen to.
+FOR_A_PERSON = {
+    "drop either result": "both stand in must_preserve",
+    "assert that the call was not executed": "what is made up is one of the texts that claim nothing",
+    "claim the call was not executed": "what is made up is one of the texts that claim nothing",
+    "execute git_sync": "the library calls no tool: tests/contract holds it to be pure",
+    "execute send_email again without asking": "the library calls no tool: tests/contract holds it to be pure",
+}
+
+
 def _cases(folder: Path) -> list[Case]:
     cases: list[Case] = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return [case for case in cases if case["provider_format"] in FORMATS]
@@ -132,6 +143,17 @@ def test_nothing_is_claimed_that_is_not_known(case: Case, profile: str) -> None:
     )
     said = {edit.text for edit in mended.edits if isinstance(edit, AddResult | Insert | Fill)}
     assert said <= {NO_RESULT, NO_USER, NO_RESPONSE, EMPTY, ""}
+
+
+@every_pair
+def test_what_must_not_be_is_not(case: Case, profile: str) -> None:
+    mended = repair(
+        case["messages"], format=case["provider_format"], profile=profile, thinking=thinking(case), signed=signed(case)
+    )
+    said = list(_strings(mended.messages))
+    for text in case["must_not"]:
+        assert not any(text in each for each in said)
+        assert text in FOR_A_PERSON or any(text in each for each in _strings(case["messages"]))
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case["id"])

@@ -389,7 +389,7 @@ def test_roles_of_others_are_written_as_google_does() -> None:
         user(result()),
         model(text("so", thought=True), text("a")),
         user(text("[System message]\nbrief")),
-        user(text("[Message]\na\nb")),
+        user(text("[Message of bogus]\na\nb")),
     ]
 
 

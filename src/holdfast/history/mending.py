@@ -91,7 +91,7 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
         case "unknown-role" if "role-misnamed" in message.flags:
             yield Complete((message.index,), "role")
         case "late-system" | "unknown-role" | "malformed-message":
-            what = "Message" if rule == "unknown-role" else "Something that is not a message"
+            what = "Message of nobody who is known" if rule == "unknown-role" else "Something that is not a message"
             for item in message.items:
                 what = f"Message of {item.name}" if rule == "unknown-role" and item.name else what
                 if "blank" in item.flags:

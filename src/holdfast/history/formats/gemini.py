@@ -98,7 +98,7 @@ class Gemini:
             return not_a_message(index, "malformed")
         role = _role(raw)
         if role is None:
-            return not_a_message(index, "unknown-role")
+            return not_a_message(index, "unknown-role", as_text(raw.get("role")))
         items = tuple(_parts(index, role, raw.get("parts")))
         flags: set[MessageFlag] = set()
         if role == "system":  # the system prompt stands beside the contents

@@ -77,7 +77,7 @@ class PydanticAI:
         if not is_object(raw):
             return not_a_message(index, "malformed")
         if raw.get("kind") not in ("request", "response"):
-            return not_a_message(index, "unknown-role")
+            return not_a_message(index, "unknown-role", as_text(raw.get("kind")))
         if not is_array(parts := raw.get("parts")):
             return not_a_message(index, "malformed")
         if raw["kind"] == "response":

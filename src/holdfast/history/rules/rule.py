@@ -11,6 +11,9 @@ from holdfast.history.shape import Item, Message, Path, position
 
 Severity = Literal["violation", "warning"]
 
+_CALLED = {"other": "content", "media": "image or file"}
+"""What items are called for a person, where that is not what their kind is called."""
+
 
 class Rule(msgspec.Struct, frozen=True):
     """One thing a provider insists on.
@@ -82,7 +85,7 @@ def titled(item: Item) -> str:
     """Return what the item is, with its name and id as far as it has them."""
     named = f" of {item.name}" if item.name and item.kind != "call" else f" {item.name}" if item.name else ""
     known = f" ({_short(item.id)})" if item.id else ""
-    return f"The {item.kind.replace('-', ' ')}{named}{known}"
+    return f"The {_CALLED.get(item.kind, item.kind).replace('-', ' ')}{named}{known}"
 
 
 def _short(text: str) -> str:
