@@ -187,6 +187,7 @@ def modes(wire: WireName) -> list[Mode]:
         _fine("an answer without a word", Finish("stop")),
         _fine("ghost text after the end", Say("done"), End(), Say(" and more"), kept="done"),
         _fine("a ghost call after the end", Say("done"), End(), CALL, kept="done"),
+        _fine("a reset after the end", Say("done"), Finish("stop"), End(), Wait(0.2), Reset(), kept="done"),
         _fine("silence after the end", Say("done"), End(), NEVER, kept="done"),
         _fine("keep-alives after the end", Say("done"), End(), Ping(FOR_EVER, every=0.01), kept="done"),
         # Refusals.

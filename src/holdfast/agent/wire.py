@@ -97,8 +97,8 @@ class _Events(_Document):
 
 
 async def _drained(body: AsyncIterator[bytes]) -> None:
-    """Read the body to its end, which lets its connection be used again, unless that takes too long."""
-    with contextlib.suppress(TimeoutError):
+    """Read the body to its end, which lets its connection be used again, unless that takes too long or fails."""
+    with contextlib.suppress(TimeoutError, httpx2.TransportError):  # what was asked for has come
         async with asyncio.timeout(LAST_BYTES):
             async for _ in body:
                 pass
