@@ -99,3 +99,20 @@ def test_a_block_of_text_without_one_is_not_dropped_with_what_else_it_holds(form
     block: Json = {"type": "text", "content": [{"type": "text", "text": "said"}]}
     mended = mend([{"role": "user", "content": [{"type": "text", "text": "so"}, block]}], form, profile)
     assert "said" in json.dumps(mended.messages)
+
+
+def test_a_block_that_became_a_result_keeps_the_words_it_has_elsewhere() -> None:
+    said: list[object] = [{"type": "tool_result", "text": "said"}]
+    history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}]
+    assert "said" in str(repair(history, format="anthropic").messages)
+
+
+def test_calls_that_hold_nothing_leave_no_message_behind() -> None:
+    history: list[object] = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": None, "tool_calls": [None]},
+        {"role": "user", "content": "again"},
+    ]
+    mended = repair(history, format="openai-chat", profile="openai-compatible")
+    assert mended.remaining == ()
+    assert len(mended.messages) == 1

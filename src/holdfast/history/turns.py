@@ -109,7 +109,7 @@ class Turns:
 
     def _is_empty(self, row: Row) -> bool:
         """Return whether nothing is left in the row that a provider could take for a message."""
-        if row.fill is not None or any(piece.kind != "thinking" for piece in row.pieces):
+        if row.fill or any(piece.kind != "thinking" for piece in row.pieces):
             return False
         message = self._shape.messages[row.sources[0]]
         if "empty" in message.flags:

@@ -45,6 +45,7 @@ _KINDS: dict[Role, frozenset[str]] = {
 }
 _SOMEWHERE = {"url": "url", "file": "file_id"}
 _DOCUMENTS = {**_SOMEWHERE, "base64": "data", "text": "data", "content": "content"}
+_RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _BLANK: frozenset[Flag] = frozenset({"blank"})
@@ -315,7 +316,9 @@ def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
 
 def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     if piece.item is not None and piece.item.kind == "result":
-        yield from quoted_result(what, _result_content(piece, as_object(raw)), _is_said)
+        held = _result_content(piece, as_object(raw))
+        beside = {key: value for key, value in as_object(raw).items() if key not in _RESULT}
+        yield from quoted_result(what, words(beside) if beside and not held else held, _is_said)
     else:
         yield quoted(what, words(told_by(raw) if piece.item is not None and len(piece.item.path) == 1 else raw))
 
