@@ -104,7 +104,8 @@ def test_a_block_of_text_without_one_is_not_dropped_with_what_else_it_holds(form
 def test_a_block_that_became_a_result_keeps_the_words_it_has_elsewhere() -> None:
     said: list[object] = [{"type": "tool_result", "text": "said"}]
     history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}]
-    assert "said" in str(repair(history, format="anthropic").messages)
+    for profile in PAIRS["anthropic"]:
+        assert "said" in str(repair(history, format="anthropic", profile=profile).messages)
 
 
 def test_calls_that_hold_nothing_leave_no_message_behind() -> None:

@@ -318,7 +318,10 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     if piece.item is not None and piece.item.kind == "result":
         held = _result_content(piece, as_object(raw))
         beside = {key: value for key, value in as_object(raw).items() if key not in _RESULT}
-        yield from quoted_result(what, words(beside) if beside and not held else held, _is_said)
+        if beside:  # what another kind of block says
+            filled = held is None or piece.text is not None
+            held = [*(() if filled else held if is_array(held) else [held]), words(beside)]
+        yield from quoted_result(what, held, _is_said)
     else:
         yield quoted(what, words(told_by(raw) if piece.item is not None and len(piece.item.path) == 1 else raw))
 
