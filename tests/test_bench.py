@@ -24,6 +24,7 @@ def comparison(aim: pairs.AtMost | pairs.Equal, ours: list[float], theirs: list[
     return pairs.Comparison(what="thing", against="other", ours=ours, theirs=theirs, aim=aim, unit="bytes")
 
 
+@pytest.mark.timeout(180)  # it starts a dozen processes
 def test_everything_cheap_runs_and_is_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("version", "import", "list", "append", "open", "fold", "rules", "bytes")
     assert run.main(["--tiny", *names]) == 0
