@@ -28,7 +28,8 @@ class Injector:
     """Something that happens to a turn: `points` of an undisturbed run, `strike` to arm one of them.
 
     `causes` are what the turn may say it ended by, besides its own; `raises` is what may come out of it, `surely` that
-    it must; `patience` is how long it may then take to end; `seed` the order of what is ready together.
+    it must; `patience` is how long it may then take to end, `pauses` if the time of a person does not count; `seed` the
+    order of what is ready together.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Injector:
     raises: type[BaseException] | None = None
     surely: bool = False
     patience: float = IDLE_WITHIN
+    pauses: bool = False
     seed: Callable[[Point], int | None] = lambda _: None
 
 
@@ -158,7 +160,7 @@ FROM_OUTSIDE = (
     ),
     Injector("asyncio.timeout", rounds, _around(_timeout), EXTERNAL, raises=TimeoutError),
     Injector("asyncio.wait_for", rounds, _around(_wait_for), EXTERNAL, raises=TimeoutError),
-    Injector("limits.timeout", rounds, _deadline, frozenset({"timeout"})),
+    Injector("limits.timeout", rounds, _deadline, frozenset({"timeout"}), pauses=True),
     Injector("the session is closed", callbacks, _once(Play.close_session), EXTERNAL),
     Injector("the loop closes", callbacks, _once(Play.close_loop), EXTERNAL, raises=asyncio.CancelledError),
     Injector(
@@ -216,7 +218,8 @@ def tried(scenario: Scenario, injector: Injector, *, making: Making | None = Non
 def struck(scenario: Scenario, injector: Injector, point: Point, *, making: Making | None = None) -> Play:
     """Return the play in which the injector struck at the point."""
     play = Play(scenario, making=making, seed=injector.seed(point), watch=injector.points is resumptions)
-    play.patience = injector.patience
+    asked = injector.pauses and scenario.ask is not None
+    play.patience = LONG if asked else injector.patience
     play.run(lambda: injector.strike(play, point))
     play.complaints += _surprises(injector, play, _usual(scenario, making, watch=injector.points is resumptions))
     return play

@@ -117,3 +117,15 @@ def test_calls_that_hold_nothing_leave_no_message_behind() -> None:
     mended = repair(history, format="openai-chat", profile="openai-compatible")
     assert mended.remaining == ()
     assert len(mended.messages) == 1
+
+
+def test_a_call_of_the_kind_without_an_id_gets_one_where_its_result_needs_it() -> None:
+    history: list[object] = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "tool", "name": "f", "content": "done"},
+    ]
+    mended = repair(history, format="openai-chat")
+    assert mended.remaining == ()
+    call, result = (as_object(message) for message in mended.messages[1:])
+    assert as_object(as_array(call["tool_calls"])[0])["id"] == result["tool_call_id"]

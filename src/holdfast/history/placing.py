@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.edits import AddResult, Drop, Edit, MoveResult, Place, Quote, Rename, SetId
+from holdfast.history.edits import AddResult, Complete, Drop, Edit, MoveResult, Place, Quote, Rename, SetId
 from holdfast.history.ids import hashed_id, legal_name
 from holdfast.history.pairing import Answer, Call, Pairing, Step
 from holdfast.history.profiles import Profile
@@ -119,6 +119,9 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> I
             if final is not None:
                 times[final] = times.get(final, 0) + 1
             unnamed = item.id is None and "foreign-content" in enforced and not profile.knows(item, shape.format)
+            if mine and its and "result-id-missing" in enforced and _answered_namelessly(call):
+                yield Complete(item.path, "kind")  # as a call that has an id
+                unnamed = True
             if item.message >= frozen and (unnamed or _needs_id(call, profile, enforced, here=here, seen=seen)):
                 seed = f"{times[final]}\0{final}" if final is not None else f"at {item.message} {len(here)}"
                 final = hashed_id(seed, taken=taken.__contains__)
@@ -134,6 +137,14 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> I
             elif "result-name-missing" in enforced and _is_nameless(call, frozen):
                 yield Rename(its, "", item.name or "")
         seen |= here
+
+
+def _answered_namelessly(call: Call) -> bool:
+    """Return whether the call is of a kind without an id, and its result of one that has to have it."""
+    item, answer = call.item, call.answer
+    return (
+        item.id is None and "id-missing" not in item.flags and answer is not None and "id-missing" in answer.item.flags
+    )
 
 
 def _is_nameless(call: Call, frozen: int) -> bool:
