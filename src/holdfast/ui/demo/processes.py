@@ -67,8 +67,9 @@ def run_agent(
         ) as process,
     ):
         overdue = threading.Timer(LONGEST, process.kill)
-        overdue.start()
+        overdue.daemon = True  # a Ctrl+C may come when it has begun and nobody knows it yet: nobody waits for it
         try:
+            overdue.start()
             assert process.stdout is not None
             for line in process.stdout:
                 if line.endswith(b"\n"):  # the last may be half a line, if the agent was killed
