@@ -67,6 +67,12 @@ def admit(conversation: Conversation, profile: Profile) -> Admitted:
     return Admitted(replace(sent, messages=tuple(form.read(mended))), violations)
 
 
+def arranged(sent: Conversation, profile: Profile) -> list[tuple[Role, Message]]:
+    """Return the messages of what is sent with their roles, each one of the provider's: as a violation counts them."""
+    form = _Own(profile, sent.model)
+    return [(form.role(message), message) for message in form.written(sent.messages)]
+
+
 def violations(conversation: Conversation, profile: Profile) -> tuple[Violation, ...]:
     """Return the rules that the conversation would break if it were sent with the next prompt."""
     sent = outgoing(conversation, profile)
@@ -130,12 +136,18 @@ class _Own:
                 joined.append(message)
         return joined
 
+    def role(self, raw: Message) -> Role:
+        """Return the role of one message."""
+        if isinstance(raw, AssistantMessage):
+            return "assistant"
+        return "tool" if self._apart and raw.results else "user"
+
     def message(self, index: int, raw: object) -> Seen:
         """Return the projection of one message."""
         flags: set[MessageFlag] = set()
         match raw:
             case UserMessage():
-                role = "tool" if self._apart and raw.results else "user"
+                role = self.role(raw)
                 results = [_result((index, "results", at), result, role) for at, result in enumerate(raw.results)]
                 texts = [_text((index, "texts", at), text, "user") for at, text in enumerate(raw.texts)]
                 items = (*results, *texts)
