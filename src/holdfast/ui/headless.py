@@ -33,13 +33,13 @@ from holdfast.errors import (
     RETRYABLE,
     ConfigInvalid,
     HoldfastError,
-    SessionUnknown,
     StateError,
     UsageError,
 )
 from holdfast.session.catalog import Catalog
 from holdfast.session.entries import Cause, RequestFailed, TurnEnded
 from holdfast.ui.arguments import Arguments
+from holdfast.ui.choosing import chosen
 from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutput, TextOutput
 
 LONGEST_STDIN = 10 * 1024 * 1024
@@ -73,28 +73,8 @@ def _session(
     catalog: Catalog, arguments: Arguments, *, cwd: Path, configured: str | None, environ: Mapping[str, str]
 ) -> tuple[OpenSession, str]:
     """Return the session to run in and the model's name, both known to be usable."""
-    if arguments.fork and not (arguments.continue_ or arguments.resume):
-        raise UsageError("Option --fork needs a session to copy, -c or -r ID was expected. Add one of them.")
-    if arguments.continue_ and arguments.resume is not None:
-        raise UsageError(
-            f"Option --continue contradicts --resume {arguments.resume!r}, one of them was expected. Leave one out."
-        )
-    if arguments.resume is not None:
-        summary = catalog.find(arguments.resume)
-        if arguments.cwd is not None and summary.cwd and Path(summary.cwd) != cwd:
-            raise UsageError(
-                f"Folder {str(cwd)!r} is not where session {summary.id!r} works, {summary.cwd!r} was expected. "
-                "Leave -C out, or begin a new session there."
-            )
-    elif arguments.continue_:
-        latest = catalog.latest(cwd)
-        if latest is None:
-            raise SessionUnknown(
-                f"Folder {str(cwd)!r} has no session to continue, at least one was expected. "
-                "Begin one without -c, or name one with -r ID: holdfast sessions list."
-            )
-        summary = latest
-    else:
+    summary = chosen(catalog, arguments, cwd=cwd)
+    if summary is None:
         name = arguments.model or configured
         if name is None:
             raise UsageError(
