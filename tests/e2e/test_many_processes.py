@@ -60,7 +60,7 @@ def test_a_fork_works_while_the_original_runs(world: World) -> None:
     assert messages(copied)[: len(messages(before))] == messages(before)
     assert Block("assistant", "text", "I work.") in world.last
     running, waiting = world.results[1:]
-    assert running.startswith(f"Interrupted: {CLAUSES['fork']} while this call was running. Effect unknown")
+    assert running.startswith(f"Not finished in this copy: {CLAUSES['fork']} with this call")
     assert waiting.startswith(f"Not started in this copy: {CLAUSES['fork']}")
     assert CLAUSES["fork"] in world.said[-2]
     assert "crash" not in str(world.last)

@@ -36,14 +36,15 @@ class Trouble:
 
 
 HALF = Say("Half of it, ")
+TIMED_OUT = f"the turn reached its time limit of {TIMEOUT} s"
 TROUBLES = {
     "timeout, silent": Trouble(
-        reply=(Hold("never"),), code=1, told=CLAUSES["timeout"], arguments=("--timeout", TIMEOUT), said="time limit"
+        reply=(Hold("never"),), code=1, told=TIMED_OUT, arguments=("--timeout", TIMEOUT), said="time limit"
     ),
     "timeout, streaming": Trouble(
-        reply=(HALF, Hold("never")), kept=HALF.text, code=1, told=CLAUSES["timeout"], arguments=("--timeout", TIMEOUT)
+        reply=(HALF, Hold("never")), kept=HALF.text, code=1, told=TIMED_OUT, arguments=("--timeout", TIMEOUT)
     ),
-    "500": Trouble(reply=(Fail(500),), code=75, times=4, told="the model's provider failed", said="status 500"),
+    "500": Trouble(reply=(Fail(500),), code=75, times=4, told=CLAUSES["provider"], said="status 500"),
     "429": Trouble(
         reply=(Fail(429, retry_after=0.02),), code=75, times=4, told="the model's provider failed", said="in 0.02 s"
     ),
@@ -81,7 +82,7 @@ def test_after_trouble_the_next_prompt_works(world: World, name: str) -> None:
     prompt, note, words = world.said
     assert (prompt, words) == ("the first prompt", "go on")
     # A provider's own words are for the person: the model hears in ours that it failed.
-    ours = trouble.told == CLAUSES["timeout"] or "were not started" in trouble.told
+    ours = trouble.told == TIMED_OUT or "were not started" in trouble.told
     assert (trouble.told if ours else CLAUSES["provider"]) in note
     assert ("user stopped" in note) is False
     assert [block.text for block in world.last if block.role == "assistant"] == ([trouble.kept] if trouble.kept else [])
@@ -177,7 +178,7 @@ def test_a_timeout_while_a_command_runs_is_no_stop_by_the_user(world: World) -> 
     result = json.loads(ran.out)
     assert (result["stop_reason"], result["cause"], result["detail"]) == ("timeout", "timeout", f"{TIMEOUT} s")
     world.go_on()
-    told = f"the turn reached its time limit, the user did not stop it ({TIMEOUT} s)"
+    told = f"the turn reached its time limit of {TIMEOUT} s, the user did not stop it"
     assert told in world.results[0]
     assert "half of it" in world.results[0]
     assert world.results[1].startswith(f"Not started: {told}")

@@ -141,4 +141,4 @@ async def test_a_resumed_session_shows_what_happened(stage: Stage) -> None:
     arguments = ["show", stage.session.id]
     assert sessions.main(arguments, environ=stage.environ | KEYS, stdout=shown, stderr=shown) == EXIT_OK
     assert "half an answer" in shown.getvalue()
-    assert "the user stopped the turn" in shown.getvalue()
+    assert "you stopped the turn" in shown.getvalue()

@@ -149,7 +149,7 @@ async def test_a_crash_while_text_streams_keeps_the_text(stage: Stage) -> None:
     )
     said = await stage.goes_on()
     assert texts(said, "assistant") == ["half an answer"]
-    assert "ended without warning" in texts(said, "user")[1]
+    assert "ended without recording why" in texts(said, "user")[1]
 
 
 async def test_late_result_is_told(stage: Stage) -> None:

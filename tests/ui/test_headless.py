@@ -139,7 +139,7 @@ def test_a_reader_that_left_before_the_first_line_stops_the_turn_at_once(place: 
     assert not (place.folder / "ran").exists()
     end = place.end()
     assert end is not None
-    assert (end.cause, end.detail) == ("signal", "nobody reads the output any more")
+    assert (end.cause, end.detail) == ("output", "nobody reads it")
 
 
 def test_a_signal_that_was_ignored_stays_ignored(place: Place) -> None:

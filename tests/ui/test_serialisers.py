@@ -80,7 +80,7 @@ def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -
         "retrying 2/3 in 4 s: 529",
         "damage found: entry 3: gone",
         "The disk is full. Free some space.",
-        "turn ended: the turn reached its time limit, the user did not stop it (4 s)",
+        "turn ended: the turn reached its time limit of 4 s",
     ]
 
 
@@ -120,7 +120,7 @@ def test_a_reader_that_goes_away_is_noticed_once() -> None:
     output.end(ended())
     output.end(ended())
     assert output.close(None) == ""
-    assert noticed == ["nobody reads the output any more"]
+    assert noticed == ["nobody reads it"]
 
 
 def test_stream_json_is_one_ascii_object_a_line() -> None:
@@ -185,6 +185,7 @@ def test_json_is_one_object_at_the_end() -> None:
         ("finished", "", EXIT_OK),
         ("user", "", EXIT_INTERRUPTED),
         ("signal", "", EXIT_INTERRUPTED),
+        ("output", "", EXIT_INTERRUPTED),
         ("approval", "", EXIT_APPROVAL),
         ("timeout", "", EXIT_FAILED),
         ("max_steps", "", EXIT_FAILED),

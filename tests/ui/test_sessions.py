@@ -217,7 +217,7 @@ def test_show_tells_everything_as_what_it_is(catalog: Catalog, here: Path) -> No
         "- Refused. not that one",
         "* edit {}: denied",
         "    Denied by the user.",
-        "- Turn ended: the turn reached its time limit, the user did not stop it (60 s).",
+        "- Turn ended: the turn reached its time limit of 60 s.",
         "- The model is openai-chat:n from here on.",
         "! entry 3 was mended",
         "- [a note]",

@@ -25,6 +25,7 @@ Cause = Literal[
     "refusal",  # the model or its filter refused
     "user",  # ESC, Ctrl+C
     "signal",  # SIGTERM, SIGHUP
+    "output",  # nobody reads what the run says, or it cannot be written
     "external",  # an asyncio cancellation from the embedding program
     "timeout",  # the turn's deadline
     "approval",  # a call needed approval and there was nobody to ask

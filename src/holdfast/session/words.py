@@ -21,6 +21,7 @@ REASONS: dict[Cause, StopReason] = {
     "timeout": "timeout",
     "user": "cancelled",
     "signal": "cancelled",
+    "output": "cancelled",
     "external": "cancelled",
     "approval": "cancelled",
     "provider": "error",
@@ -40,11 +41,12 @@ CLAUSES: dict[Cause, str] = {
     "timeout": "the turn reached its time limit, the user did not stop it",
     "user": "the user stopped the turn",
     "signal": "holdfast was told to exit by a signal",
+    "output": "what holdfast said could not be written any more",
     "external": "the program that runs holdfast cancelled the turn",
     "approval": "a call needed the user's approval and they were not there to give it",
-    "provider": "the model's provider failed",
+    "provider": "the model's provider failed or could not be used",
     "storage": "the session could not be written to disk",
-    "crash": "holdfast's process ended without warning (a crash, a kill, a power loss or a full disk)",
+    "crash": "holdfast's process ended without recording why (a crash, a kill, a power loss or a full disk)",
     "bug": "an internal error of holdfast ended the turn",
     "fork": "this session was copied in the middle of the turn, the original may have gone on",
     "import": "the imported record of the turn ends there",
@@ -59,14 +61,30 @@ FOREIGN: frozenset[Cause] = frozenset({"provider", "storage", "bug"})
 """Endings whose detail is somebody else's words, or advice for the person: nothing to say in our name to a model."""
 
 
+_TO_THE_PERSON: dict[Cause, str] = {
+    "timeout": "the turn reached its time limit",
+    "user": "you stopped the turn",
+    "approval": "a call needed your approval and you were not there to give it",
+}
+"""The clauses that say "you" to whoever they are about."""
+
+
 def what_happened(cause: Cause, detail: str = "") -> str:
-    """Return the cause as a clause for a person, with its detail in parentheses."""
-    return f"{CLAUSES[cause]} ({detail})" if detail else CLAUSES[cause]
+    """Return the cause as a clause for a person, with its detail."""
+    return _detailed(_TO_THE_PERSON.get(cause, CLAUSES[cause]), cause, detail)
 
 
 def _told(cause: Cause, detail: str) -> str:
-    """Return the cause as a clause for the model."""
-    return what_happened(cause, "" if cause in FOREIGN else detail)
+    """Return the cause as a clause for the model, with its detail if that is ours to tell."""
+    return _detailed(CLAUSES[cause], cause, "" if cause in FOREIGN else detail)
+
+
+def _detailed(clause: str, cause: Cause, detail: str) -> str:
+    if not detail:
+        return clause
+    if cause == "timeout":  # its detail is how long that was
+        return clause.replace("time limit", f"time limit of {detail}")
+    return f"{clause} ({detail})"
 
 
 def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
@@ -90,7 +108,11 @@ _UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Chec
 def interrupted(cause: Cause, detail: str = "", *, looked: Looked | None = None, path: str = "", seen: str = "") -> str:
     """Return the result of a call that started and has no outcome: what is known of its effect, what it had printed."""
     known = _UNKNOWN if looked is None else _LOOKED[looked].format(path=path)
-    text = f"Interrupted: {_told(cause, detail)} while this call was running. {known}"
+    if cause == "fork":
+        begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
+    else:
+        begun = f"Interrupted: {_told(cause, detail)} while this call was running."
+    text = f"{begun} {known}"
     return f"{text}\nWhat it had printed until then:\n{seen}" if seen.strip() else text
 
 

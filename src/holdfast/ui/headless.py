@@ -45,7 +45,7 @@ from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutp
 LONGEST_STDIN = 10 * 1024 * 1024
 """Bytes of standard input that may be part of a prompt; more is no prompt but a file, which `read` can page."""
 
-STOPPED: frozenset[Cause] = frozenset({"user", "signal", "external", "timeout"})
+STOPPED: frozenset[Cause] = frozenset({"user", "signal", "output", "external", "timeout"})
 """Endings after which a reader that does not read holds up nobody for longer than LAST_WORDS."""
 
 LAST_WORDS = 1.0
@@ -113,7 +113,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
 
     def reader_gone(why: str) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended, and the turn with it
-            loop.call_soon_threadsafe(driver.stop, Leave("signal", why))
+            loop.call_soon_threadsafe(driver.stop, Leave("output", why))
 
     def emit(event: Event) -> None:
         if isinstance(event, Fact) and isinstance(event.entry, RequestFailed):
@@ -197,7 +197,7 @@ def exit_code(turn: TurnEnded, fault: str) -> int:
             return EXIT_OK
         case "approval":
             return EXIT_APPROVAL
-        case "user" | "signal" | "external":
+        case "user" | "signal" | "output" | "external":
             return EXIT_INTERRUPTED
         case "provider" if fault in RETRYABLE:
             return EXIT_RETRYABLE

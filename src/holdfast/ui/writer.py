@@ -76,11 +76,11 @@ class Writer:
                 _write_all(descriptor, text.encode(self._stream.encoding, "replace"))
         except BrokenPipeError:
             self._open = False
-            self._gone("nobody reads the output any more")
+            self._gone("nobody reads it")
         except (OSError, ValueError) as error:  # a full disk; closed from elsewhere
             self._open = False
             self._unwritten = (error.strerror if isinstance(error, OSError) else "") or str(error)
-            self._gone(f"the output cannot be written: {self._unwritten}")
+            self._gone(self._unwritten)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
