@@ -1,10 +1,14 @@
-"""Which session a run is to go on with, from its options: the same for every interface."""
+"""What a run is to work on, from its options: session, folder and limits; the same for every interface."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.errors import SessionUnknown, UsageError
+import msgspec
+
+from holdfast.agent.providers import PROVIDERS
+from holdfast.config import Limits
+from holdfast.errors import ConfigInvalid, SessionUnknown, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.ui.arguments import Arguments
 
@@ -34,3 +38,34 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path) -> Summary | No
             "Begin one without -c, or name one with -r ID: holdfast sessions list."
         )
     return latest
+
+
+def limits_of(limits: Limits, arguments: Arguments) -> Limits:
+    """Return the limits of a run: those of the config file, but for what an option says."""
+    for name in limits.providers.keys() - PROVIDERS.keys():
+        raise ConfigInvalid(
+            f"Limits of provider {name!r} are nobody's, one of {', '.join(PROVIDERS)} was expected. Correct the name."
+        )
+    given = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
+    for name, value in given.items():
+        if value is not None and not value > 0:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"Option {option} {value!r} is not positive, a number above 0 was expected. Correct it.")
+    try:
+        return msgspec.structs.replace(limits, **{key: value for key, value in given.items() if value is not None})
+    except msgspec.ValidationError as error:
+        raise ConfigInvalid(f"Limits are not usable: {error}. Correct the option.") from error
+
+
+def folder(cwd: str | None) -> Path:
+    """Return the folder to work in, absolute and resolved; raises `UsageError` if -C names none."""
+    path = Path(cwd or ".")
+    try:
+        resolved = path.resolve(strict=True)
+    except OSError as error:
+        raise UsageError(
+            f"Folder {str(path)!r} cannot be used: {error.strerror}, an existing folder was expected. Correct -C."
+        ) from error
+    if not resolved.is_dir():
+        raise UsageError(f"Folder {str(path)!r} is not a folder, one was expected. Correct -C.")
+    return resolved

@@ -13,14 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-import msgspec
-
 from holdfast.agent.connecting import connect, preload
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
-from holdfast.agent.providers import PROVIDERS, target
+from holdfast.agent.providers import target
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
 from holdfast.config import Limits, homes, read_config
@@ -31,7 +29,6 @@ from holdfast.errors import (
     EXIT_OK,
     EXIT_RETRYABLE,
     RETRYABLE,
-    ConfigInvalid,
     HoldfastError,
     StateError,
     UsageError,
@@ -39,7 +36,7 @@ from holdfast.errors import (
 from holdfast.session.catalog import Catalog
 from holdfast.session.entries import Cause, RequestFailed, TurnEnded
 from holdfast.ui.arguments import Arguments
-from holdfast.ui.choosing import chosen
+from holdfast.ui.choosing import chosen, folder, limits_of
 from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutput, TextOutput
 
 LONGEST_STDIN = 10 * 1024 * 1024
@@ -57,9 +54,9 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     gc.disable()  # until the provider's library is imported: looking through it for garbage is a tenth of that time
     places = homes(environ)
     config = read_config(places.config)
-    limits = _limits(config.limits, arguments)
+    limits = limits_of(config.limits, arguments)
     mode: Mode = "yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode
-    cwd = _folder(arguments.cwd)
+    cwd = folder(arguments.cwd)
     prompt = _prompt(arguments.prompt or "", sys.stdin)
     catalog = Catalog(places.sessions)
     session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, environ=environ)
@@ -213,35 +210,6 @@ def _output(kind: str, gone: Callable[[str], None]) -> Output:
             return StreamJsonOutput(sys.stdout, gone=gone)
         case _:
             return TextOutput(sys.stdout, sys.stderr, gone=gone)
-
-
-def _limits(limits: Limits, arguments: Arguments) -> Limits:
-    for name in limits.providers.keys() - PROVIDERS.keys():
-        raise ConfigInvalid(
-            f"Limits of provider {name!r} are nobody's, one of {', '.join(PROVIDERS)} was expected. Correct the name."
-        )
-    given = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
-    for name, value in given.items():
-        if value is not None and not value > 0:
-            option = "--" + name.replace("_", "-")
-            raise UsageError(f"Option {option} {value!r} is not positive, a number above 0 was expected. Correct it.")
-    try:
-        return msgspec.structs.replace(limits, **{key: value for key, value in given.items() if value is not None})
-    except msgspec.ValidationError as error:
-        raise ConfigInvalid(f"Limits are not usable: {error}. Correct the option.") from error
-
-
-def _folder(cwd: str | None) -> Path:
-    path = Path(cwd or ".")
-    try:
-        resolved = path.resolve(strict=True)
-    except OSError as error:
-        raise UsageError(
-            f"Folder {str(path)!r} cannot be used: {error.strerror}, an existing folder was expected. Correct -C."
-        ) from error
-    if not resolved.is_dir():
-        raise UsageError(f"Folder {str(path)!r} is not a folder, one was expected. Correct -C.")
-    return resolved
 
 
 def _prompt(words: str, stdin: TextIO) -> str:

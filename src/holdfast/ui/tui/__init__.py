@@ -1,0 +1,1 @@
+"""The full-screen terminal; the only package that knows Textual."""

@@ -1,0 +1,278 @@
+"""The agent's side of the screen: a thread with an event loop, which alone owns store, tools and driver.
+
+Two rules. Commands go in and immutable messages come out; neither side ever waits for the other. Whatever a command
+raises is told in words, and the next command is served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from holdfast.agent.calls import Answer
+from holdfast.agent.connecting import connect
+from holdfast.agent.driver import Driver
+from holdfast.agent.events import Event, Fact
+from holdfast.agent.model import Model
+from holdfast.agent.opening import OpenSession
+from holdfast.agent.providers import target
+from holdfast.agent.settle import Leave
+from holdfast.calls import Mode
+from holdfast.config import Limits
+from holdfast.errors import HoldfastError, UsageError
+from holdfast.session.entries import CallPart, TurnEnded
+from holdfast.tools.tool import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A session is open; `facts` are its journal so far, `left_open` says that a turn in it has no end yet."""
+
+    session: str
+    cwd: str
+    model: str
+    facts: tuple[Fact, ...]
+    left_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A turn runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """No turn runs; `ended` is how the last one ended, None if it could not be begun."""
+
+    ended: TurnEnded | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The agent waits for a person's word about a call."""
+
+    call: CallPart
+    plan: Plan
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedNoMore:
+    """The question was answered, or the turn that asked it was stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Prompt `text` was not accepted: it goes back to whoever wrote it."""
+
+    text: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something did not work; `message` says what, and what to do."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The session was given up and every process of its tools has ended: the last message."""
+
+
+Told = Event | Opened | Busy | Idle | Asked | AskedNoMore | Refused | Trouble | Closed
+"""What the agent's side tells the screen."""
+
+Begin = Callable[[], OpenSession]
+"""Opens a session, new or old; raises `HoldfastError`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What every session of a run has in common."""
+
+    environ: Mapping[str, str]
+    limits: Limits
+    debug: bool = False
+
+
+class Agent:
+    """One session at a time, on a thread of its own. Its methods may be called from any thread, and never wait."""
+
+    def __init__(self, wishes: Wishes, *, mode: Mode, tell: Callable[[Told], None]) -> None:
+        """Serve nobody yet; `tell` is called on the agent's thread and must neither block nor raise."""
+        self._wishes = wishes
+        self._mode: Mode = mode
+        self._tell = tell
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
+        self._commands: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
+        self._driver: Driver | None = None
+        self._answer: asyncio.Future[Answer] | None = None
+        self._turn: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to serve commands; those that came before are served first."""
+        self._thread.start()
+
+    # --- commands -----------------------------------------------------------------------------------------------
+
+    def open(self, begin: Begin, model: str = "") -> None:
+        """Open a session in place of the present one, and use `model` in it if one is named."""
+        self._do(lambda: self._open(begin, model))
+
+    def prompt(self, text: str) -> None:
+        """Run a turn; a prompt that cannot be accepted comes back as `Refused`."""
+        self._do(lambda: self._begin_turn(text))
+
+    def stop(self, leave: Leave | None = None) -> None:
+        """Stop the turn that runs, at once."""
+        self._now(lambda: self._driver and self._driver.stop(leave))
+
+    def answer(self, answer: Answer) -> None:
+        """Answer the question that was asked last."""
+
+        def give() -> None:
+            if self._answer is not None and not self._answer.done():
+                self._answer.set_result(answer)
+
+        self._now(give)
+
+    def use_model(self, name: str) -> None:
+        """Send later requests to `name` (PROVIDER:MODEL)."""
+
+        async def use() -> None:
+            self._session().use_model(name)
+
+        self._do(use)
+
+    def close(self, within: float) -> bool:
+        """End everything and return whether that was done within so many seconds; nothing is served after it."""
+        self.stop(Leave("user", "holdfast was closed"))
+        self._now(lambda: self._commands.put_nowait(None))
+        self._thread.join(within)
+        return not self._thread.is_alive()
+
+    # --- the thread ---------------------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._work())
+        self._tell(Closed())
+
+    def _now(self, act: Callable[[], object]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: there is nothing left that could be asked of it
+            self._loop.call_soon_threadsafe(act)
+
+    def _do(self, command: Callable[[], Awaitable[None]]) -> None:
+        self._now(lambda: self._commands.put_nowait(command))
+
+    async def _work(self) -> None:
+        try:
+            while (command := await self._commands.get()) is not None:
+                await self._safely(command)
+        finally:
+            await self._safely(self._give_up)
+
+    async def _safely(self, command: Callable[[], Awaitable[None]]) -> bool:
+        """Return whether `command` did what it does; if not, that is told."""
+        try:
+            await command()
+        except HoldfastError as error:
+            self._tell(Trouble(str(error)))
+        except Exception as error:  # noqa: BLE001 - the top: a person gets a sentence, and what a report needs
+            said = f"Internal error: {type(error).__name__}: {error}. This is a bug of holdfast; the session is safe."
+            self._tell(Trouble(f"{said}\n{traceback.format_exc()}"))
+        else:
+            return True
+        return False
+
+    def _session(self) -> Driver:
+        if self._driver is None:
+            raise UsageError("No session is open, one was expected. Type a prompt, or /resume one.")
+        return self._driver
+
+    async def _open(self, begin: Begin, model: str) -> None:
+        await self._give_up()
+        session = begin()
+        try:
+            driver = Driver(
+                store=session.store,
+                toolbox=session.toolbox,
+                connect=self._connect,
+                mode=self._mode,
+                emit=self._tell,
+                ask=self._ask,
+                limits=self._wishes.limits,
+                left=session.left,
+                debug=self._wishes.debug,
+            )
+            if model:
+                driver.use_model(model)
+        except BaseException:
+            session.store.close()
+            raise
+        self._driver = driver
+        conversation = driver.conversation
+        facts = tuple(Fact(record.seq, record.entry) for record in session.store.read().records)
+        self._tell(
+            Opened(
+                session=session.id,
+                cwd=str(session.cwd),
+                model=conversation.model,
+                facts=facts,
+                left_open=conversation.open_turn is not None,
+            )
+        )
+        await driver.recover()
+
+    async def _connect(self, model: str) -> Model:
+        return await connect(target(model, self._wishes.environ), self._wishes.limits.of(model))
+
+    async def _begin_turn(self, text: str) -> None:
+        """Begin a turn; what is typed while it runs is served meanwhile."""
+        if self._turn is not None:
+            await self._turn
+        self._turn = asyncio.create_task(self._run(text), name="prompt")
+
+    async def _run(self, text: str) -> None:
+        ended: TurnEnded | None = None
+        self._tell(Busy())
+
+        async def turn() -> None:
+            nonlocal ended
+            driver = self._session()
+            before = driver.conversation.turns
+            try:
+                ended = await driver.run(text)
+            except HoldfastError as error:
+                if driver.conversation.turns > before:
+                    raise
+                self._tell(Refused(text, str(error)))
+
+        try:
+            await self._safely(turn)
+        finally:
+            self._tell(Idle(ended))
+
+    async def _ask(self, call: CallPart, plan: Plan, why: str) -> Answer:
+        self._answer = asyncio.get_running_loop().create_future()
+        self._tell(Asked(call, plan, why))
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+            self._tell(AskedNoMore())
+
+    async def _give_up(self) -> None:
+        driver, self._driver = self._driver, None
+        if driver is not None:
+            await driver.close()
+        if self._turn is not None:
+            await self._turn
+            self._turn = None

@@ -1,0 +1,86 @@
+"""The question about one call: what will run, literally, and the answers a person may give."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.message import Message
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from holdfast.agent.calls import Answer
+from holdfast.text import literal
+from holdfast.ui.tui.agent import Asked
+
+YES, NO = "yes", "no"
+
+
+class Approval(Vertical):
+    """Ask about a call, above the composer, until it is answered or nobody wants to know any more."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,1", f"choose('{YES}')", "Allow once", show=False),
+        Binding("n,2", f"choose('{NO}')", "Reject", show=False),
+    ]
+
+    class Answered(Message):
+        """The person answered."""
+
+        def __init__(self, answer: Answer) -> None:
+            self.answer = answer
+            super().__init__()
+
+    def compose(self) -> ComposeResult:
+        """Yield the question, the detail, the answers, and a line for a reason."""
+        yield Static(id="question", markup=False)
+        with VerticalScroll(id="detail-box", can_focus=False):
+            yield Static(id="detail", markup=False)
+        yield OptionList(id="answers")
+        yield Input(placeholder="Why not? The model reads it. Enter sends, also empty.", id="reason")
+
+    def ask(self, asked: Asked) -> None:
+        """Show a question and take the keyboard."""
+        self.query_one("#question", Static).update(Text(literal(asked.why), "bold"))
+        self.query_one("#detail", Static).update(Text(literal(asked.plan.detail or asked.plan.title)))
+        answers = self.query_one("#answers", OptionList)
+        answers.clear_options()
+        answers.add_options([Option("1  Yes, this once", id=YES), Option("2  No, and say why", id=NO)])
+        answers.highlighted = 0
+        self.query_one("#reason").display = False
+        answers.display = True
+        self.display = True
+        answers.focus()
+
+    def close(self) -> None:
+        """Ask no more."""
+        self.display = False
+
+    def action_choose(self, answer: str) -> None:
+        """Give the answer with that name."""
+        if answer == NO:
+            self.query_one("#answers").display = False
+            reason = self.query_one("#reason", Input)
+            reason.value = ""
+            reason.display = True
+            reason.focus()
+        else:
+            self.post_message(self.Answered(Answer(allowed=True)))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Give the chosen answer."""
+        event.stop()
+        self.action_choose(event.option_id or NO)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Reject, with the reason."""
+        event.stop()
+        self.post_message(self.Answered(Answer(allowed=False, words=event.value)))
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Swallow a paste: it answers nothing."""
+        event.stop()

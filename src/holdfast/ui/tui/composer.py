@@ -1,0 +1,145 @@
+"""Where a person writes: several lines, a history, and a long paste shown as one short mark."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+FOLD_LINES = 8
+FOLD_CHARACTERS = 1_000
+"""A paste of more than either is shown as one mark, and sent as what it is."""
+
+HIGHEST = 12
+"""Lines the composer grows to before it scrolls."""
+
+
+class Composer(TextArea):
+    """The prompt in progress. Enter sends it, Ctrl+J or Shift+Enter begins a line, ↑ and ↓ at its edges recall."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+j,shift+enter", "new_line", "New line", show=False),
+        Binding("alt+enter", "send_later", "Queue for later", show=False),
+    ]
+
+    class Sent(Message):
+        """The person sent `text`; `later` if it should wait until the turn that runs has ended."""
+
+        def __init__(self, text: str, *, later: bool) -> None:
+            self.text = text
+            self.later = later
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__(
+            soft_wrap=True,
+            tab_behavior="focus",
+            show_line_numbers=False,
+            highlight_cursor_line=False,
+            compact=True,
+            placeholder="Ask for something, / for commands",
+            id="composer",
+        )
+        self._sent: list[str] = []
+        self._recalled: int | None = None
+        self._draft = ""
+        self._pasted: dict[str, str] = {}
+
+    @property
+    def prompt(self) -> str:
+        """Return what would be sent: the text with every folded paste unfolded."""
+        text = self.text
+        for mark, pasted in self._pasted.items():
+            text = text.replace(mark, pasted)
+        return text
+
+    def remember(self, prompts: tuple[str, ...]) -> None:
+        """Take these as the history, the oldest first."""
+        self._sent = list(prompts)
+        self._recalled = None
+
+    def give_back(self, text: str) -> None:
+        """Put `text` before what is being written, with the cursor behind it."""
+        rest = self.text
+        self.load_text(f"{text}\n\n{rest}" if rest.strip() else text)
+        self.move_cursor(self.document.end)
+
+    def clear_into_history(self) -> None:
+        """Empty the composer; what was in it can be recalled."""
+        if self.text.strip():
+            self._sent.append(self.prompt)
+        self._begin_anew()
+
+    def action_new_line(self) -> None:
+        """Begin a line."""
+        self.insert("\n")
+
+    def action_send_later(self) -> None:
+        """Send for later."""
+        self._send(later=True)
+
+    async def _on_key(self, event: events.Key) -> None:
+        match event.key:
+            case "enter":
+                self._enter()
+            case "up" if self.cursor_at_first_line and self._recall(-1):
+                pass
+            case "down" if self.cursor_at_last_line and self._recall(1):
+                pass
+            case _:
+                await super()._on_key(event)
+                return
+        event.stop()
+        event.prevent_default()
+
+    def _enter(self) -> None:
+        row, column = self.cursor_location
+        if self.document.get_line(row)[:column].endswith("\\"):  # as in a shell: the line goes on
+            self.action_delete_left()
+            self.action_new_line()
+        else:
+            self._send(later=False)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.count("\n") + 1
+        if lines > FOLD_LINES or len(text) > FOLD_CHARACTERS:
+            mark = f"[pasted {len(self._pasted) + 1}: {lines} lines, {len(text)} characters]"
+            self._pasted[mark] = text
+            text = mark
+        event.stop()
+        event.prevent_default()
+        self.insert(text)
+        self.focus()
+
+    def _send(self, *, later: bool) -> None:
+        prompt = self.prompt
+        if prompt.strip():
+            self.post_message(self.Sent(prompt, later=later))
+
+    def accept(self) -> None:
+        """Take what was sent as accepted: into the history, and the composer is empty."""
+        if not self._sent or self._sent[-1] != self.prompt:
+            self._sent.append(self.prompt)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.load_text("")
+        self._pasted.clear()
+        self._recalled = None
+
+    def _recall(self, by: int) -> bool:
+        """Return whether another prompt of the history is shown now."""
+        now = len(self._sent) if self._recalled is None else self._recalled
+        to = now + by
+        if not 0 <= to <= len(self._sent) or (by > 0 and self._recalled is None):
+            return False
+        if self._recalled is None:
+            self._draft = self.text
+        self._recalled = to if to < len(self._sent) else None
+        self.load_text(self._draft if self._recalled is None else self._sent[to])
+        self.move_cursor(self.document.end if by < 0 else (0, 0))
+        return True

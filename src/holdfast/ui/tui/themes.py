@@ -1,0 +1,35 @@
+"""The colours: deep water and kelp, by night and by day. Every colour on the screen is one of a theme's."""
+
+from __future__ import annotations
+
+from textual.theme import Theme
+
+DARK = Theme(
+    name="holdfast-dark",
+    primary="#5fb3a1",
+    secondary="#7aa2c9",
+    accent="#d9b36c",
+    success="#7fb77e",
+    warning="#d9b36c",
+    error="#d97373",
+    foreground="#d5dbd8",
+    background="#101517",
+    surface="#171e21",
+    panel="#1f282b",
+    dark=True,
+)
+
+LIGHT = Theme(
+    name="holdfast-light",
+    primary="#1f7a68",
+    secondary="#33658f",
+    accent="#8a6312",
+    success="#3a7a39",
+    warning="#8a6312",
+    error="#b03a3a",
+    foreground="#20292b",
+    background="#f6f8f6",
+    surface="#ebefec",
+    panel="#dfe5e1",
+    dark=False,
+)
