@@ -31,6 +31,7 @@ def record(
     bounded and was measured.
     """
     row = {
+        "test": os.environ.get("PYTEST_CURRENT_TEST", "").partition("[")[0].partition(" ")[0],
         "scenario": scenario,
         "injector": injector,
         "points": points,
