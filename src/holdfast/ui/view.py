@@ -1,0 +1,362 @@
+"""The view: what the driver tells, folded into the blocks a person sees, in order.
+
+One rule: a session read from its journal gives the blocks it gave live, by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, assert_never
+
+from holdfast.agent.events import Event, Fact, Finding, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
+from holdfast.session.entries import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallEnded,
+    CallLate,
+    CallPart,
+    CallStarted,
+    Entry,
+    FilesChanged,
+    ModelChanged,
+    PromptAccepted,
+    Repaired,
+    RequestFailed,
+    RequestStarted,
+    ResponseCheckpoint,
+    ResponseEnded,
+    SessionOpened,
+    TextPart,
+    ThinkingPart,
+    TurnEnded,
+)
+from holdfast.session.words import files_changed, what_happened
+from holdfast.tools.output import HeadTail
+from holdfast.ui.blocks import Answer, Block, Call, Key, Note, NoteKind, Prompt, Thinking, TurnEnd, call_block, written
+
+PRINTED = 64_000
+"""Bytes kept of what a running call prints: half of them its beginning, half its end."""
+
+
+@dataclass(slots=True)
+class _Request:
+    """The request whose response is coming: the keys of its blocks in order, and whether they come live."""
+
+    origin: str
+    step: int
+    keys: list[Key] = field(default_factory=list[Key])
+    calls: dict[int, Key] = field(default_factory=dict[int, Key])
+    live: bool = False
+
+
+class View:
+    """The blocks of one session, as far as it has been told.
+
+    Laws (`tests/ui/test_view_laws.py`): facts alone give the blocks that facts and live events give, but for the times
+    and the calls that were never finished writing, which no journal holds; any prefix of any journal gives blocks.
+    """
+
+    def __init__(self) -> None:
+        self._order: list[Key] = []
+        self._blocks: dict[Key, Block] = {}
+        self._grown: dict[Key, list[str]] = {}  # text that has come since the block was last looked at
+        self._printed: dict[Key, HeadTail] = {}
+        self._calls: dict[str, Key] = {}
+        self._open: dict[Key, None] = {}  # what has no end yet
+        self._request: _Request | None = None
+        self._told = 0
+        self._changed: set[Key] = set()
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        """Return the keys of all blocks, in order; the sequence changes with the view."""
+        return self._order
+
+    def block(self, key: Key) -> Block | None:
+        """Return the block as it is now, None if there is none; costs what its text is long, so ask once a frame."""
+        block = self._blocks.get(key)
+        grown = self._grown.pop(key, None)
+        if grown is None:
+            return block
+        match block:
+            case Answer() | Thinking():
+                self._blocks[key] = replace(block, text=block.text + "".join(grown))
+            case Call(state="writing"):
+                self._blocks[key] = written(block, "".join(grown))
+            case Call(state="running"):
+                self._blocks[key] = replace(block, output=self._printed[key].text())
+            case _:
+                pass
+        return self._blocks.get(key)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return all blocks, in order."""
+        return tuple(block for key in self._order if (block := self.block(key)) is not None)
+
+    def take(self, event: Event, *, at: float = 0.0) -> frozenset[Key]:
+        """Fold in an event that came at `at` on the clock of your choice, and return the keys of what changed.
+
+        A key that is new is in `keys`; one whose block is gone is not.
+        """
+        match event:
+            case Fact(seq=seq, entry=entry):
+                self._fact(str(seq), entry, at)
+            case LiveText(step=step, text=text):
+                self._thought(at)
+                self._stream(self._response(step, live=True), "answer", text, at)
+            case LiveThinking(step=step, text=text):
+                self._stream(self._response(step, live=True), "thinking", text, at)
+            case LiveCall():
+                self._thought(at)
+                self._write(event)
+            case LiveOutput(call=call, text=text):
+                if (key := self._calls.get(call)) in self._printed:
+                    self._printed[key].add(text.encode("utf-8", "replace"))
+                    self._grown.setdefault(key, [])
+                    self._changed.add(key)
+            case NotRecorded(message=message) | Finding(message=message):
+                self._told += 1
+                self._note(f"told{self._told}", "trouble", message)
+        changed, self._changed = frozenset(self._changed), set()
+        return changed
+
+    def load(self, facts: Iterable[Event]) -> None:
+        """Fold in what a journal holds of a session that nobody runs: what has no end in it is `cut` or `lost`."""
+        for fact in facts:
+            self.take(fact)
+        self._rest()
+        self._changed.clear()
+
+    def _fact(self, seq: str, entry: Entry, at: float) -> None:
+        match entry:
+            case SessionOpened():
+                self._note(f"{seq}.session", "session", _opened(entry))
+            case ModelChanged(model=model):
+                self._note(f"{seq}.model", "model", f"The model is {model} from here on.")
+            case PromptAccepted():
+                self._rest()
+                key = f"{seq}.prompt"
+                self._add(Prompt(key=key, turn=entry.turn, text=entry.text))
+            case RequestStarted(step=step):
+                self._cut_response()
+                self._request = _Request(seq, step)
+            case RequestFailed():
+                self._cut_response()
+                self._failed(f"{seq}.failed", entry)
+            case ResponseCheckpoint(step=step, text=text, thinking=thinking):
+                response = self._response(step, seq)
+                if not response.live:  # else it has all been shown
+                    self._stream(response, "thinking", thinking, at)
+                    self._stream(response, "answer", text, at)
+            case ResponseEnded():
+                self._thought(at)
+                self._ended(entry, seq)
+            case ApprovalAsked() | ApprovalAnswered() | CallStarted() | CallEnded() | CallLate():
+                self._call(entry, seq, at)
+            case TurnEnded():
+                self._rest()
+                text = "" if entry.cause == "finished" else what_happened(entry.cause, entry.detail)
+                end = TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
+                self._add(end)
+            case FilesChanged(files=files):
+                self._note(f"{seq}.files", "files", files_changed(files))
+            case Repaired(findings=findings):
+                for number, found in enumerate(findings):
+                    self._note(f"{seq}.damage{number}", "damage", found)
+                if entry.note:
+                    self._note(f"{seq}.repaired", "repaired", entry.note)
+            case _:
+                assert_never(entry)
+
+    # What a model says.
+
+    def _response(self, step: int, seq: str = "", *, live: bool = False) -> _Request:
+        """Return the request whose response this is part of; what comes for another begins one of its own."""
+        if self._request is None or self._request.step != step:
+            self._cut_response()
+            self._told += 1
+            self._request = _Request(seq or f"told{self._told}", step)
+        self._request.live = self._request.live or live
+        return self._request
+
+    def _stream(self, response: _Request, kind: Literal["thinking", "answer"], text: str, at: float) -> None:
+        """Add to the one thinking or the one answer that a response has until its end says which parts it was."""
+        key = f"{response.origin}.{kind}0"
+        self._grown.setdefault(key, []).append(text)
+        if key in self._blocks:
+            self._changed.add(key)
+        elif text.strip():  # an answer of white space is none
+            block = (
+                Thinking(key=key, text="", since=at) if kind == "thinking" else Answer(key=key, text="", state="live")
+            )
+            at_top = kind == "thinking" and response.keys
+            self._add(block, before=response.keys[0] if at_top else None)
+            response.keys.insert(0 if at_top else len(response.keys), key)
+            self._open[key] = None
+
+    def _write(self, event: LiveCall) -> None:
+        response = self._response(event.step, live=True)
+        key = response.calls.get(event.index)
+        if key is None:
+            key = response.calls[event.index] = f"{response.origin}.call{len(response.calls)}"
+            response.keys.append(key)
+            self._add(Call(key=key, call="", name="", title="", arguments="", state="writing"))
+            self._open[key] = None
+        block = self._blocks[key]
+        if isinstance(block, Call) and event.name:
+            self._blocks[key] = replace(block, name=block.name + event.name)
+        self._grown.setdefault(key, []).append(event.arguments)
+        self._changed.add(key)
+
+    def _thought(self, at: float) -> None:
+        """Take note that the model is past its thinking."""
+        key = f"{self._request.origin}.thinking0" if self._request is not None else ""
+        block = self._blocks.get(key)
+        if self._request is not None and self._request.live and isinstance(block, Thinking) and block.since is not None:
+            self._set(replace(block, since=None, seconds=max(0.0, at - block.since)))
+
+    def _ended(self, entry: ResponseEnded, seq: str) -> None:
+        """Put the parts of the response in the place of what was streamed of it."""
+        response = self._response(entry.step, seq)
+        thought = self._blocks.get(f"{response.origin}.thinking0")
+        seconds = thought.seconds if isinstance(thought, Thinking) else None
+        blocks: list[Answer | Thinking | Call] = []
+        counts = {"answer": 0, "thinking": 0, "call": 0}
+        for part in entry.parts:
+            kind = "answer" if isinstance(part, TextPart) else "thinking" if isinstance(part, ThinkingPart) else "call"
+            key = f"{response.origin}.{kind}{counts[kind]}"
+            counts[kind] += 1
+            match part:
+                case TextPart(text=text):
+                    if text.strip():
+                        blocks.append(Answer(key=key, text=text, state="done" if entry.cut is None else "cut"))
+                case ThinkingPart(text=text):
+                    if text.strip():
+                        blocks.append(Thinking(key=key, text=text, seconds=seconds))
+                        seconds = None
+                case CallPart():
+                    blocks.append(call_block(part, key, cut=entry.cut is not None))
+                    self._calls[part.id] = key
+        self._replace(response.keys, blocks)
+        for block in blocks:
+            if isinstance(block, Call) and block.state == "ready":
+                self._open[block.key] = None
+        if entry.cut is not None:
+            self._note(f"{seq}.cut", "cut", f"The response was cut off: {what_happened(entry.cut)}.")
+        self._request = None
+
+    def _failed(self, key: Key, entry: RequestFailed) -> None:
+        fault = entry.fault.replace("_", " ")
+        if entry.retry_in is None:
+            self._note(key, "failed", f"Request failed ({fault}): {entry.message}")
+            return
+        of = "" if entry.attempts is None else f" of {entry.attempts}"
+        how = ", without streaming" if entry.retry_whole else ""
+        said = f"Attempt {entry.attempt}{of} failed ({fault}), again after {entry.retry_in:g} s{how}."
+        self._note(key, "retry", said, detail=entry.message)
+
+    def _cut_response(self) -> None:
+        """Take note that no more of the response will come."""
+        response, self._request = self._request, None
+        for key in response.keys if response is not None else ():
+            self._end(key)
+
+    # What a call does.
+
+    def _call(
+        self, entry: ApprovalAsked | ApprovalAnswered | CallStarted | CallEnded | CallLate, seq: str, at: float
+    ) -> None:
+        call = self._called(entry.call, seq)
+        match entry:
+            case CallLate():
+                how = entry.outcome.replace("_", " ")
+                self._note(f"{seq}.late", "late", f"{call.title}: {how}, after its turn had ended", detail=entry.text)
+            case CallEnded() if call.seconds is None:  # it has one fate, the first
+                self._set(
+                    replace(call, state=entry.outcome, since=None, seconds=entry.seconds, output="", result=entry.text)
+                )
+                self._printed.pop(call.key, None)
+                self._open.pop(call.key, None)
+            case ApprovalAsked(why=why) if call.seconds is None:
+                self._set(replace(call, state="waiting", asked=why))
+                self._open[call.key] = None
+            case ApprovalAnswered() if call.state == "waiting":
+                self._set(replace(call, state="ready"))
+            case CallStarted(effect=effect) if call.seconds is None:
+                self._set(replace(call, state="running", effect=effect, since=at))
+                self._printed[call.key] = HeadTail(PRINTED)
+                self._open[call.key] = None
+            case _:
+                pass
+
+    def _called(self, call: str, seq: str) -> Call:
+        """Return the block of a call; one that the journal does not have gets one here."""
+        block = self._blocks.get(self._calls.get(call, ""))
+        if isinstance(block, Call):
+            return block
+        title = f"a call that is not in the journal ({call})"
+        made = Call(key=f"{seq}.call", call=call, name="", title=title, arguments="", state="lost")
+        self._calls[call] = made.key
+        self._add(made)
+        return made
+
+    # What blocks there are.
+
+    def _rest(self) -> None:
+        """Take note that nothing runs."""
+        self._cut_response()
+        for key in tuple(self._open):
+            self._end(key)
+
+    def _end(self, key: Key) -> None:
+        """End a block whose end was not told."""
+        self._open.pop(key, None)
+        match self.block(key):
+            case Answer(state="live") as answer:
+                self._set(replace(answer, state="cut"))
+            case Thinking() as thinking:
+                self._set(replace(thinking, since=None))
+            case Call(state="writing") as call:
+                self._set(replace(call, state="not_started"))
+            case Call(state="ready" | "waiting" | "running") as call:
+                self._set(replace(call, state="lost", since=None))
+            case _:
+                pass
+
+    def _note(self, key: Key, kind: NoteKind, text: str, detail: str = "") -> None:
+        self._add(Note(key=key, kind=kind, text=text, detail=detail))
+
+    def _set(self, block: Block) -> None:
+        self._blocks[block.key] = block
+        self._changed.add(block.key)
+
+    def _add(self, block: Block, *, before: Key | None = None) -> None:
+        self._order.insert(len(self._order) if before is None else self._place(before), block.key)
+        self._set(block)
+
+    def _place(self, key: Key) -> int:
+        """Return where `key` is; looked for from the end, where everything happens."""
+        return next(at for at in range(len(self._order) - 1, -1, -1) if self._order[at] == key)
+
+    def _replace(self, keys: Sequence[Key], blocks: Sequence[Block]) -> None:
+        """Put `blocks` where those of `keys` were, at the end if there were none."""
+        place = self._place(keys[0]) if keys else len(self._order)
+        for key in keys:
+            del self._order[self._place(key)]
+            self._open.pop(key, None)
+            self._grown.pop(key, None)
+            del self._blocks[key]
+            self._changed.add(key)
+        self._order[place:place] = [block.key for block in blocks]
+        for block in blocks:
+            self._set(block)
+
+
+def _opened(entry: SessionOpened) -> str:
+    said = f"{entry.cwd} with {entry.model}" if entry.model else entry.cwd
+    if entry.forked_from is not None:
+        said += f", a copy of session {entry.forked_from}"
+    if entry.imported_from is not None:
+        said += f", imported from {entry.imported_from}"
+    return said
