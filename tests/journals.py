@@ -6,7 +6,7 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from holdfast.calls import FileChange, Outcome
+from holdfast.calls import FileChange, FileSeen, Outcome
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -16,6 +16,7 @@ from holdfast.session.entries import (
     CallStarted,
     Cause,
     Entry,
+    FilesChanged,
     ModelChanged,
     Part,
     PromptAccepted,
@@ -51,6 +52,9 @@ parts: st.SearchStrategy[Part] = st.one_of(
     ),
 )
 opened = SessionOpened(session="s", cwd="/", model="openai-chat:m", system="SYSTEM", tools=(), version="0")
+files = st.builds(
+    FileSeen, path=st.sampled_from(["f", "g"]), size=st.sampled_from([None, 1]), sha256=st.sampled_from(["", "0" * 64])
+)
 changes = st.just(FileChange(path="f", before=None, after="0" * 64))
 
 entries: st.SearchStrategy[Entry] = st.one_of(
@@ -78,11 +82,12 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(ApprovalAsked, call=ids, why=texts),
     st.builds(ApprovalAnswered, call=ids, allowed=st.booleans(), words=texts),
     st.builds(CallStarted, call=ids, effect=st.just("write"), change=st.one_of(st.none(), changes)),
-    st.builds(CallEnded, call=ids, outcome=outcomes, text=texts),
+    st.builds(CallEnded, call=ids, outcome=outcomes, text=texts, seen=st.one_of(st.none(), files)),
     st.builds(CallLate, call=ids, outcome=outcomes, text=texts),
     causes.flatmap(
         lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
     ),
+    st.builds(FilesChanged, files=st.lists(files, max_size=2).map(tuple), note=texts),
     st.builds(Repaired, findings=st.just(("entry 1: damaged",)), note=texts),
 )
 

@@ -30,6 +30,24 @@ class FileChange(msgspec.Struct, frozen=True):
     after: str
 
 
+class FileSeen(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file as it was when somebody looked; `size` is None if there was none.
+
+    `modified` is its time in nanoseconds, `sha256` the hash of the whole in hex, "" of one too large to hash at a look.
+    """
+
+    path: str
+    size: int | None = None
+    modified: int = 0
+    sha256: str = ""
+
+    def same(self, other: FileSeen) -> bool:
+        """Return whether both are of the same content, as far as can be told."""
+        if self.sha256 and other.sha256:
+            return self.sha256 == other.sha256
+        return (self.size, self.modified) == (other.size, other.modified)
+
+
 class ToolSchema(msgspec.Struct, frozen=True):
     """A tool as declared to the model; `parameters` is a JSON schema of type object."""
 

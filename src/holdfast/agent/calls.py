@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from holdfast.agent.drift import stale
 from holdfast.agent.events import Event, LiveOutput
 from holdfast.agent.stop import Stop
 from holdfast.agent.turn import Signal
-from holdfast.calls import Mode
+from holdfast.calls import FileSeen, Mode
 from holdfast.config import Limits
 from holdfast.errors import StorageFailed, ToolFailed
 from holdfast.session import words
@@ -59,6 +60,10 @@ class Turn(Protocol):
 
     def is_open(self, call: str) -> bool:
         """Return whether the call still waits for its outcome."""
+        ...
+
+    def seen(self, path: str) -> FileSeen | None:
+        """Return a file as the model last saw it, None if it never did."""
         ...
 
     def not_recorded(self, failed: BaseException) -> None:
@@ -146,7 +151,7 @@ class Calls:
         """Return the call's plan, or None having given it its `failed` outcome."""
         try:
             if tool is not None:
-                return await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments)))
+                return self._fresh(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
             names = ", ".join(sorted(self._tools))
             text = f"Tool {call.name!r} does not exist, one of these was expected: {names}. Nothing was done."
         except ToolFailed as failed:
@@ -155,6 +160,12 @@ class Calls:
             text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
         self._turn.append(CallEnded(call=call.id, outcome="failed", text=valid_unicode(text)))
         return None
+
+    def _fresh(self, plan: Plan) -> Plan:
+        """Return the plan; raises `ToolFailed` if it would replace what the model has not seen of a file it has."""
+        if plan.change is not None and stale(plan.change, self._turn.seen(plan.change.path)):
+            raise ToolFailed(words.stale(plan.change.path))
+        return plan
 
     async def _allowed(self, call: CallPart, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
         """Return whether the call may start; if not, it has its outcome."""
@@ -214,7 +225,7 @@ class Calls:
             text = words.interrupted(leaving.cause, leaving.detail, seen=text)
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._turn.is_open(call.id):
-            ended = CallEnded(call=call.id, outcome=outcome, text=text, seconds=seconds)
+            ended = CallEnded(call=call.id, outcome=outcome, text=text, seconds=seconds, seen=output.seen)
             try:
                 self._turn.append(ended)
             except StorageFailed:

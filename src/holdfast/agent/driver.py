@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from holdfast.agent.calls import Asker, Calls, NobodyToAsk
 from holdfast.agent.checks import Checks
 from holdfast.agent.connection import Connection
+from holdfast.agent.drift import drift, watched
 from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.agent.leaving import leave_of
 from holdfast.agent.limits import Deadline
@@ -20,12 +22,13 @@ from holdfast.agent.request import Requests
 from holdfast.agent.settle import Known, Leave, settle
 from holdfast.agent.stop import Left, Stop, to_the_end
 from holdfast.agent.turn import Signal, State, cause_after, step
-from holdfast.calls import Mode
+from holdfast.calls import FileSeen, Mode
 from holdfast.config import Limits
 from holdfast.errors import AppendConflict, ProviderFailed, StateError, Unsendable, UsageError
 from holdfast.session.entries import (
     CallEnded,
     Entry,
+    FilesChanged,
     ModelChanged,
     PromptAccepted,
     Repaired,
@@ -34,10 +37,13 @@ from holdfast.session.entries import (
 from holdfast.session.fold import Conversation, Fold, OpenCall
 from holdfast.session.store import Store
 from holdfast.text import valid_unicode
+from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Toolbox
 
 QUIET = 1.5
-"""Seconds that are waited for processes of an earlier holder to go; a toolbox says so within one."""
+"""Seconds that a look at the world may take: a toolbox says within one if processes of an earlier holder are gone."""
+
+T = TypeVar("T")
 
 _CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
 
@@ -120,11 +126,14 @@ class Driver:
         if self._stop is not None:
             raise UsageError("A turn of this session is running, an idle session was expected. Stop it or wait for it.")
         stop = self._stop = Stop()
+        changed: tuple[FilesChanged, ...] = ()
         self._ended = asyncio.Event()
         try:
             quiet, raised = await self._look()
+            if raised is None:
+                changed, raised = await self._compare()
             self._recover(quiet=quiet)
-            self.append(PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
+            self.append(*changed, PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
             turn = asyncio.get_running_loop().create_task(self._turn(stop), name="turn")
         except BaseException:
             self._over()
@@ -155,14 +164,20 @@ class Driver:
 
         Waits for nothing if nothing was left open, and not for long on a stop: recovery goes on without an answer.
         """
-        if not self._is_open:
-            return True, None
+        return await self._learn(self._toolbox.quiet(), unknown=False) if self._is_open else (True, None)
+
+    async def _compare(self) -> tuple[tuple[FilesChanged, ...], BaseException | None]:
+        """Return what is to be told of files that changed since the model saw them, and what was raised meanwhile."""
+        known = watched(self._fold)
+        return await self._learn(in_daemon(lambda: drift(known, self._toolbox)), ()) if known else ((), None)
+
+    async def _learn(self, look: Awaitable[T], unknown: T) -> tuple[T, BaseException | None]:
         try:
-            return await (self._stop or Stop()).race(self._toolbox.quiet(), QUIET), None
+            return await (self._stop or Stop()).race(look, QUIET), None
         except (Left, TimeoutError):
-            return False, None
+            return unknown, None
         except BaseException as error:  # noqa: BLE001 - what is in the journal comes first, then it is raised
-            return False, error
+            return unknown, error
 
     def _recover(self, *, quiet: bool) -> None:
         entries: list[Entry] = []
@@ -356,6 +371,11 @@ class Driver:
     def is_open(self, call: str) -> bool:
         """Return whether the call still waits for its outcome."""
         return self._fold.is_open(call)
+
+    def seen(self, path: str) -> FileSeen | None:
+        """Return a file as the model last saw it, None if it never did."""
+        states = self._fold.files.get(path)
+        return states[0] if states else None
 
     def not_recorded(self, failed: BaseException) -> None:
         """Tell that something could not be journalled, once for each reason."""

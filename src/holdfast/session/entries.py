@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.calls import Effect, FileChange, Outcome, ToolSchema
+from holdfast.calls import Effect, FileChange, FileSeen, Outcome, ToolSchema
 
 FORMAT = 1
 """The number of this journal format; a journal with a higher one is refused, never rewritten."""
@@ -194,12 +194,13 @@ class CallStarted(_Fact, frozen=True, tag="call-started"):
 
 
 class CallEnded(_Fact, frozen=True, tag="call-ended"):
-    """The one fate of `call`; `text` is the result the model reads."""
+    """The one fate of `call`; `text` is the result the model reads, `seen` the file it knows the content of by now."""
 
     call: str
     outcome: Outcome
     text: str
     seconds: float = 0.0
+    seen: FileSeen | None = None
 
 
 class CallLate(_Fact, frozen=True, tag="call-late"):
@@ -218,6 +219,13 @@ class TurnEnded(_Fact, frozen=True, tag="turn-ended"):
     cause: Cause
     detail: str = ""
     note: str = ""
+
+
+class FilesChanged(_Fact, frozen=True, tag="files-changed"):
+    """Files that a model had seen, found to be different; `note` opens the next user message."""
+
+    files: tuple[FileSeen, ...]
+    note: str
 
 
 class Repaired(_Fact, frozen=True, tag="repaired"):
@@ -241,6 +249,7 @@ Entry = (
     | CallEnded
     | CallLate
     | TurnEnded
+    | FilesChanged
     | Repaired
 )
 

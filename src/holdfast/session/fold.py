@@ -8,10 +8,10 @@ message may gain texts.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.calls import Outcome
+from holdfast.calls import FileSeen, Outcome
 from holdfast.session import words
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -21,6 +21,7 @@ from holdfast.session.entries import (
     CallPart,
     CallStarted,
     Entry,
+    FilesChanged,
     ModelChanged,
     Part,
     PromptAccepted,
@@ -136,6 +137,7 @@ class Fold:
         self._texts: list[str] = []  # of the user message in progress
         self._notes: list[str] = []  # for the next prompt
         self._calls: dict[str, str] = {}  # every call id of the session, to its name
+        self._files: dict[str, tuple[FileSeen, ...]] = {}  # by path: as last seen, then as told that it changed
         self._turns = 0
         self._steps = 0
         self._turn_steps = 0
@@ -153,6 +155,11 @@ class Fold:
     def is_open(self, call: str) -> bool:
         """Return whether the call still waits for its outcome."""
         return call in self._open
+
+    @property
+    def files(self) -> Mapping[str, tuple[FileSeen, ...]]:
+        """Return the files the model has seen, by path: each as it saw it, then as it was told that it changed."""
+        return self._files
 
     def add(self, entry: Entry) -> None:
         """Fold one more entry."""
@@ -176,6 +183,11 @@ class Fold:
             case TurnEnded():
                 self._leave_turn()
                 self._last_end = entry
+                self._note(entry.note)
+            case FilesChanged():
+                for file in entry.files:
+                    if known := self._files.get(file.path):
+                        self._files[file.path] = (known[0], file)
                 self._note(entry.note)
             case Repaired():
                 self._note(entry.note)
@@ -311,6 +323,8 @@ class Fold:
         if call is None:
             self._late(entry)
             return
+        if entry.seen is not None:
+            self._files[entry.seen.path] = (entry.seen,)
         text = entry.text if entry.text.strip() else words.NO_OUTPUT
         self._results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text)
 

@@ -19,6 +19,7 @@ from holdfast.session.entries import (
     CallPart,
     CallStarted,
     Entry,
+    FilesChanged,
     ModelChanged,
     PromptAccepted,
     Repaired,
@@ -103,6 +104,8 @@ class _Writer:
                 yield from self.unfinished()
                 if entry.cause != "finished":
                     yield "note", f"Turn ended: {words.what_happened(entry.cause, entry.detail)}."
+            case FilesChanged(files=files):
+                yield "note", words.files_changed(files)
             case Repaired():
                 for found in entry.findings:
                     yield "finding", found

@@ -6,7 +6,9 @@ when they are first used, so changing one here never changes what an older sessi
 
 from __future__ import annotations
 
-from holdfast.calls import Looked, Outcome
+from collections.abc import Iterable
+
+from holdfast.calls import FileSeen, Looked, Outcome
 from holdfast.session.entries import Cause, StopReason
 
 NO_OUTPUT = "(no output)"
@@ -133,3 +135,37 @@ def late(name: str, outcome: Outcome, text: str) -> str:
     """Return how an outcome that arrived after its call was settled is told."""
     since = f"the earlier call of {name}, reported as interrupted, has since ended ({outcome})"
     return f"[Note from holdfast: {since}:\n{text}]"
+
+
+_NAMED = 20
+
+
+def files_changed(files: Iterable[FileSeen]) -> str:
+    """Return for a person which files are not as the model last saw them."""
+    return _files_that(files, "changed since the model last saw them", "gone since then")
+
+
+def files_note(files: Iterable[FileSeen]) -> str:
+    """Return what opens the next user message when files that the model had seen are different."""
+    said = _files_that(files, "these files changed since you last read or wrote them", "these are gone")
+    return f"[Note from holdfast: {said}. Read a file again before you change it.]"
+
+
+def stale(path: str) -> str:
+    """Return why a file is not changed that is not as the model last saw it."""
+    return (
+        f"File {path!r} changed since you last read or wrote it, its content as you know it was expected. "
+        "Nothing was written. Read it again, then make the change."
+    )
+
+
+def _files_that(files: Iterable[FileSeen], changed: str, gone: str) -> str:
+    by_fate: dict[str, list[str]] = {changed: [], gone: []}
+    for file in files:
+        by_fate[gone if file.size is None else changed].append(file.path)
+    return "; ".join(f"{fate}: {_list(paths)}" for fate, paths in by_fate.items() if paths)
+
+
+def _list(paths: list[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(paths[:_NAMED]) + more

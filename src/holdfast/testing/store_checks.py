@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
-from holdfast.calls import FileChange, ToolSchema
+from holdfast.calls import FileChange, FileSeen, ToolSchema
 from holdfast.errors import AppendConflict, StateError
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -20,6 +20,7 @@ from holdfast.session.entries import (
     CallPart,
     CallStarted,
     Entry,
+    FilesChanged,
     ModelChanged,
     PromptAccepted,
     Repaired,
@@ -76,9 +77,16 @@ EXAMPLES: tuple[Entry, ...] = (
     CallStarted(
         call="c1", effect="write", change=FileChange(path="a.py", before="0" * 64, after="f" * 64), spool="c1.out"
     ),
-    CallEnded(call="c1", outcome="ok", text="done", seconds=0.25),
+    CallEnded(
+        call="c1",
+        outcome="ok",
+        text="done",
+        seconds=0.25,
+        seen=FileSeen(path="a.py", size=12, modified=1763852345678901234, sha256="f" * 64),
+    ),
     CallLate(call="c1", outcome="failed", text="It ended with exit status 1."),
     TurnEnded(turn=1, reason="cancelled", cause="user", detail="ESC", note="[Note: stopped.]"),
+    FilesChanged(files=(FileSeen(path="a.py"),), note="[Note: it is gone.]"),
     Repaired(findings=("Entry 3 is missing.",), note="[Note: an entry was lost.]"),
 )
 """One entry of each kind, every field of it set."""

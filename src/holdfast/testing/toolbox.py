@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from holdfast.calls import Effect, FileChange, Looked, ToolSchema
+from holdfast.calls import Effect, FileChange, FileSeen, Looked, ToolSchema
 from holdfast.errors import ToolFailed
 from holdfast.tools.tool import Context, Output, Plan, Tool
 
@@ -47,11 +47,15 @@ class FunctionTool:
 
 @dataclass(slots=True)
 class FunctionToolbox:
-    """A toolbox of given tools; what a look finds and what a command printed is given too, by path and by spool."""
+    """A toolbox of given tools; what a look finds and what a command printed is given too, by path and by spool.
+
+    `files` are those that are not as they were seen.
+    """
 
     given: Sequence[Tool]
     looked: Mapping[str, Looked] = field(default_factory=dict[str, Looked])
     spooled: Mapping[str, str] = field(default_factory=dict[str, str])
+    files: Mapping[str, FileSeen] = field(default_factory=dict[str, FileSeen])
     closed: bool = False
 
     @property
@@ -62,6 +66,10 @@ class FunctionToolbox:
     async def quiet(self) -> bool:
         """Return True: no process of an earlier holder is ever left."""
         return True
+
+    def present(self, seen: FileSeen) -> FileSeen:
+        """Return what was given for the path, the file as it was seen if nothing was."""
+        return self.files.get(seen.path, seen)
 
     def look(self, change: FileChange) -> Looked:
         """Return what was given for the path, "unreadable" if nothing was."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.calls import FileChange
+from holdfast.calls import FileChange, FileSeen
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.output import cap
@@ -101,9 +100,10 @@ def replacement(
     )
     diff = _diff(place.name, b"" if present is None else present.content, after)
 
-    async def run(_: Context) -> Output:
-        replace(place, change, after)
-        return Output(text=done(diff))
+    async def run(context: Context) -> Output:
+        status = replace(place, change, after, call=context.call)
+        seen = FileSeen(path=place.name, size=status.st_size, modified=status.st_mtime_ns, sha256=change.after)
+        return Output(text=done(diff), seen=seen)
 
     return Plan(
         effect="write",
@@ -133,17 +133,22 @@ def guarded(place: Place, title: str, make: Callable[[], Plan]) -> Plan:
     return Plan(effect="write", title=title, outside=place.outside, run=run)
 
 
-def replace(place: Place, change: FileChange, content: bytes) -> None:
+def unfinished(call: str) -> str:
+    """Return the name of the new file, beside the old one, that a call writes until it takes its place."""
+    return f".holdfast-{call}"
+
+
+def replace(place: Place, change: FileChange, content: bytes, *, call: str) -> os.stat_result:
     """Make `content` what the file at `place` holds, atomically and durably, keeping its mode and owner.
 
-    Raises `ToolFailed`, the file untouched, if it is not as `change.before` says.
+    Returns the new file's status. Raises `ToolFailed`, the file untouched, if it is not as `change.before` says.
     """
     name = place.parts[-1]
-    temporary = f".holdfast-{secrets.token_hex(8)}"
+    temporary = unfinished(call)
     with told(place), parent(place, create=change.before is None) as fd:
         old = _stat_in(fd, name)
         try:
-            _store(fd, temporary, content, like=old)
+            new = _store(fd, temporary, content, like=old)
             # As late as can be: between here and the rename nothing waits for the disk.
             _verify(fd, name, place.name, before=change.before)
             os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
@@ -159,9 +164,10 @@ def replace(place: Place, change: FileChange, content: bytes) -> None:
                 "The new content is there now and may be lost if the machine stops."
             )
             raise ToolFailed(msg) from error
+    return new
 
 
-def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None) -> None:
+def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None) -> os.stat_result:
     """Write a new file in the open folder `fd`, synced, with the owner and mode of `like` if given."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with open(os.open(name, flags, 0o666, dir_fd=fd), "wb") as file:  # noqa: PTH123 - by dir_fd
@@ -173,6 +179,7 @@ def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None) -
                 _give(file.fileno(), like)
             os.fchmod(file.fileno(), stat.S_IMODE(like.st_mode))
         os.fsync(file.fileno())
+        return os.fstat(file.fileno())
 
 
 def _verify(fd: int, name: str, shown: str, *, before: str | None) -> None:

@@ -20,6 +20,7 @@ from holdfast.tools.arguments import parse, schema_of
 from holdfast.tools.change import LARGEST_REPLACED, SNIFF, Diff, guarded, look, refuse_own, replacement
 from holdfast.tools.output import beginning, one_line
 from holdfast.tools.paths import Place, opened, placed, resolve, told
+from holdfast.tools.seen import seen_in
 from holdfast.tools.thread import in_thread
 from holdfast.tools.tool import Context, Output, Plan, Workspace
 
@@ -189,6 +190,7 @@ def _window(place: Place, offset: int, limit: int, stop: threading.Event) -> Out
         if kind is not None:
             msg = f"File {place.name!r} is {kind} of {size} bytes, a text file was expected. Use bash to look at it."
             raise ToolFailed(msg)
+        seen = seen_in(place, file)  # before it is read: what changes meanwhile is found to have changed
         shown: list[str] = []
         number, room, more = 0, _TEXT_MOST, False
         for number, (raw, length) in enumerate(lines(file, 4 * _LINE_MOST, stop), 1):
@@ -206,11 +208,13 @@ def _window(place: Place, offset: int, limit: int, stop: threading.Event) -> Out
     if not shown:
         said = f"has {number} lines" if number else "is empty"
         return Output(
-            text=f"File {place.name!r} {said}; there is nothing to read from line {offset} on.", ok=not number
+            text=f"File {place.name!r} {said}; there is nothing to read from line {offset} on.",
+            ok=not number,
+            seen=seen,
         )
     if "\ufffd" in text:
         text += "\n[Bytes that are not valid UTF-8 are shown as U+FFFD.]"
     if more:
         last = offset + len(shown) - 1
         text += f"\n[Lines {offset} to {last} are shown; the file goes on. Read on with offset={last + 1}.]"
-    return Output(text=text)
+    return Output(text=text, seen=seen)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from holdfast.calls import Effect, FileChange, Looked, ToolSchema
+from holdfast.calls import Effect, FileChange, FileSeen, Looked, ToolSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,14 @@ class Workspace:
 class Output:
     """What a run gave: `text` is what the model reads; `ok` False makes the call `failed` (a non-zero exit, say).
 
-    `interrupted` True says the tool was stopped before it finished; the text then holds what there was.
+    `interrupted` True says the tool was stopped before it finished; the text then holds what there was. `seen` is the
+    file whose content the model knows by this.
     """
 
     text: str
     ok: bool = True
     interrupted: bool = False
+    seen: FileSeen | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,10 @@ class Toolbox(Protocol):
 
     async def quiet(self) -> bool:
         """Return whether every process of an earlier holder is gone, having waited at most a second for it."""
+        ...
+
+    def present(self, seen: FileSeen) -> FileSeen:
+        """Return a file that was seen as it is now: `seen` itself if nothing tells of a change; never raises."""
         ...
 
     def look(self, change: FileChange) -> Looked:

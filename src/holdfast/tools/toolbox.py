@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.calls import FileChange, Looked, ToolSchema
+from holdfast.calls import FileChange, FileSeen, Looked, ToolSchema
 from holdfast.config import homes
 from holdfast.errors import StorageFailed
 from holdfast.tools.bash import BashTool
 from holdfast.tools.edit import EditTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
+from holdfast.tools.seen import present
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.shell import Keeper, partial, wait_gone
 from holdfast.tools.tool import Tool, Workspace
@@ -65,6 +66,10 @@ class LocalToolbox:
     async def quiet(self) -> bool:
         """Return whether every process of an earlier holder is gone, having waited at most a second for it."""
         return await wait_gone(self._folder)
+
+    def present(self, seen: FileSeen) -> FileSeen:
+        """Return a file that was seen as it is now: `seen` itself if nothing tells of a change; never raises."""
+        return present(self._workspace.root, seen)
 
     def look(self, change: FileChange) -> Looked:
         """Return what is at the path of an interrupted edit; never raises."""

@@ -18,6 +18,7 @@ from holdfast.session.entries import (
     CallLate,
     CallPart,
     CallStarted,
+    FilesChanged,
     PromptAccepted,
     Repaired,
     RequestFailed,
@@ -26,7 +27,7 @@ from holdfast.session.entries import (
     TurnEnded,
 )
 from holdfast.session.fold import Conversation
-from holdfast.session.words import NO_OUTPUT, what_happened
+from holdfast.session.words import NO_OUTPUT, files_changed, what_happened
 from holdfast.text import literal, printable
 from holdfast.ui.writer import Courier, Writer
 
@@ -123,6 +124,8 @@ class TextOutput:
                 of = "" if failed.attempts is None else f"/{failed.attempts}"
                 why = failed.fault.replace("_", " ") if failed.status is None else failed.status
                 self._note(f"retrying {failed.attempt + 1}{of} in {failed.retry_in:g} s: {why}")
+            case Fact(entry=FilesChanged(files=files)):
+                self._note(files_changed(files))
             case Fact(entry=Repaired(findings=findings)):
                 for finding in findings:
                     self._note(f"damage found: {finding}")
@@ -282,6 +285,10 @@ class StreamJsonOutput:
                     attempt=entry.attempt,
                     retry_in=entry.retry_in,
                 )
+            case FilesChanged():
+                gone = [file.path for file in entry.files if file.size is None]
+                changed = [file.path for file in entry.files if file.size is not None]
+                self._line(type="files_changed", changed=changed, gone=gone)
             case Repaired():
                 self._line(type="damage", findings=list(entry.findings))
             case TurnEnded(cause="crash"):

@@ -1,0 +1,57 @@
+"""Files that change behind the model's back: it is told before its next answer, once, and overwrites nothing unseen."""
+
+from __future__ import annotations
+
+from launching import World, bash
+
+from holdfast.session.entries import CallEnded, FilesChanged
+from holdfast.testing.script import Call, Say
+
+DONE = (Say("Done."),)
+READ = Call("read", {"path": "a.txt"})
+EDIT = Call("edit", {"path": "a.txt", "old": "two", "new": "2"})
+WRITE = Call("write", {"path": "a.txt", "content": "mine\n"})
+CHANGED = "these files changed since you last read or wrote them: "
+
+
+def test_a_change_between_two_runs_is_told_once_and_not_written_over(world: World) -> None:
+    file = world.folder / "a.txt"
+    file.write_text("one\ntwo\n")
+    (world.folder / "b.txt").write_text("other\n")
+    world.script((READ, Call("read", {"path": "b.txt"})), DONE)
+    world.ask("read them")
+    file.write_text("ONE\ntwo\n")
+    (world.folder / "b.txt").unlink()
+    world.script((EDIT, WRITE), (READ, EDIT), DONE)
+    ran = world.go_on()
+    note = f"[Note from holdfast: {CHANGED}a.txt; these are gone: b.txt. Read a file again before you change it.]"
+    assert world.said == ["read them", note, "go on"]
+    assert "changed since the model last saw them: a.txt; gone since then: b.txt" in ran.err
+    refused, also_refused, reread, edited = world.results[2:]
+    assert refused.startswith("File 'a.txt' changed since you last read or wrote it")
+    assert also_refused == refused
+    assert reread == "1\tONE\n2\ttwo"
+    assert edited.startswith("Edited a.txt")
+    assert file.read_text() == "ONE\n2\n"
+    world.script(DONE)
+    world.go_on()
+    assert world.said[-1:] == ["go on"]
+    assert len([entry for entry in world.entries() if isinstance(entry, FilesChanged)]) == 1
+
+
+def test_what_the_models_own_tools_wrote_is_no_news_but_what_its_command_did_is(one_world: World) -> None:
+    world = one_world
+    file = world.folder / "a.txt"
+    file.write_text("one\ntwo\n")
+    new = Call("write", {"path": "new.txt", "content": "new\n"})
+    world.script((READ, EDIT, new, Call("edit", {"path": "new.txt", "old": "new", "new": "newer"})), DONE)
+    world.ask("edit them")
+    assert [entry.outcome for entry in world.entries() if isinstance(entry, CallEnded)] == ["ok"] * 4
+    world.script((bash("sed -i s/one/uno/ a.txt; touch new.txt"),), DONE)
+    world.go_on()
+    assert world.said[-1] == "go on"
+    world.script(DONE)
+    program = world.go_on("--output-format", "stream-json")
+    assert world.said[-2] == f"[Note from holdfast: {CHANGED}a.txt. Read a file again before you change it.]"
+    (told,) = program.of("files_changed")
+    assert (told["changed"], told["gone"]) == (["a.txt"], [])
