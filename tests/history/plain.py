@@ -71,9 +71,6 @@ class Plain:
         name = as_text(raw.get("name"))
         return Item(kind, role, (index, "items", at), call, name, frozenset(flags), None, digest(str(text)))
 
-    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:  # noqa: ARG002 - each message stands for itself
-        return projected
-
     def build(self, row: Row, messages: Sequence[object]) -> object:
         return {"role": row.role, "items": [self._built(piece, messages) for piece in row.pieces]}
 

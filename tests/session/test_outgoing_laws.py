@@ -54,12 +54,15 @@ def test_what_is_sent_is_what_the_gate_admits_and_nothing_had_to_be_mended(
 def test_what_was_sent_is_sent_again_the_same(profile: Profile, journal: list[Entry], more: list[Entry]) -> None:
     more = [each for each in more if not isinstance(each, ModelChanged | SessionOpened)]
     folded = Fold([opened, BEGUN, *journal])
-    before = outgoing(folded.conversation(), profile).messages
+    conversation = folded.conversation()
+    before = outgoing(conversation, profile).messages
     for entry in more:
         folded.add(entry)
     after = outgoing(folded.conversation(), profile).messages
     assert after[: len(before) - 1] == before[:-1]
     match before[-1], after[len(before) - 1]:
+        case UserMessage(), UserMessage() if conversation.open_calls:  # nothing is sent before they are settled
+            pass
         case UserMessage() as was, UserMessage() as now:
             assert (now.results, now.texts[: len(was.texts)]) == (was.results, was.texts)
         case AssistantMessage() as was, AssistantMessage() as now:  # the end of a journal: nothing was sent behind it

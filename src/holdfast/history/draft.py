@@ -222,7 +222,7 @@ class _Draft:
 
     def _move(self, edit: MoveResult) -> None:
         piece, row = self._piece(edit.result), self._row(edit.result)
-        if self._shape.grammar.results == "own" and len(row.pieces) == 1:
+        if row.role == "tool" and len(row.pieces) == 1:
             self._moved.add(row.sources[0])  # the message itself goes, and stays the object it is
             self._behind.setdefault(edit.place.message, []).append(row)
             return

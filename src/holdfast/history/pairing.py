@@ -119,6 +119,7 @@ def pair(shape: Shape, *, kept: bool = True) -> Pairing:
 class _Walk:
     def __init__(self, shape: Shape, *, kept: bool) -> None:
         self._own = shape.grammar.results == "own"
+        self._side = shape.grammar.side
         self._atomic = shape.grammar.atomic
         self._kept = kept
         self._continued = kept and shape.continued
@@ -161,7 +162,7 @@ class _Walk:
         step = self._step
         call = self._waiting(item)
         if call is not None:
-            verdict = self._stands(message) if message.role != "assistant" else "displaced"
+            verdict = self._stands(message) if item.role == self._side else "displaced"
             call.answer = Answer(item, verdict)
             self.answers.append((call.answer, call))
         else:

@@ -9,7 +9,7 @@ from holdfast.history.ids import hashed_id, legal_name
 from holdfast.history.pairing import Answer, Call, Pairing, Step
 from holdfast.history.profiles import Profile
 from holdfast.history.rules.pairs import broken_limits, rule_of
-from holdfast.history.shape import NO_RESULT, Path, Shape
+from holdfast.history.shape import NO_RESULT, Item, Path, Shape
 from holdfast.text import valid_unicode
 
 _ORPHAN = "A result whose call is not part of this conversation"
@@ -23,7 +23,7 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
     placed: set[Path] = set()
     for step in pairing.steps:
         place = _place(step, shape, frozen)
-        misplaced = [call for call in step.calls if not _stands(call, enforced, frozen)]
+        misplaced = [call for call in step.calls if not _stands(call, shape, enforced, frozen)]
         if place is None or not misplaced:
             continue
         moving = False
@@ -35,13 +35,13 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
                 continue
             # Paired by position: whatever belongs behind a new result, or stands behind its place, goes there too.
             follows = not shape.grammar.by_id and (moving or answer.verdict != "ok")
-            if answer.item.message >= frozen and (follows or not _stands(call, enforced, frozen)):
+            if answer.item.message >= frozen and (follows or not _stands(call, shape, enforced, frozen)):
                 yield MoveResult(answer.item.path, call.item.path, place)
                 placed.add(answer.item.path)
     called = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
     for answer, call in pairing.answers:
         item = answer.item
-        if (answer.verdict == "ok" and item.role != "assistant") or item.message < frozen or item.path in placed:
+        if (answer.verdict == "ok" and _is_held(item, shape)) or item.message < frozen or item.path in placed:
             continue
         if answer.verdict == "orphan":
             yield _quote(answer, _EARLY if item.id in called else _ORPHAN, shape)
@@ -49,12 +49,17 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
             yield from _stray(answer, call, shape, enforced=enforced, frozen=frozen)
 
 
-def _stands(call: Call, enforced: frozenset[str], frozen: int) -> bool:
+def _is_held(item: Item, shape: Shape) -> bool:
+    """Return whether the result stands in a message that can hold it."""
+    return item.role == shape.grammar.side
+
+
+def _stands(call: Call, shape: Shape, enforced: frozenset[str], frozen: int) -> bool:
     """Return whether the call has a result where the provider expects it, or one that was sent and cannot go."""
     answer = call.answer
     if answer is None or _is_second(call, frozen):
         return answer is not None
-    return answer.item.role != "assistant" and (answer.verdict == "ok" or rule_of(answer.verdict) not in enforced)
+    return _is_held(answer.item, shape) and (answer.verdict == "ok" or rule_of(answer.verdict) not in enforced)
 
 
 def _is_second(call: Call | None, frozen: int) -> bool:
@@ -85,7 +90,7 @@ def _stray(answer: Answer, call: Call | None, shape: Shape, *, enforced: frozens
                 yield _quote(answer, _FURTHER, shape)
         case "made-up":
             yield Drop(item.path, "it was made up, and there is a real one now")
-        case verdict if rule_of(verdict) in enforced or item.role == "assistant" or _is_second(call, frozen):
+        case verdict if rule_of(verdict) in enforced or not _is_held(item, shape) or _is_second(call, frozen):
             yield _quote(answer, _LATE, shape)
         case _:
             pass

@@ -42,6 +42,7 @@ Flag = Literal[
     "reference",  # it stands for something that the provider keeps
     "call-unsigned",  # a call without the signature that Gemini put on it
     "spelling",  # written in a way that not every provider knows, though there is one that all know
+    "other-wire",  # a result as another format writes it
 ]
 
 MessageFlag = Literal[
@@ -125,6 +126,11 @@ class Grammar(msgspec.Struct, frozen=True):
     results: Literal["own", "user"]
     atomic: bool = False
     by_id: bool = True
+
+    @property
+    def side(self) -> Role:
+        """Return whose messages hold the results."""
+        return "tool" if self.results == "own" else "user"
 
 
 class Shape(msgspec.Struct, frozen=True):

@@ -24,11 +24,12 @@ from holdfast.history.formats.format import (
     quoted_arguments,
     unclean,
 )
+from holdfast.history.formats.reading import says_nothing
 from holdfast.history.profiles import PAIRS, Profile
 from holdfast.history.repair import repair
 from holdfast.history.rows import Piece, Row
 from holdfast.history.rules import Violation
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, MessageFlag, Path, Role, Shape, is_synthetic
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Path, Role, Shape, is_synthetic
 from holdfast.history.shape import Message as Seen
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, Message, Result, UserMessage
@@ -144,7 +145,7 @@ class _Own:
 
     def message(self, index: int, raw: object) -> Seen:
         """Return the projection of one message."""
-        flags: set[MessageFlag] = set()
+        role: Role
         match raw:
             case UserMessage():
                 role = self.role(raw)
@@ -155,17 +156,9 @@ class _Own:
                 role = "assistant"
                 own = raw.model == self._model
                 items = tuple(_part((index, "parts", at), part, own=own) for at, part in enumerate(raw.parts))
-                if all(item.kind == "thinking" or "blank" in item.flags for item in items):
-                    flags.add("blank-answer")
             case _:
                 raise TypeError(f"Message {raw!r} is not one of ours")
-        if all(item.kind == "thinking" for item in items):
-            flags.add("empty")
-        return Seen(index, role, items, frozenset(flags))
-
-    def across(self, projected: list[Seen], messages: Sequence[object]) -> list[Seen]:  # noqa: ARG002 - each message stands for itself
-        """Return the projection as it is."""
-        return projected
+        return Seen(index, role, items, frozenset(says_nothing(role, items)))
 
     def build(self, row: Row, messages: Sequence[object]) -> Message:
         """Return the message that a touched row stands for."""

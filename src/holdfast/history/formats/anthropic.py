@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from holdfast.history.formats.elsewhere import result_of_another, text_of_another
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -29,10 +30,11 @@ from holdfast.history.formats.format import (
     told_by,
     words,
 )
+from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, says_nothing
 from holdfast.history.formats.writing import held_now, note, quoted_result, raw_at
 from holdfast.history.media import look
 from holdfast.history.rows import Piece, Row
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _SAID = frozenset({"text", "image", "document", "search_result"})
@@ -48,9 +50,7 @@ _DOCUMENTS = {**_SOMEWHERE, "base64": "data", "text": "data", "content": "conten
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
-_BLANK: frozenset[Flag] = frozenset({"blank"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
-_FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 _THINKING_MODES = {"enabled": True, "adaptive": True, "disabled": False}
 
 
@@ -77,24 +77,18 @@ class Anthropic:
         written = raw.get("role")
         role = role_in(_ROLES, written)
         if role is None:
-            return not_a_message(index, "unknown-role", as_text(written) or as_text(raw.get("type")))
+            other = result_of_another((index,), "user", raw, self.grammar)
+            written = as_text(written) or as_text(raw.get("type"))
+            return Message(index, "user", (other,)) if other else not_a_message(index, "unknown-role", written)
         if says_elsewhere(raw, "tool_calls"):
             return not_a_message(index, "malformed")
-        items = tuple(_content(index, role, raw.get("content")))
-        flags: set[MessageFlag] = set()
+        items = tuple(content_of((index, "content"), role, raw.get("content"), _block))
+        flags = says_nothing(role, items)
         if role == "system":  # the system prompt stands beside the messages
             flags.add("unknown-role")
         elif written != role:
             flags.add("role-misnamed")
-        if all(item.kind == "thinking" for item in items):
-            flags.add("empty")
-        elif role == "assistant" and all(item.kind == "thinking" or "blank" in item.flags for item in items):
-            flags.add("blank-answer")
         return Message(index, role, items, frozenset(flags))
-
-    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:  # noqa: ARG002 - each message stands for itself
-        """Return the projection as it is: in this format each message stands for itself."""
-        return projected
 
     def build(self, row: Row, messages: Sequence[object]) -> object:
         """Return the message that a touched row stands for."""
@@ -123,22 +117,12 @@ FORMAT = Anthropic()
 # --- from a message to its shape -------------------------------------------------------------------------------------
 
 
-def _content(index: int, role: Role, content: object) -> Iterator[Item]:
-    if content is None:
-        return
-    if isinstance(content, str):
-        yield Item("text", role, (index, "content"), flags=NO_FLAGS if content.strip() else _BLANK)
-    elif is_array(content):
-        for number, block in enumerate(content):
-            item = _block((index, "content", number), role, block)
-            yield msgspec.structs.replace(item, marks=marks) if (marks := _marks(block)) else item
-    else:
-        yield Item("other" if text_of(content) is None else "text", role, (index, "content"), flags=_FOREIGN)
-
-
 def _block(path: Path, role: Role, block: object) -> Item:
-    if isinstance(block, str):
-        return Item("text", role, path, flags=_FOREIGN if block.strip() else _FOREIGN | _BLANK)
+    item = _unmarked_block(path, role, block)
+    return msgspec.structs.replace(item, marks=marks) if (marks := _marks(block)) else item
+
+
+def _unmarked_block(path: Path, role: Role, block: object) -> Item:
     kind = _kind(block)
     raw = as_object(block)
     item: Item | None = None
@@ -150,6 +134,8 @@ def _block(path: Path, role: Role, block: object) -> Item:
         item = _result(path, role, raw)
     elif role == "assistant":
         item = _of_assistant(path, kind, raw)
+    if item is None and role != "system":
+        item = result_of_another(path, role, raw, Anthropic.grammar)
     return item or _part(path, role, kind, raw)
 
 
@@ -173,18 +159,18 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     """Return a block of the message, or of the result (then `role` is `tool`), as an item."""
     text = "" if kind == "text" and block.get("text") is None and is_hollow(block) else block.get("text")
     if kind not in _KINDS[role] or (kind == "text" and not isinstance(text, str)):
-        return Item("other" if text_of(block) is None else "text", role, path, flags=_FOREIGN)
+        return Item("other" if text_of(block) is None else "text", role, path, flags=FOREIGN)
     if isinstance(text, str) and kind == "text":
-        blank = _NOTHING if block.get("text") is None else _BLANK
+        blank = _NOTHING if block.get("text") is None else BLANK
         return Item("text", role, path, flags=NO_FLAGS if text.strip() else blank)
     source = block.get("source")
     if kind in ("image", "document") and (not is_object(source) or (kind == "document" and not _is_somewhere(source))):
-        return Item("other", role, path, flags=_FOREIGN)
+        return Item("other", role, path, flags=FOREIGN)
     if kind == "image":
         return Item("media", role, path, media=(_image(as_object(source)),))
     if kind == "tool_reference":
         name = as_text(block.get("tool_name"))
-        return Item("other", role, path, name=name, flags=NO_FLAGS if name else _FOREIGN)
+        return Item("other", role, path, name=name, flags=NO_FLAGS if name else FOREIGN)
     return Item("other" if kind in _UNSAID else "media", role, path, written=(f"{role}/{kind}",))
 
 
@@ -204,7 +190,7 @@ def _image(source: Json) -> Media:
 
 def _thinking(path: Path, kind: str, block: Json) -> Item:
     if kind == "thinking" and not isinstance(block.get("thinking"), str):
-        return Item("other", "assistant", path, flags=_FOREIGN)
+        return Item("other", "assistant", path, flags=FOREIGN)
     signature = as_text(block.get(_THINKING[kind]))
     if signature is None:
         maker = "anthropic" if kind == "redacted_thinking" else None
@@ -315,7 +301,9 @@ def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
 
 
 def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
-    if piece.item is not None and piece.item.kind == "result":
+    if piece.item is not None and "other-wire" in piece.item.flags:
+        yield quoted(what, text_of_another(raw))
+    elif piece.item is not None and piece.item.kind == "result":
         held = _result_content(piece, as_object(raw))
         beside = {key: value for key, value in as_object(raw).items() if key not in _RESULT}
         if beside:  # what another kind of block says
@@ -349,6 +337,9 @@ def _built_result(piece: Piece, raw: Json) -> Json:
         return raw
     block = dict(raw)
     assert piece.item is not None
+    if "other-wire" in piece.item.flags:
+        said = text_of_another(raw) if piece.text is None else piece.text
+        return {"type": "tool_result", "tool_use_id": piece.id, "content": said}
     if piece.id != piece.item.id:
         block["tool_use_id"] = piece.id
     if piece.text is not None or piece.as_text or piece.left_out:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from holdfast.history.formats.elsewhere import text_of_another
 from holdfast.history.formats.format import (
     Json,
     as_object,
@@ -67,7 +68,7 @@ def build(row: Row, messages: Sequence[object]) -> Json:
         if role_of(message) == row.role:
             base.update({key: value for key, value in message.items() if key not in base and key not in _WRITTEN})
     if row.role == "tool":
-        return _built_result(row.pieces[0], base)
+        return _built_result(row.pieces[0], base, messages)
     calls = [piece for piece in row.pieces if piece.kind == "call"]
     content = _joined(list(_contents(row, base, messages)))
     if content:
@@ -125,7 +126,9 @@ def _spelled(part: Json) -> object:
 def _quoted(what: str, piece: Piece, messages: Sequence[object]) -> Iterator[object]:
     assert piece.item is not None
     raw = raw_at(piece.item.path, messages)
-    if piece.item.kind == "result":
+    if "other-wire" in piece.item.flags:
+        yield quoted(what, text_of_another(raw))
+    elif piece.item.kind == "result":
         held = _result_content(piece, as_object(raw).get("content"))
         yield from quoted_result(what, held if is_array(held) else words(held or raw), is_object)
     else:
@@ -140,11 +143,14 @@ def _joined(values: list[object]) -> object:
     return [_text(value) if isinstance(value, str) else value for value in values]
 
 
-def _built_result(piece: Piece, base: Json) -> Json:
+def _built_result(piece: Piece, base: Json, messages: Sequence[object]) -> Json:
     if piece.item is None:
         if piece.call is not None and _is_legacy(piece.call):
             return {"role": "function", "name": piece.name, "content": piece.text}
         return {"role": "tool", "tool_call_id": piece.id, "content": piece.text}
+    if "other-wire" in piece.item.flags:
+        said = text_of_another(raw_at(piece.item.path, messages)) if piece.text is None else piece.text
+        return {"role": "tool", "tool_call_id": piece.id, "content": said}
     if piece.id != piece.item.id:
         base["tool_call_id"] = piece.id
     if "kind" in piece.added:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from types import MappingProxyType
-from typing import Protocol, TypeGuard
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 
@@ -68,12 +68,17 @@ class Format(Protocol):
         """Return the projection of one message (without `unclean`, which is the same for every format)."""
         ...
 
-    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
-        """Return the projection with what shows only across messages: duplicate items, thinking without its call."""
-        ...
-
     def build(self, row: Row, messages: Sequence[object]) -> object:
         """Return the message that a touched row stands for; `messages` are the originals, with clean text."""
+        ...
+
+
+@runtime_checkable
+class Across(Protocol):
+    """A format whose messages do not each stand for themselves."""
+
+    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
+        """Return the projection with what shows only across messages: duplicate items, thinking without its call."""
         ...
 
 
@@ -86,7 +91,7 @@ def project(form: Format, messages: Sequence[object], declared: Declared | None 
             message if _is_clean(raw) else msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
             for index, (message, raw) in enumerate(zip(projected, messages, strict=True))
         ]
-    whole = form.across(projected, messages)
+    whole = form.across(projected, messages) if isinstance(form, Across) else projected
     if declared.signed:
         known = {digest(signature): digest(text) for signature, text in declared.signed.items()}
         whole = [_compared(message, known) for message in whole]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from holdfast.history.formats.elsewhere import result_of_another, text_of_another
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -27,6 +28,7 @@ from holdfast.history.formats.format import (
     told_by,
     words,
 )
+from holdfast.history.formats.reading import BLANK, FOREIGN
 from holdfast.history.formats.writing import note, quoted_result, raw_at
 from holdfast.history.media import look
 from holdfast.history.rows import Piece, Row
@@ -67,9 +69,7 @@ _KINDS: dict[str, Kind] = {**_CAMEL, **{_SNAKE[name]: kind for name, kind in _CA
 _KNOWN = {*_KINDS, *_BESIDE, *(_SNAKE[name] for name in _BESIDE)}
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 _URL_SAFE = str.maketrans("-_", "+/")
-_BLANK: frozenset[Flag] = frozenset({"blank"})
 _NOTHING: frozenset[Flag] = frozenset({"null"})
-_FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 
 
 class Gemini:
@@ -94,6 +94,8 @@ class Gemini:
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
+        if is_object(raw) and "parts" not in raw and (result := result_of_another((index,), "user", raw, self.grammar)):
+            return Message(index, "user", (result,))
         if not is_object(raw) or (raw.get("parts") is None and any(raw[key] is not None for key in raw.keys() - _OWN)):
             return not_a_message(index, "malformed")
         role = _role(raw)
@@ -110,10 +112,6 @@ class Gemini:
         elif role == "assistant" and all(item.kind == "thinking" or "blank" in item.flags for item in items):
             flags.add("blank-answer")
         return Message(index, role, items, frozenset(flags))
-
-    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:  # noqa: ARG002 - each message stands for itself
-        """Return the projection as it is: in this format each message stands for itself."""
-        return projected
 
     def build(self, row: Row, messages: Sequence[object]) -> object:
         """Return the message that a touched row stands for."""
@@ -189,7 +187,10 @@ def _part(path: Path, role: Role, part: object) -> Item:
     key = _key(raw)
     if is_object(part) and not key and all(raw[unknown] is None for unknown in raw.keys() - _KNOWN):
         return Item("other", role, path, flags=_NOTHING)
-    item = _item(path, role, raw, key) or Item("other", role, path, flags=_FOREIGN)
+    item = _item(path, role, raw, key)
+    if item is None and role != "system" and not key:
+        item = result_of_another(path, role, raw, Gemini.grammar)
+    item = item or Item("other", role, path, flags=FOREIGN)
     if item.kind == "other" or _signature(raw) is not False:
         return item
     return msgspec.structs.replace(item, flags=item.flags | {"altered"})
@@ -220,7 +221,7 @@ def _text(path: Path, role: Role, raw: Json, text: str) -> Item:
         return Item("thinking", role, path)
     if text.strip():
         return Item("text", role, path)
-    return Item("text", role, path, flags=_BLANK if text else _BLANK | _NOTHING)
+    return Item("text", role, path, flags=BLANK if text else BLANK | _NOTHING)
 
 
 def _signature(raw: Json) -> bool | None:
@@ -326,7 +327,9 @@ def _kept(piece: Piece, result: Json) -> list[object]:
 
 def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     part, item = as_object(raw), piece.item
-    if item is not None and item.kind == "result":
+    if item is not None and "other-wire" in item.flags:
+        yield {"text": quoted(what, text_of_another(raw))}
+    elif item is not None and item.kind == "result":
         result = as_object(part.get(_key(part)))
         held = [_response(result.get("response")), note(piece.left_out), *_kept(piece, result)]
         for value in quoted_result(what, held, _is_said):
@@ -352,6 +355,10 @@ def _made_up(piece: Piece, messages: Sequence[object]) -> Json:
 
 
 def _built_result(piece: Piece, part: Json) -> Json:
+    if piece.item is not None and "other-wire" in piece.item.flags:
+        known = {} if piece.id is None else {"id": piece.id}
+        said = text_of_another(part) if piece.text is None else piece.text
+        return {"functionResponse": {**known, "name": piece.name or "", "response": {"output": said}}}
     key = _key(part)
     result = _named(piece, as_object(part[key]))
     if piece.text is not None:

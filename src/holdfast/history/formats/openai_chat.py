@@ -12,6 +12,7 @@ from functools import cache
 import msgspec
 
 from holdfast.history.formats.chat_messages import ROLES, THINKING, build, flat_function, role_of
+from holdfast.history.formats.elsewhere import result_of_another
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -29,6 +30,7 @@ from holdfast.history.formats.format import (
     text_of,
     words,
 )
+from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, says_nothing
 from holdfast.history.media import look_at
 from holdfast.history.rows import Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
@@ -42,9 +44,7 @@ _KINDS: dict[Role, frozenset[str]] = {
 }
 _TEXTS = frozenset({"text", "refusal"})
 _SPELLING: frozenset[Flag] = frozenset({"spelling"})
-_BLANK: frozenset[Flag] = frozenset({"blank"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
-_FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 _BESIDE: frozenset[Flag] = frozenset({"beside"})
 
 
@@ -71,24 +71,25 @@ class OpenAIChat:
             return not_a_message(index, "malformed")
         role = role_of(raw)
         if role is None:
-            return not_a_message(index, "unknown-role", as_text(raw.get("role")) or as_text(raw.get("type")))
+            other = result_of_another((index,), "tool", raw, self.grammar)
+            written = as_text(raw.get("role")) or as_text(raw.get("type"))
+            return Message(index, "tool", (other,)) if other else not_a_message(index, "unknown-role", written)
         if role == "tool":
             return Message(index, role, (_result(index, raw),))
         if says_elsewhere(raw) and not raw.get("tool_calls"):
             return not_a_message(index, "malformed")
         if role == "assistant":
             return _assistant(index, raw)
-        items = (*_content(index, role, raw.get("content")), *_misplaced(_calls(index, raw, set()), role))
+        items = (
+            *content_of((index, "content"), role, raw.get("content"), _part),
+            *_misplaced(_calls(index, raw, set()), role),
+        )
         flags: set[MessageFlag] = set() if items else {"empty"}
         if raw.get("role") == "developer":
             flags.add("developer")
         elif raw.get("role") not in ROLES:
             flags.add("role-misnamed")
         return Message(index, role, items, frozenset(flags))
-
-    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:  # noqa: ARG002 - each message stands for itself
-        """Return the projection as it is: in this format each message stands for itself."""
-        return projected
 
     def build(self, row: Row, messages: Sequence[object]) -> object:
         """Return the message that a touched row stands for."""
@@ -113,7 +114,7 @@ def _assistant(index: int, raw: Json) -> Message:
     content = raw.get("content")
     calls = tuple(_calls(index, raw, flags))
     if content != "" or not (calls or raw.get("refusal") or raw.get("audio")):
-        items.extend(_content(index, "assistant", content))
+        items.extend(content_of((index, "content"), "assistant", content, _part))
     alone = content is None and not calls  # then whoever does not know them finds nothing
     if as_text(raw.get("refusal")) is not None:
         written = _by("assistant", "refusal") if alone else ()
@@ -125,10 +126,8 @@ def _assistant(index: int, raw: Json) -> Message:
     if calls:
         if content is None or content == []:
             flags.add("null-content")
-    elif all(item.kind == "thinking" for item in items):
-        flags.add("empty")
-    elif all(item.kind == "thinking" or "blank" in item.flags for item in items):
-        flags.add("blank-answer")
+    else:
+        flags |= says_nothing("assistant", items)
     return Message(index, "assistant", tuple(items), frozenset(flags))
 
 
@@ -143,7 +142,7 @@ def _calls(index: int, raw: Json, flags: set[MessageFlag]) -> Iterator[Item]:
                 continue
             yield _call((index, "tool_calls", number), as_object(call))
     elif listed is not None:
-        yield Item("other", "assistant", (index, "tool_calls"), flags=_FOREIGN)
+        yield Item("other", "assistant", (index, "tool_calls"), flags=FOREIGN)
     if is_object(legacy := raw.get("function_call")):
         yield _call((index, "function_call"), {"function": legacy, "type": "function_call"})
 
@@ -198,7 +197,7 @@ def _result(index: int, raw: Json) -> Item:
     if content is None:
         flags.add("null")
     elif not isinstance(content, str):
-        parts = list(_content(index, "tool", content))
+        parts = list(content_of((index, "content"), "tool", content, _part))
         text = json_text(content)
         media = [each for part in parts for each in part.media]
         written += tuple(word for part in parts for word in part.written)
@@ -226,31 +225,19 @@ def _result(index: int, raw: Json) -> Item:
     )
 
 
-def _content(index: int, role: Role, content: object) -> Iterator[Item]:
-    if content is None:
-        return
-    if isinstance(content, str):
-        yield Item("text", role, (index, "content"), flags=NO_FLAGS if content.strip() else _BLANK)
-    elif is_array(content):
-        for number, part in enumerate(content):
-            yield _part((index, "content", number), role, part)
-    else:
-        yield Item("other" if text_of(content) is None else "text", role, (index, "content"), flags=_FOREIGN)
-
-
 def _part(path: Path, role: Role, part: object) -> Item:
-    if isinstance(part, str):
-        return Item("text", role, path, flags=_FOREIGN if part.strip() else _FOREIGN | _BLANK)
     kind = as_text(as_object(part).get("type"))
+    if role in ("user", "assistant") and (result := result_of_another(path, role, part, OpenAIChat.grammar)):
+        return result
     if not is_object(part) or kind is None or kind not in _KINDS[role] or not (kind in _TEXTS or part.get(kind)):
-        return Item("other" if text_of(part) is None else "text", role, path, flags=_FOREIGN)
+        return Item("other" if text_of(part) is None else "text", role, path, flags=FOREIGN)
     if kind == "image_url":
         return _image(path, role, part.get("image_url"))
     if kind not in _TEXTS:
         return Item("media", role, path, written=_by(role, kind))
     if not isinstance(text := part.get(kind), str):
-        return Item("other", role, path, flags=_NOTHING if is_hollow(part) else _FOREIGN)
-    flags = NO_FLAGS if text.strip() else _BLANK
+        return Item("other", role, path, flags=_NOTHING if is_hollow(part) else FOREIGN)
+    flags = NO_FLAGS if text.strip() else BLANK
     spelled = (NO_FLAGS, ()) if kind == "text" else (_SPELLING, _by(role, kind))
     return Item("text", role, path, flags=flags | spelled[0], written=spelled[1])
 
@@ -258,7 +245,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
 def _image(path: Path, role: Role, image: object) -> Item:
     url = image if isinstance(image, str) else as_object(image).get("url")
     if not isinstance(url, str) or not url:
-        return Item("other", role, path, flags=_FOREIGN)
+        return Item("other", role, path, flags=FOREIGN)
     if isinstance(image, str):
         return Item("media", role, path, flags=_SPELLING, media=(look_at(url),), written=_by(role, "bare-image"))
     return Item("media", role, path, media=(look_at(url),), written=_by(role, "image_url"))

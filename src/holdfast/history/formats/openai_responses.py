@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from holdfast.history.formats.elsewhere import result_of_another
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -25,6 +26,7 @@ from holdfast.history.formats.format import (
     says_elsewhere,
     words,
 )
+from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, says_nothing
 from holdfast.history.formats.responses_items import (
     CALLS,
     RESULTS,
@@ -39,7 +41,7 @@ from holdfast.history.formats.responses_items import (
 )
 from holdfast.history.media import NO_TYPE, look_at, type_of
 from holdfast.history.rows import Row
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
 
 _OTHERS = frozenset(
     {
@@ -61,8 +63,6 @@ _OTHERS = frozenset(
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 _ID_LENGTH = 64
 _NEVER_REASON = ("gpt-3.5", "gpt-4", "chatgpt-4o")
-_BLANK: frozenset[Flag] = frozenset({"blank"})
-_FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 
 
 class OpenAIResponses:
@@ -86,9 +86,10 @@ class OpenAIResponses:
         """Return the projection of one item."""
         if not is_object(raw):
             return not_a_message(index, "malformed")
-        if is_message(raw):
+        if is_message(raw) and raw.get("role") != "tool":
             return _message(index, raw)
         item = _item(index, as_text(raw.get("type")) or "", raw)
+        item = item or result_of_another((index,), "tool", raw, self.grammar)
         return not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
 
     def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
@@ -142,12 +143,8 @@ def _message(index: int, raw: Json) -> Message:
         return not_a_message(index, "unknown-role", as_text(written))
     if says_elsewhere(raw, "tool_calls"):
         return not_a_message(index, "malformed")
-    items = tuple(_content(index, role, raw.get("content")))
-    flags: set[MessageFlag] = set()
-    if not items:
-        flags.add("empty")
-    elif role == "assistant" and all("blank" in item.flags for item in items):
-        flags.add("blank-answer")
+    items = tuple(content_of((index, "content"), role, raw.get("content"), _part))
+    flags = says_nothing(role, items)
     if written not in ROLES:
         flags.add("role-misnamed")
     if items and (own := _own_id("message", raw)):
@@ -169,18 +166,6 @@ def _flagged(item: Item, flag: Flag) -> Item:
     return msgspec.structs.replace(item, flags=item.flags - {"reference"} | {flag})  # a second reference is none
 
 
-def _content(index: int, role: Role, content: object) -> Iterator[Item]:
-    if content is None:
-        return
-    if isinstance(content, str):
-        yield Item("text", role, (index, "content"), flags=NO_FLAGS if content.strip() else _BLANK)
-    elif is_array(content):
-        for number, part in enumerate(content):
-            yield _part((index, "content", number), role, part)
-    else:
-        yield Item("other", role, (index, "content"), flags=_FOREIGN)
-
-
 def _part(path: Path, role: Role, part: object) -> Item:
     """Return a part of a message, or of a result (then `role` is `tool`), as an item."""
     raw = as_object(part)
@@ -188,15 +173,16 @@ def _part(path: Path, role: Role, part: object) -> Item:
     text = part if isinstance(part, str) else raw.get("refusal" if kind == "refusal" else "text")
     said = kind == SAID[role]
     if isinstance(text, str) and (kind in ("", "text", *SAID.values()) or (kind == "refusal" and role == "assistant")):
-        blank = NO_FLAGS if text.strip() else _BLANK
+        blank = NO_FLAGS if text.strip() else BLANK
         if isinstance(part, str):
-            return Item("text", role, path, flags=blank | _FOREIGN)
+            return Item("text", role, path, flags=blank | FOREIGN)
         return Item("text", role, path, flags=blank, written=() if said else (f"{role}/{kind or 'text'}",))
     if role != "assistant" and is_image(raw):
         return Item("media", role, path, media=(look_at(raw.get("image_url")),))
     if role != "assistant" and is_file(raw):
         return Item("media", role, path, media=(_file(raw),))
-    return Item("other", role, path, flags=_FOREIGN)
+    result = result_of_another(path, role, part, OpenAIResponses.grammar) if role in ("user", "assistant") else None
+    return result or Item("other", role, path, flags=FOREIGN)
 
 
 def _file(raw: Json) -> Media:

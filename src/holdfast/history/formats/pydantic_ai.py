@@ -38,12 +38,11 @@ from holdfast.history.formats.pydantic_ai_parts import (
     unfolded,
 )
 from holdfast.history.formats.pydantic_ai_written import written
+from holdfast.history.formats.reading import BLANK, FOREIGN, says_nothing
 from holdfast.history.rows import Row
 from holdfast.history.sending import Unit
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Message, MessageFlag, Path, Role, is_synthetic
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Message, Path, Role, is_synthetic
 
-_BLANK: frozenset[Flag] = frozenset({"blank"})
-_FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 _MAKERS = {
     "azure": "openai",
     "openai-codex": "openai",
@@ -140,21 +139,21 @@ def _of_request(path: Path, part: object) -> Iterator[Item]:
         case "tool-return" | "retry-prompt" if role == "tool":
             yield _result(path, raw)
         case "retry-prompt" | "retry-feedback":
-            yield Item("text", role, path, flags=NO_FLAGS if "content" in raw else _FOREIGN)
+            yield Item("text", role, path, flags=NO_FLAGS if "content" in raw else FOREIGN)
         case "compaction":
             yield _text((*path, "content"), role, content or "")
         case "speech":
             yield _text((*path, "transcript"), role, raw.get("transcript") or "")
         case kind if kind not in UNSAID:
-            yield Item("other", role, path, flags=_FOREIGN)
+            yield Item("other", role, path, flags=FOREIGN)
         case _:
             pass
 
 
 def _text(path: Path, role: Role, text: object) -> Item:
     if not isinstance(text, str):
-        return Item("other", role, path, flags=_FOREIGN)
-    return Item("text", role, path, flags=NO_FLAGS if text.strip() else _BLANK)
+        return Item("other", role, path, flags=FOREIGN)
+    return Item("text", role, path, flags=NO_FLAGS if text.strip() else BLANK)
 
 
 def _content(path: Path, content: object) -> Iterator[Item]:
@@ -169,7 +168,7 @@ def _content(path: Path, content: object) -> Iterator[Item]:
         if is_file(raw):
             yield Item("media", "user", here, media=media_of(raw))
         elif kind in TEXTS and isinstance(text := raw.get("content"), str):
-            yield Item("text", "user", here, flags=NO_FLAGS if text.strip() else _BLANK)
+            yield Item("text", "user", here, flags=NO_FLAGS if text.strip() else BLANK)
         elif kind != "cache-point":
             yield _text(here, "user", each)
 
@@ -198,12 +197,7 @@ def _result(path: Path, raw: Json) -> Item:
 def _response(index: int, raw: Json, parts: Sequence[object]) -> Message:
     items = [item for number, part in enumerate(parts) for item in _of_response((index, "parts", number), part, raw)]
     items.extend(_listed_calls(index, raw, items))
-    flags: set[MessageFlag] = set()
-    if all(item.kind == "thinking" for item in items):
-        flags.add("empty")
-    elif all(item.kind == "thinking" or "blank" in item.flags for item in items):
-        flags.add("blank-answer")
-    return Message(index, "assistant", tuple(items), frozenset(flags))
+    return Message(index, "assistant", tuple(items), frozenset(says_nothing("assistant", items)))
 
 
 _SERVER: dict[str, Kind] = {"builtin-tool-call": "server-call", "builtin-tool-return": "server-result"}
@@ -228,7 +222,7 @@ def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
         case "speech":
             yield _text((*path, "transcript"), "assistant", raw.get("transcript") or "")
         case kind if kind not in UNSAID:
-            yield Item("other", "assistant", path, flags=_FOREIGN)
+            yield Item("other", "assistant", path, flags=FOREIGN)
         case _:
             pass
 
@@ -236,7 +230,7 @@ def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
 def _thinking(path: Path, raw: Json, response: Json) -> Item:
     said, signature = raw.get("content"), as_text(raw.get("signature"))
     if not isinstance(said, str):
-        return Item("other", "assistant", path, flags=_FOREIGN)
+        return Item("other", "assistant", path, flags=FOREIGN)
     if signature is None:
         return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}))
     provider = as_text(raw.get("provider_name")) or as_text(response.get("provider_name"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from holdfast.history.formats.elsewhere import text_of_another
 from holdfast.history.formats.format import (
     Json,
     as_object,
@@ -81,9 +82,12 @@ def _is_item(piece: Piece) -> bool:
 def _item(piece: Piece, messages: Sequence[object]) -> object:
     if piece.item is None:
         return dict(_NOTHING_THOUGHT) if piece.kind == "thinking" else _made_up(piece, messages)
-    raw = messages[piece.item.message]
+    raw = raw_at(piece.item.path, messages)
     if not piece.touched:
         return raw
+    if "other-wire" in piece.item.flags:
+        said = text_of_another(raw) if piece.text is None else piece.text
+        return {"type": "function_call_output", "call_id": piece.id, "output": said}
     item = dict(as_object(raw))
     if "item-id" in piece.dropped:
         item.pop("id", None)
@@ -223,6 +227,9 @@ def _said(part: object) -> str:
 def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     assert piece.item is not None
     item = as_object(raw)
+    if "other-wire" in piece.item.flags:
+        yield quoted(what, text_of_another(raw))
+        return
     if piece.item.kind != "result":
         yield quoted(what, words(told_by(raw) if len(piece.item.path) == 1 else raw))
         return

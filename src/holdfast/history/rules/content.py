@@ -247,6 +247,7 @@ _ITEM_FLAGS: dict[Flag, tuple[str, str]] = {
     "arguments": ("arguments-not-object", "has arguments that are not a JSON object"),
     "arguments-type": ("arguments-type", "has arguments of the wrong JSON type"),
     "foreign": ("foreign-content", "is of a kind that the provider does not know here"),
+    "other-wire": ("foreign-content", "is written as another provider has it"),
     "misplaced": ("block-misplaced", "stands in a message that cannot hold it"),
     "null": ("empty-content", "has no content"),
 }
@@ -329,7 +330,7 @@ def _flagged(item: Item) -> Iterator[Found]:
     for flag in item.flags:
         if flag in _ITEM_FLAGS:
             rule, what = _ITEM_FLAGS[flag]
-            yield about(rule, item, what)
+            yield about(rule, item, what)._replace(fit=flag == "other-wire")
     if "blank" in item.flags:
         yield about("blank-result" if item.kind == "result" else "blank-text", item, "is blank")
 

@@ -303,8 +303,8 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
         if answer.verdict != "ok":
             rule, what = _VERDICTS[answer.verdict]
             yield about(rule, answer.item, what)
-        if answer.item.role == "assistant":
-            yield about("block-misplaced", answer.item, "stands in a message of the assistant")
+        if answer.item.role != shape.grammar.side:
+            yield about("block-misplaced", answer.item, f"stands in a message of the {answer.item.role}")
         if "id-missing" in answer.item.flags:
             yield about("result-id-missing", answer.item, "does not say which call it answers")
         if "name-missing" in answer.item.flags:

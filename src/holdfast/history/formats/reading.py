@@ -1,0 +1,36 @@
+"""What is the same for all formats that read a message: what its content may be, and whether it says anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from holdfast.history.formats.format import is_array, text_of
+from holdfast.history.shape import NO_FLAGS, Flag, Item, MessageFlag, Path, Role
+
+BLANK: frozenset[Flag] = frozenset({"blank"})
+FOREIGN: frozenset[Flag] = frozenset({"foreign"})
+
+
+def content_of(path: Path, role: Role, content: object, part: Callable[[Path, Role, object], Item]) -> Iterator[Item]:
+    """Yield what a content holds: nothing, a text, or parts, each read by `part`; a text among parts is foreign."""
+    if content is None:
+        return
+    if isinstance(content, str):
+        yield Item("text", role, path, flags=NO_FLAGS if content.strip() else BLANK)
+    elif is_array(content):
+        for number, each in enumerate(content):
+            if isinstance(each, str):
+                yield Item("text", role, (*path, number), flags=FOREIGN if each.strip() else FOREIGN | BLANK)
+            else:
+                yield part((*path, number), role, each)
+    else:
+        yield Item("other" if text_of(content) is None else "text", role, path, flags=FOREIGN)
+
+
+def says_nothing(role: Role, items: Sequence[Item]) -> set[MessageFlag]:
+    """Return what is to be told of a message that says nothing: it is empty, or an answer that is blank."""
+    if all(item.kind == "thinking" for item in items):
+        return {"empty"}
+    if role == "assistant" and all(item.kind == "thinking" or "blank" in item.flags for item in items):
+        return {"blank-answer"}
+    return set()
