@@ -30,6 +30,14 @@ class FileChange(msgspec.Struct, frozen=True):
     after: str
 
 
+class ProcessId(msgspec.Struct, frozen=True):
+    """A process, beyond doubt: its `pid`, when it started in clock ticks, and the id of the boot that they belong to."""
+
+    pid: int
+    start: int
+    boot: str
+
+
 class FileSeen(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file as it was when somebody looked; `size` is None if there was none.
 

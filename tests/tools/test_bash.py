@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from survivors import linux_only
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.bash import BashTool, facts
 from holdfast.tools.shell import Finished, Keeper
 from holdfast.tools.tool import Context, Output, Plan, Tool, Workspace
+from survivors import linux_only
 
 
 def tool(folder: Path) -> BashTool:
@@ -139,6 +139,13 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
         ({"cause": "timeout"}, "timed out after 1.2 s, and everything it had started was ended"),
         (
             {"cause": "lost", "code": None},
+            (
+                "the process that runs commands died after 1.2 s, and everything it had started was ended; "
+                "what the command did is unknown"
+            ),
+        ),
+        (
+            {"cause": "lost", "code": None, "survivors": None},
             (
                 "the process that runs commands died after 1.2 s; what the command did is unknown; "
                 "something it started may still run"

@@ -6,7 +6,6 @@ import asyncio
 import fcntl
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,21 +16,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+from holdfast.tools.environment import child_environment
+from holdfast.tools.shell import LOCK, PACKAGES, PROGRAM, partial, wait_gone
 from nasty import NASTY
+from polling import eventually
 from survivors import alive, linux_only, peak_memory
 
-from holdfast.tools import keeper
-from holdfast.tools.shell import LOCK, child_environment, partial, wait_gone
-from polling import eventually
-
 pytestmark = linux_only
-
-PROGRAM = str(keeper.__file__)
 
 # An agent that runs the commands of a file, all at once, and ends in the way it is told to, or not at all.
 AGENT = """
 import asyncio, json, os, sys, threading, time
 from pathlib import Path
+from holdfast.tools.environment import child_environment
 from holdfast.tools.shell import Keeper
 
 folder, ending = Path(sys.argv[1]), sys.argv[2]
@@ -119,8 +117,8 @@ def test_a_hangup_of_the_terminal_does_not_reach_the_keeper(tmp_path: Path) -> N
         os.kill(process.pid, signal.SIGSTOP)
         for child in alive(call):
             assert os.getsid(child) != os.getsid(process.pid)
-        pid = int(json.loads(Path(f"/proc/{alive(call)[0]}/stat").read_text().rpartition(")")[2].split()[1]))
-        assert os.getsid(pid) == pid
+        keeper = int(Path(f"/proc/{alive(call)[0]}/stat").read_text().rpartition(")")[2].split()[1])
+        assert os.getsid(keeper) != os.getsid(process.pid)
 
 
 # The protocol, spoken by hand
@@ -132,14 +130,20 @@ class Spoken:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", PROGRAM, str(folder / LOCK)],
+            [sys.executable, "-I", "-S", "-c", PROGRAM, str(PACKAGES), str(folder / LOCK)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=child_environment(os.environ),
         )
 
+    @property
+    def keeper(self) -> int:
+        """Return the process that speaks; the one that was started is its guard."""
+        guard = self.process.pid
+        return int(Path(f"/proc/{guard}/task/{guard}/children").read_text())
+
     def ask(self, call: str, command: str, **more: object) -> None:
-        env = {**child_environment(os.environ), "HOLDFAST_CALL": call}
+        env = child_environment(os.environ, call=call)
         request = {"call": call, "command": command, "cwd": str(self.folder), "env": env, "timeout": 30.0}
         assert self.process.stdin is not None
         self.process.stdin.write(
@@ -174,15 +178,17 @@ def test_it_speaks_lines(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
         assert made.hear() == ({"kind": "ready"}, b"")
         made.ask("c", "echo ab")
+        started, _ = made.hear()
+        assert started.keys() == {"kind", "call", "pid", "start", "boot"}
+        assert (started["kind"], started["call"]) == ("started", "c")
         assert made.hear() == ({"kind": "live", "call": "c", "size": 3, "dropped": 0}, b"ab\n")
         told = made.hear_end()
         assert (told["call"], told["cause"], told["status"], told["seen"]) == ("c", "exit", 0, 3)
 
 
-def test_it_needs_the_standard_library_only(tmp_path: Path) -> None:
-    alone = Path(shutil.copy(PROGRAM, tmp_path / "alone.py"))
+def test_it_needs_little_but_the_standard_library(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-X", "importtime", alone, tmp_path / LOCK],
+        [sys.executable, "-I", "-S", "-X", "importtime", "-c", PROGRAM, str(PACKAGES), str(tmp_path / LOCK)],
         input=b"",
         capture_output=True,
         check=True,
@@ -190,7 +196,26 @@ def test_it_needs_the_standard_library_only(tmp_path: Path) -> None:
     )
     assert done.stdout == b'{"kind": "ready"}\n'
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
-    assert not imported & {"holdfast", "typing", "pathlib", "subprocess", "asyncio"}
+    assert not imported & {"typing", "pathlib", "subprocess", "asyncio"}
+    own = {name for name in imported if name.startswith("holdfast")}
+    tools = {f"holdfast.tools.{name}" for name in ("keeper", "guard", "processes")}
+    assert own == {"holdfast", "holdfast.tools", *tools}
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_keeper_and_guard_each_end_what_the_other_kept(tmp_path: Path, name: str) -> None:
+    """A killed keeper's orphans fall to the guard; a killed guard is the keeper's sign to end everything."""
+    for which in ("keeper", "guard"):
+        with spoken(tmp_path) as made:
+            call = f"call-{uuid.uuid4().hex}"
+            made.ask(call, NASTY[name])
+            eventually(lambda call=call: "ready" in partial(tmp_path / f"{call}.out"))
+            assert alive(call)
+            pids = {"keeper": made.keeper, "guard": made.process.pid}
+            os.kill(pids[which], signal.SIGKILL)
+            assert made.process.wait(10) == (0 if which == "keeper" else -signal.SIGKILL)
+            assert gone(tmp_path)
+            assert alive(call) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -208,7 +233,7 @@ def test_an_agent_that_does_not_listen_stops_nothing(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
         made.ask("c", "yes | head -c 50000000; sleep 0.2; yes no | head -c 50000000; touch finished")
         eventually((tmp_path / "finished").exists, 30)
-        assert peak_memory(made.process.pid) < 60_000
+        assert peak_memory(made.keeper) < 60_000
         shown = dropped = 0
         while (heard := made.hear())[0]["kind"] != "ended":
             if heard[0]["kind"] == "live":
@@ -237,7 +262,7 @@ def test_the_lock_is_not_inherited_by_commands(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
         made.ask("c", "echo ready; exec sleep 300")
         eventually(lambda: partial(tmp_path / "c.out"))
-        os.kill(made.process.pid, signal.SIGKILL)
+        os.kill(made.keeper, signal.SIGKILL)
         made.process.wait(10)
         with (tmp_path / LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

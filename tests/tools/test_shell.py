@@ -8,18 +8,20 @@ import signal
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from nasty import NASTY
-from survivors import alive, end, linux_only, open_files, peak_memory
 
 from holdfast.errors import ToolFailed
 from holdfast.tools import keeper as program
 from holdfast.tools import shell
-from holdfast.tools.shell import Finished, Keeper, child_environment, partial, wait_gone
+from holdfast.tools.environment import child_environment
+from holdfast.tools.processes import look
+from holdfast.tools.shell import Finished, Keeper, partial, wait_gone
+from nasty import NASTY
 from polling import eventually
+from survivors import alive, linux_only, open_files, peak_memory
 
 pytestmark = linux_only
 
@@ -395,38 +397,48 @@ def test_commands_of_a_killed_keeper_are_reported_lost_and_the_next_one_works(tm
     on_bench(tmp_path, act)
 
 
-def test_what_outlives_a_killed_keeper_still_carries_its_call(tmp_path: Path) -> None:
-    """A known limit: only the keeper's own children end with it. Their children can at least be found."""
-
+def test_what_outlives_keeper_and_guard_is_found_by_the_agent(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
         call = new_call()
-        got = await bench.run("setsid sleep 300 & sleep 0.05; kill -9 $PPID; sleep 300", call=call)
-        assert got.cause == "lost"
-        assert alive(call)
-        end(alive(call))
+        strike = "guard=$(cut -d' ' -f4 /proc/$PPID/stat); kill -9 $guard $PPID"
+        got = await bench.run(f"setsid sleep 300 & setsid sleep 300 & sleep 0.05; {strike}; sleep 300", call=call)
+        assert (got.cause, got.survivors) == ("lost", None)
+        assert got.leftovers >= 2
+        assert alive(call) == []
 
     on_bench(tmp_path, act)
 
 
-def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("frozen", ["keeper", "keeper and guard"])
+def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frozen: str
+) -> None:
     monkeypatch.setattr(shell, "PATIENCE", 0.3)
 
     async def act(bench: Bench) -> None:
         pid = await bench.keeper_pid()
+        keeper = look(pid)
+        assert keeper is not None
         task = asyncio.create_task(bench.run("echo ready; exec sleep 300"))
         await bench.ready.wait()
+        if "guard" in frozen:
+            os.kill(keeper.parent, signal.SIGSTOP)
         os.kill(pid, signal.SIGSTOP)
         bench.stop.set()
-        assert (await task).cause == "lost"
+        got = await task
+        assert got.cause == "lost"
+        assert got.survivors == (None if "guard" in frozen else 0)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)  # else it stays frozen
 
     on_bench(tmp_path, act)
 
 
 def test_a_keeper_that_cannot_start_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell, "PROGRAM", tmp_path / "missing.py")
+    monkeypatch.setattr(shell, "PROGRAM", "import missing_here")
     with pytest.raises(ToolFailed, match="Nothing was run"):
         finished(tmp_path, "true")
-    assert "missing.py" in (tmp_path / shell.LOG).read_text()
+    assert "missing_here" in (tmp_path / shell.LOG).read_text()
 
 
 def test_without_a_folder_nothing_is_run(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from holdfast.calls import Effect, FileChange, FileSeen, Looked, ToolSchema
+from holdfast.calls import Effect, FileChange, FileSeen, Looked, ProcessId, ToolSchema
 from holdfast.errors import ToolFailed
 from holdfast.tools.tool import Context, Output, Plan, Tool
 
@@ -66,6 +66,10 @@ class FunctionToolbox:
     async def quiet(self) -> bool:
         """Return True: no process of an earlier holder is ever left."""
         return True
+
+    async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:  # noqa: ARG002 - the Toolbox protocol's
+        """Return "": no process of an earlier holder is ever left."""
+        return ""
 
     def present(self, seen: FileSeen) -> FileSeen:
         """Return what was given for the path, the file as it was seen if nothing was."""

@@ -56,6 +56,7 @@ class BashTool:
                 timeout=wanted.timeout,
                 stop=context.stop,
                 emit=context.emit,
+                began=context.began,
                 spool=self._workspace.spool / spool,
             )
             return Output(
@@ -78,22 +79,23 @@ class BashTool:
 def facts(finished: Finished) -> str:
     """Return in one sentence how the command ended and what of it was ended, lost or left."""
     after = f"{finished.seconds:.1f} s"
-    all_ended = "" if finished.survivors else ", and everything it had started was ended"
+    all_ended = ", and everything it had started was ended" if finished.survivors == 0 else ""
     match finished.cause:
         case "timeout":
             said = [f"timed out after {after}{all_ended}"]
         case "stop":
             said = [f"stopped after {after}{all_ended}"]
         case "lost":
-            said = [f"the process that runs commands died after {after}; what the command did is unknown"]
-            said.append("something it started may still run")
+            said = [f"the process that runs commands died after {after}{all_ended}; what the command did is unknown"]
         case "exit" if finished.signal is not None:
             said = [f"ended by signal {finished.signal} ({signal.strsignal(finished.signal)}), {after}"]
         case "exit":
             said = [f"exit code {finished.code}, {after}"]
     if finished.leftovers:
         said.append(f"{_processes(finished.leftovers)} it left behind {_were(finished.leftovers)} ended")
-    if finished.survivors:
+    if finished.survivors is None:
+        said.append("something it started may still run")
+    elif finished.survivors:
         said.append(f"{_processes(finished.survivors)} of it could not be ended and may still run")
     if finished.unkept:
         said.append(f"some of its output could not be kept: {finished.unkept}")

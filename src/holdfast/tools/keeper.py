@@ -1,6 +1,6 @@
 """The process that owns the children of tools: a program that outlives the agent just long enough to end them.
 
-Two rules. It imports the standard library only and never holdfast (`python -I -S keeper.py LOCK`), and it has one
+Two rules. It imports the standard library, `guard` and `processes` only, to start fast on a bare Python, and it has one
 thread, so that fork is safe and a child's parent-death signal means the keeper's own death.
 
 Requests come on stdin, one JSON object a line; end of file there, however the agent ended, ends every command and then
@@ -11,9 +11,7 @@ until nothing is left, which is how a recovering session knows that the effects 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
-import io
 import json
 import os
 import selectors
@@ -21,6 +19,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+
+from holdfast.tools.guard import CLOSING, guarded
+from holdfast.tools.processes import LINUX, adopt_orphans, below, boot, by_parent, call_of, end_with, living, look
 
 TYPE_CHECKING = False  # as typing has it, without the cost of its import
 if TYPE_CHECKING:
@@ -52,11 +53,7 @@ GRACE = 0.3  # between SIGTERM and SIGKILL
 GIVE_UP = 2.0  # of SIGKILL: what lives now is not ours to kill (another user's) or stuck in the kernel
 TICK = 0.01
 
-LINUX = sys.platform == "linux"
 SHELL = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
-CLOSING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # Python ignores some of these and an agent may have inherited others as ignored; a command starts with the defaults.
 DEFAULTED = (*CLOSING, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -123,7 +120,8 @@ class Command:
 class Keeper:
     """The loop: requests in, output and endings out, and never a wait for any single process."""
 
-    def __init__(self) -> None:
+    def __init__(self, agent: int | None) -> None:
+        """Serve the agent whose process the descriptor `agent` stands for, if there is such a thing."""
         self.pid = os.getpid()
         self.commands: dict[str, Command] = {}
         self.closing = False
@@ -132,12 +130,10 @@ class Keeper:
         self.out = bytearray()
         self.selector = selectors.DefaultSelector()
         self.agent: dict[int, Callable[[], object]] = {0: self._take_requests}
-        if LINUX:
-            self.prctl = ctypes.CDLL(None, use_errno=True).prctl
-            self.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        if agent is not None:
             # A process the agent forked may hold the control pipe open; the agent's own end still counts.
-            with contextlib.suppress(OSError):
-                self.agent[os.pidfd_open(os.getppid())] = self.close
+            self.agent[agent] = self.close
+        adopt_orphans()
         for fd, act in self.agent.items():
             self._watch(fd, act)
         wake, wake_end = os.pipe()
@@ -229,15 +225,15 @@ class Keeper:
         self.childless = False
         command = self.commands[request["call"]] = Command(request, pid=pid, pipe=reading, spool=spool)
         self._watch(reading, lambda: self._read(command))
+        if found := look(pid):
+            self._tell({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
 
     def _become(self, request: Request, output: int) -> NoReturn:
         """Turn this forked process into the shell that runs the command, or say in its output why it cannot be."""
         try:
             os.setsid()
-            if LINUX:
-                self.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-                if os.getppid() != self.pid:
-                    os._exit(126)  # the keeper died before its death could be a signal
+            if not end_with(self.pid, signal.SIGKILL):
+                os._exit(126)
             for number in DEFAULTED:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -342,14 +338,10 @@ class Keeper:
                     os.kill(-command.pid, 0)
                     members[command.call].append(-command.pid)
         elif not self.childless:
-            children: dict[int, list[tuple[int, int]]] = {}
-            for pid, parent, session in living():
-                children.setdefault(parent, []).append((pid, session))
-            found = [(pid, self._owner(pid, session)) for pid, session in children.get(self.pid, ())]
-            for pid, owner in found:  # grows while it is walked
-                if owner is not None:
-                    members[owner].append(pid)
-                found += [(child, owner) for child, _ in children.get(pid, ())]
+            children = by_parent(living())
+            for child in children.get(self.pid, ()):
+                if (owner := self._owner(child.pid, child.session)) is not None:
+                    members[owner] += [each.pid for each in (child, *below(child.pid, children))]
         return members
 
     def _owner(self, pid: int, session: int) -> str | None:
@@ -361,40 +353,19 @@ class Keeper:
         for command in self.commands.values():
             if command.pid in (pid, session):
                 return command.call
-        with contextlib.suppress(OSError), io.FileIO(f"/proc/{pid}/environ") as file:
-            for variable in file.readall().split(b"\0"):
-                name, _, call = variable.partition(b"=")
-                if name == b"HOLDFAST_CALL" and os.fsdecode(call) in self.commands:
-                    return os.fsdecode(call)
+        if (call := call_of(pid)) in self.commands:
+            return call
         running = any(command.phase == "running" for command in self.commands.values())
         return None if running else next(iter(self.commands))
-
-
-def living() -> list[tuple[int, int, int]]:
-    """Return pid, parent and session of every process with a running thread, from /proc, the newest first.
-
-    The newest are read first because they are the likeliest to be gone by the time they are read.
-    """
-    found: list[tuple[int, int, int]] = []
-    for pid in sorted((int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()), reverse=True):
-        try:
-            with io.FileIO(f"/proc/{pid}/stat") as file:
-                fields = file.readall().rpartition(b")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it ended between the listing and the look
-        state, parent, session, threads = fields[0], fields[1], fields[3], fields[17]
-        # A process whose first thread ended looks like a zombie, but its other threads run on.
-        if state not in b"ZX" or int(threads) > 1:
-            found.append((pid, int(parent), int(session)))
-    return found
 
 
 def main() -> None:
     """Hold the lock named on the command line, serve, and let go of it by ending."""
     lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    Keeper().serve()
-
-
-if __name__ == "__main__":
-    main()
+    agent: int | None = None
+    if LINUX:
+        with contextlib.suppress(OSError):
+            agent = os.pidfd_open(os.getppid())
+    guarded()
+    Keeper(agent).serve()

@@ -13,6 +13,7 @@ import fcntl
 import itertools
 import os
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +23,17 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.calls import ProcessId
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
+from holdfast.tools.environment import child_environment
+from holdfast.tools.leftovers import Remains, reap
 from holdfast.tools.output import beginning
 
-PROGRAM = Path(__file__).with_name("keeper.py")
+PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.keeper import main; main()"
+PACKAGES = Path(__file__).parents[2]
+"""Where the keeper's bare Python finds this package, after everything of its own."""
+
 LOCK = "keeper.lock"
 LOG = "keeper.log"
 
@@ -36,32 +43,9 @@ TAIL = 20_000
 
 START = 10.0  # seconds the keeper may take to be ready
 PATIENCE = 3.0  # seconds beyond its own bounds that the keeper may take to answer
+SWEEP = 1.5  # seconds the guard may take to end what a killed keeper left
 CAPTURE_MOST = 1_000_000  # bytes; the keeper keeps so much of the beginning
 CAPTURE_SECONDS = 30.0
-
-PASSED_ON = (
-    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "SSH_AUTH_SOCK"}
-    | {"VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "LD_LIBRARY_PATH"}
-    | {"GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME"}
-    | {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"}
-    | {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}
-)
-PASSED_ON_BY_PREFIX = ("LC_", "XDG_")
-# Nobody is there to answer a question, page through a text or look at colours.
-UNATTENDED = {
-    "TERM": "dumb",
-    "NO_COLOR": "1",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "GIT_EDITOR": "true",
-    "GIT_TERMINAL_PROMPT": "0",
-}
-
-
-def child_environment(own: Mapping[str, str]) -> dict[str, str]:
-    """Return what a command may know of the agent's environment `own`: an allow-list, so never a provider's key."""
-    passed = {name: own[name] for name in own if name in PASSED_ON or name.startswith(PASSED_ON_BY_PREFIX)}
-    return {"PATH": os.defpath, **passed, **UNATTENDED}
 
 
 def partial(spool: Path) -> str:
@@ -114,6 +98,15 @@ class _Refused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind"):
     why: str
 
 
+class _Started(msgspec.Struct, frozen=True, tag="started", tag_field="kind"):
+    """The command runs as this process; as in `holdfast.calls.ProcessId`."""
+
+    call: str
+    pid: int
+    start: int
+    boot: str
+
+
 class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
     """Output: `size` bytes follow, after which `dropped` bytes were not sent."""
 
@@ -135,8 +128,8 @@ class _Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     survivors: int
 
 
-_decoder = msgspec.json.Decoder(_Refused | _Live | _Ended)
-_Heard = tuple[_Live, bytes] | _Refused | _Ended | None
+_decoder = msgspec.json.Decoder(_Refused | _Started | _Live | _Ended)
+_Heard = tuple[_Live, bytes] | _Refused | _Started | _Ended | None
 """What a waiting command may hear; None says that the keeper died."""
 
 
@@ -146,7 +139,7 @@ class Finished:
 
     `cause` says by what: itself, its deadline, a stop, or the death of the keeper (`lost`). One of `code` and `signal`
     is set unless it is lost. `leftovers` counts processes it left behind that were ended, `survivors` those of it that
-    could not be. `unkept` is "" or why output is missing from `text`.
+    could not be; None if that is not known. `unkept` is "" or why output is missing from `text`.
     """
 
     cause: Literal["exit", "timeout", "stop", "lost"]
@@ -156,7 +149,7 @@ class Finished:
     text: str
     bytes_seen: int
     leftovers: int = 0
-    survivors: int = 0
+    survivors: int | None = 0
     unkept: str = ""
 
 
@@ -184,20 +177,23 @@ class Keeper:
         stop: asyncio.Event,
         emit: Callable[[str], None],
         spool: Path,
+        began: Callable[[ProcessId], None] = lambda _: None,
     ) -> Finished:
         """Run `command` in a shell and return how it ended; setting `stop` or cancelling ends it and all it started.
 
-        Raises `ToolFailed` if it was not started. Never starts a command twice.
+        `began` is told its process as soon as there is one. Raises `ToolFailed` if it was not started. Never starts a
+        command twice.
         """
         process = await self._running()
-        started = time.monotonic()
+        since = time.monotonic()
+        known: list[ProcessId] = []
         heard = self._waiting[call] = asyncio.Queue()
-        env = {**child_environment(os.environ), "HOLDFAST_CALL": call}
+        env = child_environment(os.environ, call=call)
         request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout}
         self._send(process, {**request, "spool": str(spool)})
         stopper = asyncio.create_task(self._stop(process, call, stop))
         # The keeper bounds every ending; one that does not answer (stopped, starved) is killed, which is an answer.
-        overdue = asyncio.get_running_loop().call_later(timeout + PATIENCE, _kill, process)
+        overdue = asyncio.get_running_loop().call_later(timeout + PATIENCE, _end, process)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         ended: _Ended | None = None
         try:
@@ -208,12 +204,17 @@ class Keeper:
                             emit(valid_unicode(text))
                         if dropped:
                             emit(f"\n[... {dropped} bytes are not shown here ...]\n")
+                    case _Started(pid=pid, start=start, boot=boot):
+                        known.append(ProcessId(pid=pid, start=start, boot=boot))
+                        began(known[0])
                     case _Refused(why=why):
                         raise ToolFailed(f"The command could not be started: {why}. Nothing was run.")
                     case _Ended() as ended:
                         return _finished(ended, spool)
                     case None:
-                        return _lost(time.monotonic() - started, spool)
+                        found = await asyncio.to_thread(reap, {call}, known)
+                        sure = process.returncode == 0 and not found.left
+                        return _lost(time.monotonic() - since, spool, found, sure=sure)
         finally:
             del self._waiting[call]
             overdue.cancel()
@@ -268,7 +269,7 @@ class Keeper:
         if listener is not None:
             _, late = await asyncio.wait([listener], timeout=PATIENCE)
             if process is not None and late:
-                _kill(process)
+                _end(process)
             await listener
 
     async def _running(self) -> asyncio.subprocess.Process:
@@ -288,7 +289,8 @@ class Keeper:
         with contextlib.suppress(TimeoutError):
             ready = await asyncio.wait_for(answers.readline(), START)
         if not ready:  # dead or late
-            _kill(process)
+            if process.returncode is None:
+                process.kill()
             await process.wait()
             log = self._folder / LOG
             raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {log} may say why.")
@@ -297,7 +299,7 @@ class Keeper:
         return process
 
     async def _spawned(self) -> asyncio.subprocess.Process:
-        program = (sys.executable, "-I", "-S", "-X", "utf8", str(PROGRAM), str(self._folder / LOCK))
+        program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), str(self._folder / LOCK))
         try:
             with (self._folder / LOG).open("wb") as log:
                 return await asyncio.create_subprocess_exec(
@@ -313,7 +315,7 @@ class Keeper:
             raise ToolFailed(f"The process that runs commands could not start: {error}. Nothing was run.") from error
 
     async def _listen(self, process: asyncio.subprocess.Process, answers: asyncio.StreamReader) -> None:
-        """Pass on what the keeper says until it is gone, then say so to whoever still waits."""
+        """Pass on what the keeper says until it and its guard are gone, then say so to whoever still waits."""
         with contextlib.suppress(asyncio.IncompleteReadError):  # it died in the middle of a sentence
             while True:
                 message = _decoder.decode(await answers.readuntil(b"\n"))
@@ -321,15 +323,16 @@ class Keeper:
                 if message.call in self._waiting:
                     self._waiting[message.call].put_nowait(heard)
         self._process = None
+        with contextlib.suppress(TimeoutError):  # frozen, and left to whoever froze it
+            await asyncio.wait_for(process.wait(), PATIENCE)
         for queue in self._waiting.values():
             queue.put_nowait(None)
-        await process.wait()
 
     async def _stop(self, process: asyncio.subprocess.Process, call: str, stop: asyncio.Event) -> None:
         await stop.wait()
         self._send(process, {"call": call, "command": ""})
         await asyncio.sleep(PATIENCE)
-        _kill(process)
+        _end(process)
 
     def _send(self, process: asyncio.subprocess.Process, request: Mapping[str, object]) -> None:
         """Write a request; that the keeper is gone is learned from its silence, not here."""
@@ -337,9 +340,17 @@ class Keeper:
             process.stdin.write(msgspec.json.encode(request) + b"\n")
 
 
-def _kill(process: asyncio.subprocess.Process) -> None:
+def _end(process: asyncio.subprocess.Process) -> None:
+    """Have a keeper killed that does not answer; if its guard does not either, that too, and wait for nobody."""
+
+    def kill() -> None:
+        if process.returncode is None and process.stdout is not None:
+            process.kill()
+            process.stdout.feed_eof()
+
     if process.returncode is None:
-        process.kill()
+        process.send_signal(signal.SIGQUIT)
+        asyncio.get_running_loop().call_later(SWEEP, kill)
 
 
 def _finished(ended: _Ended, spool: Path) -> Finished:
@@ -362,7 +373,15 @@ def _finished(ended: _Ended, spool: Path) -> Finished:
     )
 
 
-def _lost(seconds: float, spool: Path) -> Finished:
+def _lost(seconds: float, spool: Path, found: Remains, *, sure: bool) -> Finished:
     text = partial(spool)
-    seen = spool.stat().st_size if text else 0
-    return Finished(cause="lost", code=None, signal=None, seconds=seconds, text=text, bytes_seen=seen)
+    return Finished(
+        cause="lost",
+        code=None,
+        signal=None,
+        seconds=seconds,
+        text=text,
+        bytes_seen=spool.stat().st_size if text else 0,
+        leftovers=len(found.ended),
+        survivors=0 if sure else len(found.left) or None,
+    )

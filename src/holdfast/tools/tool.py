@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from holdfast.calls import Effect, FileChange, FileSeen, Looked, ToolSchema
+from holdfast.calls import Effect, FileChange, FileSeen, Looked, ProcessId, ToolSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,14 @@ class Context:
     """What a running call is given.
 
     `stop` is set when the call should end soon: a tool that waits must watch it and then return what it has, with
-    `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks.
+    `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. `began` is told of a
+    process as soon as the call runs one, so that it can be found again.
     """
 
     call: str
     stop: asyncio.Event
     emit: Callable[[str], None]
+    began: Callable[[ProcessId], None] = field(default=lambda _: None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,13 @@ class Toolbox(Protocol):
 
     async def quiet(self) -> bool:
         """Return whether every process of an earlier holder is gone, having waited at most a second for it."""
+        ...
+
+    async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
+        """Return what is to be said of processes that an earlier holder left alive, "" if there are none.
+
+        Looks for those of `calls`, some of whose processes are known, and ends them within a second.
+        """
         ...
 
     def present(self, seen: FileSeen) -> FileSeen:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.calls import FileChange, FileSeen, Looked, ToolSchema
+from holdfast.calls import FileChange, FileSeen, Looked, ProcessId, ToolSchema
 from holdfast.config import homes
 from holdfast.errors import StorageFailed
 from holdfast.tools.bash import BashTool
 from holdfast.tools.edit import EditTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
-from holdfast.tools.seen import present
+from holdfast.tools.leftovers import reap, said
 from holdfast.tools.search import GlobTool, GrepTool
+from holdfast.tools.seen import present
 from holdfast.tools.shell import Keeper, partial, wait_gone
 from holdfast.tools.tool import Tool, Workspace
 
@@ -66,6 +68,11 @@ class LocalToolbox:
     async def quiet(self) -> bool:
         """Return whether every process of an earlier holder is gone, having waited at most a second for it."""
         return await wait_gone(self._folder)
+
+    async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
+        """Return what is to be said of processes that an earlier holder left alive, having ended them, or ""."""
+        known = [process for process in calls.values() if process is not None]
+        return said(await asyncio.to_thread(reap, set(calls), known))
 
     def present(self, seen: FileSeen) -> FileSeen:
         """Return a file that was seen as it is now: `seen` itself if nothing tells of a change; never raises."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -37,9 +35,3 @@ def open_files(pid: int) -> int:
 def peak_memory(pid: int) -> int:
     """Return the most memory the process ever held, in kB."""
     return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0])
-
-
-def end(pids: list[int]) -> None:
-    """Kill what a test expected to survive."""
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)

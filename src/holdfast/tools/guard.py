@@ -1,0 +1,70 @@
+"""The process above the keeper: when the keeper is killed, what it kept falls to the guard, which ends it.
+
+Two rules. It does nothing but wait, so that nothing but a kill can end it. Keeper and guard each outlive the other just
+long enough to clean up: only the death of both at one moment leaves something, and the next start looks for that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from holdfast.tools.processes import LINUX, adopt_orphans, below, by_parent, end_with, living
+
+CLOSING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+GIVE_UP = 1.0  # seconds of SIGKILL
+TICK = 0.01
+
+
+def guarded() -> None:
+    """Return in a new process, the keeper; this one stays as its guard, and never returns.
+
+    The guard passes SIGTERM on and kills the keeper at a SIGQUIT. It exits with 0 if nothing of the keeper is left.
+    """
+    if not LINUX:
+        return  # nobody else adopts orphans
+    adopt_orphans()
+    guard = os.getpid()
+    keeper = os.fork()
+    if keeper == 0:
+        if not end_with(guard, signal.SIGTERM):
+            os._exit(1)
+        return
+
+    def pass_on(number: int, _frame: object) -> None:
+        os.kill(keeper, signal.SIGKILL if number == signal.SIGQUIT else signal.SIGTERM)
+
+    for number in (*CLOSING, signal.SIGQUIT):
+        signal.signal(number, pass_on)
+    os.waitid(os.P_PID, keeper, os.WEXITED | os.WNOWAIT)
+    for number in (*CLOSING, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    os._exit(1 if _remains(guard) else 0)
+
+
+def _remains(guard: int) -> bool:
+    """Kill whatever is below the guard until nothing is, and return whether something cannot be killed."""
+    until = time.monotonic() + GIVE_UP
+    while time.monotonic() < until:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                pass
+        left = below(guard, by_parent(living()))
+        killed = [_killed(each.pid) for each in left]
+        if not any(killed):
+            return bool(left)
+        time.sleep(TICK)
+    return True
+
+
+def _killed(pid: int) -> bool:
+    """Return whether a signal to the process could be sent, or need not be any more; another user's takes none."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return True
