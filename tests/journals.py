@@ -69,6 +69,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         fault=st.just("overloaded"),
         message=texts,
         retry_in=st.sampled_from([None, 1.0]),
+        retry_whole=st.booleans(),
     ),
     st.builds(ResponseCheckpoint, step=steps, text=texts),
     st.builds(

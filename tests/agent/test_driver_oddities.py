@@ -57,7 +57,8 @@ class Breaks(ScriptedModel):
     """A model that raises what no model should."""
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        del whole
         self.requests.append(conversation)
         raise ZeroDivisionError
         yield  # pragma: no cover - makes it a generator

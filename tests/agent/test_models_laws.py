@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Sequence
 
 import httpx2
@@ -12,13 +13,14 @@ import pytest
 from holdfast.agent.model import CallDelta, Finished, Model, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.agent.models import open_model
 from holdfast.agent.providers import target
+from holdfast.calls import ToolSchema
 from holdfast.errors import ProviderFailed
 from holdfast.session.entries import CallPart, PromptAccepted, SessionOpened, TextPart, ThinkingPart
 from holdfast.session.fold import Conversation, fold
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.provider import ScriptedProvider
-from holdfast.testing.script import Action, Call, Cut, Fail, Finish, Hold, Ping, Reply, Reset, Say, Think
+from holdfast.testing.script import Action, Call, Cut, Fail, Finish, Hold, Ping, Reply, Reset, Say, Think, Wait
 
 NAMES = ["scripted", "openai-chat", "anthropic"]
 KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
@@ -123,12 +125,63 @@ async def test_an_error_is_told_once_in_the_providers_words(kind: str, status: i
 
 
 @pytest.mark.parametrize("kind", NAMES)
-async def test_cancelling_the_consumer_closes_the_request(kind: str) -> None:
-    connected, provider = model(kind, [[Say("half"), Ping(), Hold("never")]])
+async def test_an_answer_in_one_piece_gives_the_same_events(kind: str) -> None:
+    calls = [Call("read", {"path": "a"}, id="one"), Call("bash", {"command": "ls"}, id="two")]
+    for reply in ([Think("let me see"), Say("I will look."), *calls], [Say("text"), Finish("length")]):
+        connected, _ = model(kind, [reply, reply])
+        async with connected.stream(conversation(kind)) as events:
+            streamed = [event async for event in events]
+        async with connected.stream(conversation(kind), whole=True) as events:
+            whole = [event async for event in events]
+        await connected.aclose()
+        assert told(whole) == told(streamed)
+        finished, in_pieces = whole[-1], streamed[-1]
+        assert isinstance(finished, Finished)
+        assert isinstance(in_pieces, Finished)
+        assert finished.finish == in_pieces.finish
+        assert finished.usage.output_tokens == in_pieces.usage.output_tokens
+        assert [type(part) for part in finished.parts] == [type(part) for part in in_pieces.parts]
+
+
+def told(events: list[StreamEvent]) -> tuple[str, str, dict[int, str]]:
+    """Return what the events say before their end."""
+    text = "".join(event.text for event in events if isinstance(event, TextDelta))
+    thinking = "".join(event.text for event in events if isinstance(event, ThinkingDelta))
+    written: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, CallDelta):
+            written[event.index] = written.get(event.index, "") + event.name + event.arguments
+    return text, thinking, written
+
+
+@pytest.mark.parametrize("name", ["openai-chat:m", "anthropic:m", "anthropic:claude-sonnet-5-5"])
+async def test_a_request_for_one_piece_is_the_same_but_for_streaming(name: str) -> None:
+    provider = ScriptedProvider([[Say("one")], [Say("two")]])
+    transport = ScriptedTransport(provider)
+    client = open_model(target(name, KEYS), http=lambda: httpx2.AsyncClient(transport=transport, timeout=60))
+    tool = ToolSchema(name="read", description="Read.", parameters={"type": "object", "properties": {}})
+    opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(tool,), version="0")
+    sent = fold([opened, PromptAccepted(turn=1, text="Grüße")])
+    for whole in (False, True):
+        async with client.stream(sent, whole=whole) as events:
+            assert isinstance([event async for event in events][-1], Finished)
+    await client.aclose()
+    streamed, plain = (json.loads(request.raw) for request in provider.requests)
+    assert (streamed.pop("stream"), plain.pop("stream", False)) == (True, False)
+    streamed.pop("stream_options", None)
+    assert json.dumps(streamed) == json.dumps(plain)  # in the same order too
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("whole", [False, True])
+async def test_cancelling_the_consumer_closes_the_request(kind: str, *, whole: bool) -> None:
+    connected, provider = model(kind, [[Wait(0.01), *([] if whole else [Say("half")]), Ping(), Hold("never")]])
     arrived = asyncio.Event()
+    if whole:
+        asyncio.get_running_loop().call_later(0.1, arrived.set)
 
     async def consume() -> None:
-        async with connected.stream(conversation(kind)) as events:
+        async with connected.stream(conversation(kind), whole=whole) as events:
             async for _ in events:
                 arrived.set()
 

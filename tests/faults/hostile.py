@@ -46,6 +46,11 @@ _ERROR_EVENT: dict[WireName, bytes] = {
     b' {"type": "api_error", "message": "It fell over."}}\n\n',
 }
 
+_CLOSING: dict[WireName, bytes] = {
+    "openai-chat": b"data: [DONE]\n\n",
+    "anthropic": b'event: message_stop\ndata: {"type": "message_stop"}\n\n',
+}
+
 Ends = Literal["provider", "finished"]
 
 
@@ -100,6 +105,11 @@ def _with_tool_messages(request: Request) -> Sequence[Action]:
     return (NEVER,) if results else (CALL,)
 
 
+def _only_in_one_piece(request: Request) -> Sequence[Action]:
+    """Stream to nobody, answer everybody else."""
+    return (NEVER,) if request.stream else (Think("hm"), Say("in one piece"), CALL)
+
+
 def modes(wire: WireName) -> list[Mode]:
     """Return every mode on a wire."""
     half = CALL.name, '{"path": "a'
@@ -129,6 +139,14 @@ def modes(wire: WireName) -> list[Mode]:
             says="sent nothing",
             ran=1,
         ),
+        Mode(
+            name="answers only what is not to be streamed",
+            steps=[_only_in_one_piece, _only_in_one_piece, (Say("after it"),)],
+            faults=frozenset({"silent"}),
+            ends="finished",
+            kept="in one piece",
+            ran=1,
+        ),
         # Slow, and well.
         _fine("trickles text", Say("a slow answer", chunk=1, delay=0.02), kept="a slow answer"),
         _fine("trickles arguments", Call(TOOL, {"path": "a"}, chunk=1, delay=0.02), kept="after it", ran=1),
@@ -146,6 +164,7 @@ def modes(wire: WireName) -> list[Mode]:
         _broken("cut in arguments", Call(*half), Cut(), faults={"cut"}),
         _broken("cut right after a call's name", Call(TOOL, ""), Cut(), faults={"cut"}),
         _broken("cut after a whole call", CALL, Cut(), faults={"cut"}),
+        _broken("ends without saying why", Say("half"), Raw(_CLOSING[wire]), Cut(), faults={"cut"}, shown="half"),
         _broken(
             "an error in the stream",
             Say("half"),
@@ -185,6 +204,10 @@ def modes(wire: WireName) -> list[Mode]:
         _fine("arguments that are no JSON", Call(TOOL, "{path"), kept="after it"),
         _fine("arguments that are a list", Call(TOOL, "[1]"), kept="after it"),
         _fine("an answer without a word", Finish("stop")),
+        _fine("says why it ends, and nothing after that", Say("done"), Finish("stop"), Cut(), kept="done"),
+        _fine(
+            "says why after a call, and nothing after that", CALL, Finish("tool_calls"), Cut(), kept="after it", ran=1
+        ),
         _fine("ghost text after the end", Say("done"), End(), Say(" and more"), kept="done"),
         _fine("a ghost call after the end", Say("done"), End(), CALL, kept="done"),
         _fine("a reset after the end", Say("done"), Finish("stop"), End(), Wait(0.2), Reset(), kept="done"),

@@ -165,6 +165,10 @@ def _ending(visit: Visit, ended: TurnEnded, mode: Mode) -> list[str]:
         if not mode.steps and len(started) != mode.attempts:
             wrong.append(f"{len(started)} attempts were journalled, not {mode.attempts}")
     told = msgspec.json.encode([msgspec.to_builtins(message) for message in visit.conversation().messages]).decode()
+    streamed = [request.body.get("stream") is True for request in visit.provider.requests if request.body]
+    again = [entry.retry_whole for entry in failed if entry.retry_in is not None]
+    if streamed[1 : len(again) + 1] != [not whole for whole in again] and not mode.steps:
+        wrong.append(f"the requests were streamed: {streamed}, and were to be whole: {again}")
     if mode.kept not in told:
         wrong.append(f"{mode.kept!r} was lost")
     return wrong

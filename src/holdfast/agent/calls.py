@@ -7,7 +7,7 @@ waited for it. Nobody waits for a call without a bound.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,7 +24,7 @@ from holdfast.session.fold import OpenCall
 from holdfast.text import valid_unicode
 from holdfast.tools.approval import Allow, Ask, Deny, decide
 from holdfast.tools.thread import in_daemon
-from holdfast.tools.tool import Context, Output, Plan, Tool
+from holdfast.tools.tool import Context, Output, Plan, Tool, Toolbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Calls:
         turn: Turn,
         stop: Stop,
         *,
-        tools: Mapping[str, Tool],
+        toolbox: Toolbox,
         mode: Mode,
         ask: Asker | None,
         emit: Callable[[Event], None],
@@ -93,7 +93,7 @@ class Calls:
     ) -> None:
         self._turn = turn
         self._stop = stop
-        self._tools = tools
+        self._toolbox = toolbox
         self._mode: Mode = mode
         self._ask = ask
         self._emit = emit
@@ -119,7 +119,7 @@ class Calls:
         """
         together: list[asyncio.Task[None]] = []
         for call in calls:
-            tool = self._tools.get(call.part.name)
+            tool = self._toolbox.tools.get(call.part.name)
             alone = tool is None or tool.effect != "read"
             if alone:
                 await self._finish(together)
@@ -152,7 +152,7 @@ class Calls:
         try:
             if tool is not None:
                 return self._fresh(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
-            names = ", ".join(sorted(self._tools))
+            names = ", ".join(sorted(self._toolbox.tools))
             text = f"Tool {call.name!r} does not exist, one of these was expected: {names}. Nothing was done."
         except ToolFailed as failed:
             text = str(failed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from holdfast.agent.abandoned import Abandoned
 from holdfast.agent.model import Model
 from holdfast.agent.stop import Stop
 from holdfast.config import Limits
@@ -16,11 +17,12 @@ from holdfast.errors import ProviderFailed
 
 
 class Connection:
-    """At most one model at a time, by its name."""
+    """At most one model at a time, by its name; what does not close in time goes to `abandoned`."""
 
-    def __init__(self, connect: Callable[[str], Awaitable[Model]], limits: Limits) -> None:
+    def __init__(self, connect: Callable[[str], Awaitable[Model]], limits: Limits, abandoned: Abandoned) -> None:
         self._connect = connect
         self._limits = limits
+        self._abandoned = abandoned
         self._model: Model | None = None
 
     async def model(self, name: str, stop: Stop) -> Model:
@@ -50,6 +52,6 @@ class Connection:
             closing = asyncio.ensure_future(model.aclose())
             done, late = await asyncio.wait({closing}, timeout=self._limits.drop_wait)
             for task in late:
-                task.cancel()
+                self._abandoned.add(task)
             for task in done:
                 task.exception()  # a connection that fails to close is closed

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from holdfast.agent.abandoned import Abandoned
 from holdfast.agent.calls import Asker, Calls, NobodyToAsk
 from holdfast.agent.checks import Checks
 from holdfast.agent.connection import Connection
@@ -73,7 +74,8 @@ class Driver:
     ) -> None:
         self._store = store
         self._toolbox = toolbox
-        self._connection = Connection(connect, limits or Limits())
+        self._abandoned = Abandoned()
+        self._connection = Connection(connect, limits or Limits(), self._abandoned)
         self._mode: Mode = mode
         self._emit = emit
         self._ask = ask
@@ -84,7 +86,6 @@ class Driver:
         self._calls: Calls | None = None
         self._deadline: Deadline  # of the turn that runs, or the last
         self._ended = asyncio.Event()  # of the turn that runs
-        self._abandoned: set[asyncio.Task[None]] = set()
         self._unsettled = left or Leave("crash")  # why a turn that is found open was left, as far as this process knows
         self._unwritten: dict[str, CallEnded] = {}  # outcomes that the journal has not taken yet
         self._reported = ""  # the last thing told that could not be journalled
@@ -125,7 +126,7 @@ class Driver:
             raise UsageError("Prompt is blank, some words were expected. Say what you want done.")
         if self._stop is not None:
             raise UsageError("A turn of this session is running, an idle session was expected. Stop it or wait for it.")
-        stop = self._stop = Stop()
+        stop = self._stop = Stop(self._abandoned)
         changed: tuple[FilesChanged, ...] = ()
         self._ended = asyncio.Event()
         try:
@@ -173,7 +174,7 @@ class Driver:
 
     async def _learn(self, look: Awaitable[T], unknown: T) -> tuple[T, BaseException | None]:
         try:
-            return await (self._stop or Stop()).race(look, QUIET), None
+            return await (self._stop or Stop(self._abandoned)).race(look, QUIET), None
         except (Left, TimeoutError):
             return unknown, None
         except BaseException as error:  # noqa: BLE001 - what is in the journal comes first, then it is raised
@@ -220,8 +221,7 @@ class Driver:
                 await self._ended.wait()
             await self._connection.drop()
             await self._toolbox.close()
-            if self._abandoned:
-                await asyncio.wait(self._abandoned, timeout=self._limits.drop_wait)
+            await self._abandoned.end(self._limits.drop_wait)
         finally:
             self._store.close()
 
@@ -232,11 +232,18 @@ class Driver:
         leave = Leave("bug", "the turn ended without saying why")
         timeout = self._limits.timeout
         self._deadline = Deadline(timeout, lambda: self.stop(Leave("timeout", f"{timeout:g} s")))
-        requests = Requests(self, stop, connection=self._connection, emit=self._emit, limits=self._limits)
+        requests = Requests(
+            self,
+            stop,
+            connection=self._connection,
+            abandoned=self._abandoned,
+            emit=self._emit,
+            limits=self._limits,
+        )
         calls = self._calls = Calls(
             self,
             stop,
-            tools=self._toolbox.tools,
+            toolbox=self._toolbox,
             mode=self._mode,
             ask=self._ask,
             emit=self._emit,
@@ -287,7 +294,7 @@ class Driver:
             await self._wind_down(leave, calls)
         finally:  # whatever became of that, and nothing is waited for from here on
             for task in calls.running():
-                self._abandon(task)
+                self._abandoned.add(task, self.not_recorded)  # its outcome, should it come, is journalled as late
             self._unwritten |= calls.unwritten
             try:
                 ended = self._settled(leave, requests, calls)
@@ -323,18 +330,6 @@ class Driver:
         ended = entries[-1]
         assert isinstance(ended, TurnEnded)
         return ended
-
-    def _abandon(self, task: asyncio.Task[None]) -> None:
-        """Cancel a call and go on without it; its outcome, should it come, is journalled as late."""
-
-        def done(task: asyncio.Task[None]) -> None:
-            self._abandoned.discard(task)
-            if not task.cancelled() and isinstance(error := task.exception(), Exception):
-                self.not_recorded(error)
-
-        task.cancel()
-        self._abandoned.add(task)
-        task.add_done_callback(done)
 
     def _known(self, calls: tuple[OpenCall, ...], seconds: dict[str, float] | None = None) -> Known:
         """Return what a look at the world tells of the calls that started."""

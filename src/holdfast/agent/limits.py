@@ -23,6 +23,14 @@ def retry_delay(failed: ProviderFailed, attempt: int, *, limits: Limits, shown: 
     return min(limits.backoff * 2 ** (attempt - 1), limits.longest_backoff)
 
 
+def without_streaming(failed: ProviderFailed, *, fell_back: bool) -> bool:
+    """Return whether the next attempt asks for the answer in one piece: once for a response, after a silence.
+
+    Some servers, and what stands before them, hold a stream back for good and answer a plain request.
+    """
+    return failed.fault == "silent" and not fell_back
+
+
 class Deadline:
     """Calls `late` once `seconds` have gone by that count; without `seconds`, never."""
 

@@ -56,7 +56,8 @@ class Model(Protocol):
 
     Laws (`tests/agent/test_models_laws.py`): events arrive as the wire gives them; `Finished` comes at most once, last,
     and only if the provider's own terminal event was seen; every other ending raises `ProviderFailed`; cancelling
-    the consumer closes the connection of that request; the model itself never retries.
+    the consumer closes the connection of that request; the model itself never retries. A `whole` answer is asked for
+    with the same request but for its words about streaming, and gives the same events, all of them at its end.
     """
 
     @property
@@ -64,8 +65,13 @@ class Model(Protocol):
         """Return PROVIDER:MODEL, as the session names it."""
         ...
 
-    def stream(self, conversation: Conversation) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
-        """Send the conversation, as `session.outgoing` gives it, and yield its events; raises `ProviderFailed`."""
+    def stream(
+        self, conversation: Conversation, *, whole: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Send the conversation, as `session.outgoing` gives it, and yield its events; raises `ProviderFailed`.
+
+        With `whole`, the answer is asked for in one piece.
+        """
         ...
 
     async def aclose(self) -> None:

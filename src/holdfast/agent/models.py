@@ -7,7 +7,7 @@ provider's own terminal event is never called finished (pydantic-ai makes one up
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from http import HTTPStatus
@@ -48,22 +48,28 @@ class ConnectedModel:
         """Return PROVIDER:MODEL."""
         return self._name
 
-    def stream(self, conversation: Conversation) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
-        """Send the conversation and yield its events; raises `ProviderFailed`."""
-        return self._stream(conversation)
+    def stream(
+        self, conversation: Conversation, *, whole: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Send the conversation and yield its events, with `whole` all at once; raises `ProviderFailed`."""
+        return self._stream(conversation, whole=whole)
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._http.aclose()
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         opened = conversation.opened
         parameters = ModelRequestParameters(function_tools=to_tools(opened.tools if opened else ()))
         settings = ModelSettings(max_retries=0)
         try:
             model = self._model_for(conversation)
-            async with model.request_stream(to_messages(conversation), settings, parameters) as response:
+            messages = to_messages(conversation)
+            if whole:
+                yield _at_once(await model.request(messages, settings, parameters))
+                return
+            async with model.request_stream(messages, settings, parameters) as response:
                 yield _events(response)
         except ProviderFailed:
             raise
@@ -167,11 +173,32 @@ async def _events(response: StreamedResponse) -> AsyncIterator[StreamEvent]:
                 yield CallDelta(index, delta.tool_name_delta or "", raw_arguments(delta.args_delta))
             case _:
                 pass  # part ends, and parts of kinds that we do not ask for
-    final = response.get()
-    details = final.provider_details or {}
+    for finished in _finished(response.get()):
+        yield finished
+
+
+async def _at_once(response: pai.ModelResponse) -> AsyncIterator[StreamEvent]:
+    """Yield what streaming the response would have yielded."""
+    for index, part in enumerate(response.parts):
+        match part:
+            case pai.TextPart(content=text) if text:
+                yield TextDelta(text)
+            case pai.ThinkingPart(content=text) if text:
+                yield ThinkingDelta(text)
+            case pai.ToolCallPart(tool_name=name, args=args):
+                yield CallDelta(index, name, raw_arguments(args))
+            case _:
+                pass  # parts of kinds that we do not ask for
+    for finished in _finished(response):
+        yield finished
+
+
+def _finished(response: pai.ModelResponse) -> Iterator[Finished]:
+    """Yield the end of the response, if its provider said why it ended: that, and not a polite close, is the end."""
+    details = response.provider_details or {}
     if "finish_reason" in details or "refusal" in details:
-        parts = tuple(ours for part in final.parts if (ours := from_part(part)) is not None)
-        yield Finished(parts, _finish(final, str(details.get("finish_reason"))), _usage(final))
+        parts = tuple(ours for part in response.parts if (ours := from_part(part)) is not None)
+        yield Finished(parts, _finish(response, str(details.get("finish_reason"))), _usage(response))
 
 
 def _finish(response: pai.ModelResponse, raw: str) -> Finish:
@@ -264,8 +291,15 @@ def builder(provider: str) -> Builder:
 
             def build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
                 client = AsyncAnthropic(api_key=target.key, base_url=target.address, http_client=http, max_retries=0)
-                model = AnthropicModel(target.model, provider=AnthropicProvider(anthropic_client=client))
+                provider = AnthropicProvider(anthropic_client=client)
+                # Left to that default, it streams in secret what was asked for in one piece, if the limit is large.
+                profile = anthropic_model_profile(target.model) or {}
+                most = profile.get("anthropic_max_output_tokens")
+                old = profile.get("anthropic_rejects_max_tokens_beyond_context_window")
+                settings = None if most is None or old else ModelSettings(max_tokens=most)
+                model = AnthropicModel(target.model, provider=provider, settings=settings)
                 return lambda _: model
         case _:
+            from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - only the SDK in use
             raise ModelUnusable(f"Provider {provider!r} has no connection, a known one was expected. Check the name.")
     return build

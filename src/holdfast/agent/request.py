@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from holdfast.agent.abandoned import Abandoned
 from holdfast.agent.connection import Connection
 from holdfast.agent.events import Event
-from holdfast.agent.limits import retry_delay
+from holdfast.agent.limits import retry_delay, without_streaming
 from holdfast.agent.model import Finish
 from holdfast.agent.stop import Stop
 from holdfast.agent.stream import Stream
@@ -44,11 +45,19 @@ class Requests:
     """The requests of one turn."""
 
     def __init__(
-        self, turn: Asking, stop: Stop, *, connection: Connection, emit: Callable[[Event], None], limits: Limits
+        self,
+        turn: Asking,
+        stop: Stop,
+        *,
+        connection: Connection,
+        abandoned: Abandoned,
+        emit: Callable[[Event], None],
+        limits: Limits,
     ) -> None:
         self._turn = turn
         self._stop = stop
         self._connection = connection
+        self._abandoned = abandoned
         self._emit = emit
         self._limits = limits
         self._stream: Stream | None = None
@@ -59,17 +68,27 @@ class Requests:
         number = sent.steps + 1
         limits = self._limits.of(sent.model)
         attempt = 0
+        whole, fell_back = False, False
         while True:
             attempt += 1
             model = await self._connection.model(sent.model, self._stop)
             self._turn.append(RequestStarted(step=number, attempt=attempt, model=model.name))
             self._turn.to(Signal.SEND)
-            stream = Stream(number, model, limits=limits, append=self._turn.append, emit=self._emit)
-            self._stream = stream
+            stream = self._stream = Stream(
+                number,
+                model,
+                whole=whole,
+                limits=limits,
+                abandoned=self._abandoned,
+                append=self._turn.append,
+                emit=self._emit,
+            )
             try:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._turn.to(Signal.EVENT))
             except ProviderFailed as failed:
                 delay = retry_delay(failed, attempt, limits=limits, shown=stream.shown)
+                whole = delay is not None and without_streaming(failed, fell_back=fell_back)
+                fell_back = fell_back or whole
                 stream.checkpoint()
                 self._turn.append(
                     RequestFailed(
@@ -80,6 +99,7 @@ class Requests:
                         status=failed.status,
                         retry_in=delay,
                         attempts=limits.attempts,
+                        retry_whole=whole,
                     )
                 )
                 if delay is None:

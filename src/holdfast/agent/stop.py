@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from holdfast.agent.abandoned import Abandoned
 from holdfast.agent.settle import Leave
 
 T = TypeVar("T")
@@ -19,9 +20,10 @@ class Left(BaseException):
 
 
 class Stop:
-    """Whether, and why, a turn is being left."""
+    """Whether, and why, a turn is being left; work that does not end when it is cancelled goes to `abandoned`."""
 
-    def __init__(self) -> None:
+    def __init__(self, abandoned: Abandoned) -> None:
+        self._abandoned = abandoned
         self._asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.leave: Leave | None = None
 
@@ -46,7 +48,9 @@ class Stop:
                 raise TimeoutError
             return task.result()
         finally:
-            if not task.cancel() and not task.cancelled():
+            if not task.done():
+                self._abandoned.add(task)
+            elif not task.cancelled():
                 task.exception()  # it ended together with the stop: the stop is what counts
 
 

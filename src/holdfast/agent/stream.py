@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from holdfast.agent.abandoned import Abandoned
 from holdfast.agent.events import Event, LiveCall, LiveText, LiveThinking
 from holdfast.agent.model import CallDelta, Finished, Model, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.agent.stop import Stop
@@ -28,25 +29,30 @@ QUEUE = 256
 
 
 class Stream:
-    """The events of one attempt at one request, as far as they have come."""
+    """The events of one attempt at one request, as far as they have come; `whole` asks for them all at once."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a request is made with
         self,
         step: int,
         model: Model,
         *,
+        whole: bool,
         limits: Limits,
+        abandoned: Abandoned,
         append: Callable[[ResponseCheckpoint], None],
         emit: Callable[[Event], None],
     ) -> None:
         self._step = step
         self._model = model
+        self._whole = whole
         self._limits = limits
+        self._abandoned = abandoned
         self._append = append
         self._emit = emit
         self._queue: asyncio.Queue[StreamEvent | ProviderFailed] = asyncio.Queue(maxsize=QUEUE)
         self._arrived = asyncio.Event()  # awaited instead of the queue: a stop then takes nothing out of it
         self._pump: asyncio.Task[None] | None = None
+        self._dropped = False
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._fresh_text = 0  # how many pieces of each the last checkpoint had
@@ -71,7 +77,8 @@ class Stream:
     async def run(self, conversation: Conversation, stop: Stop, *, on_event: Callable[[], None]) -> Finished:
         """Return the complete response; raises `ProviderFailed`, `Left` on a stop.
 
-        The pump has ended, or was abandoned after `limits.drop_wait`, when this returns or raises.
+        The pump has ended, or was abandoned after `limits.drop_wait`, when this returns or raises. A whole answer has
+        `limits.first_event` to come.
         """
         loop = asyncio.get_running_loop()
         self._checkpoint_at = loop.time() + CHECKPOINT_EVERY
@@ -98,11 +105,13 @@ class Stream:
                     self._take(late)
 
     async def drop(self) -> None:
-        """End the pump within `limits.drop_wait`; one that does not end is left behind, its connection closed later."""
+        """End the pump within `limits.drop_wait`; one that does not end is abandoned, its connection closed later."""
+        self._dropped = True
         pump = self._pump
         if pump is not None and not pump.done():
             pump.cancel()
-            await asyncio.wait({pump}, timeout=self._limits.drop_wait)
+            for late in (await asyncio.wait({pump}, timeout=self._limits.drop_wait))[1]:
+                self._abandoned.add(late)
 
     def checkpoint(self) -> None:
         """Journal the text that came since the last checkpoint."""
@@ -181,8 +190,9 @@ class Stream:
 
     def _silent(self, seconds: float) -> ProviderFailed:
         provider, _, model = self._model.name.partition(":")
+        expected = "the whole answer" if self._whole else "an event"
         return ProviderFailed(
-            f"Model {self._model.name!r} sent nothing for {seconds:g} s, an event was expected. What it was sent "
+            f"Model {self._model.name!r} sent nothing for {seconds:g} s, {expected} was expected. What it was sent "
             f"passed every check, so the silence is that of provider {provider!r} or its model {model!r}. The request "
             "was dropped; try again, or choose another model with /model (or -m).",
             fault="silent",
@@ -195,8 +205,10 @@ class Stream:
             fault="cut",
         )
         try:
-            async with self._model.stream(conversation) as events:
+            async with self._model.stream(conversation, whole=self._whole) as events:
                 async for event in events:
+                    if self._dropped:  # by a cancellation that the model did not hear
+                        return
                     await self._put(event)
         except ProviderFailed as failed:
             ended = failed

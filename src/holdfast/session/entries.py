@@ -135,7 +135,8 @@ class RequestStarted(_Fact, frozen=True, tag="request-started"):
 class RequestFailed(_Fact, frozen=True, tag="request-failed"):
     """An attempt got no usable response; `retry_in` is the seconds until the next, None if there will be none.
 
-    `attempts` is how many there may be of this response, None where it was not written down.
+    `attempts` is how many there may be of this response, None where it was not written down; `retry_whole` is whether
+    the next asks for the answer in one piece, without streaming.
     """
 
     step: int
@@ -145,6 +146,7 @@ class RequestFailed(_Fact, frozen=True, tag="request-failed"):
     status: int | None = None
     retry_in: float | None = None
     attempts: int | None = None
+    retry_whole: bool = False
 
 
 class ResponseCheckpoint(_Fact, frozen=True, tag="response-checkpoint"):

@@ -166,7 +166,8 @@ class _Writer:
             yield "note", f"Request failed ({entry.fault}): {entry.message}"
         else:
             self._streamed = ""
-            again = f"Tried again after {entry.retry_in:g} s."
+            how = ", without streaming" if entry.retry_whole else ""
+            again = f"Tried again after {entry.retry_in:g} s{how}."
             yield "note", f"Attempt {entry.attempt} failed ({entry.fault}): {entry.message} {again}"
 
     def _named(self, call: str) -> str:

@@ -108,18 +108,27 @@ def _raw(action: Raw) -> Iterator[Event]:
 
 
 def _whole(wire: Wire, answer: Answer) -> Iterator[Event]:
-    """Yield all pauses, then the document; a cut or a reset leaves half of it."""
+    """Yield all pauses and all that is no part of it, then the document; a cut or a reset leaves half of it."""
+    head = Head(200, (("content-type", "application/json"),))
+    begun = False
     for action in answer.reply:
         match action:
             case Wait() | Hold():
                 yield action
             case Ping(count, every):
                 yield Wait(count * every)
+            case Headers() | Raw():
+                if not begun:
+                    yield _head(action) if isinstance(action, Headers) else head
+                    begun = True
+                if isinstance(action, Raw):
+                    yield from _raw(action)
             case _:
                 pass
     body = wire.whole(answer)
     last = answer.reply[-1]
-    yield Head(200, (("content-type", "application/json"),))
+    if not begun:
+        yield head
     yield body[: len(body) // 2] if isinstance(last, Cut | Reset) else body
     if isinstance(last, Reset):
         yield last

@@ -39,9 +39,9 @@ Step = Reply | Callable[[Conversation], Reply]
 
 
 class ScriptedModel:
-    """Play one reply for each request, in order; `requests` are the conversations it was sent.
+    """Play one reply for each request, in order.
 
-    A `Hold` waits until `release` is called with its name. After the last reply every request fails with status 500.
+    `requests` are the conversations it was sent, `whole` whether each asked for the answer in one piece. A `Hold` waits until `release` is called with its name. After the last reply every request fails with status 500.
     """
 
     def __init__(self, script: Sequence[Step] = (), *, name: str = "openai-chat:scripted") -> None:
@@ -49,6 +49,7 @@ class ScriptedModel:
         self._steps = list(script)
         self._released: dict[str, asyncio.Event] = {}
         self.requests: list[Conversation] = []
+        self.whole: list[bool] = []
         self.open_streams = 0
         self.closed = False
 
@@ -65,24 +66,34 @@ class ScriptedModel:
         """Let the `Hold` of that name go on, now or when it is reached."""
         self._gate(name).set()
 
-    def stream(self, conversation: Conversation) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
-        """Play the next reply."""
-        return self._stream(conversation)
+    def stream(
+        self, conversation: Conversation, *, whole: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Play the next reply, with `whole` at its usual pace and all at its end."""
+        self.whole.append(whole)
+        return self._stream(conversation, whole=whole)
 
     async def aclose(self) -> None:
         """Remember that it was closed; a scripted model can be used again, as a new connection would be."""
         self.closed = True
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         self.requests.append(conversation)
         step = self._steps.pop(0) if self._steps else (Fail(500, "The script is over: give it more replies."),)
         reply = step(conversation) if callable(step) else step
         self.open_streams += 1
         try:
-            yield self._play(reply)
+            yield self._at_once(reply) if whole else self._play(reply)
         finally:
             self.open_streams -= 1
+
+    async def _at_once(self, reply: Reply) -> AsyncIterator[StreamEvent]:
+        events = [event async for event in self._play(reply)]
+        if not events or not isinstance(events[-1], Finished):  # half of a document
+            raise _failure(Raw(b""))
+        for event in events:
+            yield event
 
     async def _play(self, reply: Reply) -> AsyncIterator[StreamEvent]:
         parts: list[Part] = []

@@ -50,7 +50,16 @@ EXAMPLES: tuple[Entry, ...] = (
     ModelChanged(model="openai-chat:n"),
     PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line"),
     RequestStarted(step=1, attempt=1, model="openai-chat:n"),
-    RequestFailed(step=1, attempt=1, fault="overloaded", message="Try later.", status=529, retry_in=1.5, attempts=4),
+    RequestFailed(
+        step=1,
+        attempt=1,
+        fault="overloaded",
+        message="Try later.",
+        status=529,
+        retry_in=1.5,
+        attempts=4,
+        retry_whole=True,
+    ),
     ResponseCheckpoint(step=1, text="I will", thinking="Let me see"),
     ResponseEnded(
         step=1,

@@ -123,7 +123,8 @@ class TextOutput:
             case Fact(entry=RequestFailed() as failed) if failed.retry_in is not None:
                 of = "" if failed.attempts is None else f"/{failed.attempts}"
                 why = failed.fault.replace("_", " ") if failed.status is None else failed.status
-                self._note(f"retrying {failed.attempt + 1}{of} in {failed.retry_in:g} s: {why}")
+                how = " without streaming" if failed.retry_whole else ""
+                self._note(f"retrying {failed.attempt + 1}{of} in {failed.retry_in:g} s{how}: {why}")
             case Fact(entry=FilesChanged(files=files)):
                 self._note(files_changed(files))
             case Fact(entry=Repaired(findings=findings)):
@@ -284,6 +285,7 @@ class StreamJsonOutput:
                     status=entry.status,
                     attempt=entry.attempt,
                     retry_in=entry.retry_in,
+                    retry_whole=entry.retry_whole,
                 )
             case FilesChanged():
                 gone = [file.path for file in entry.files if file.size is None]

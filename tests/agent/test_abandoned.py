@@ -1,0 +1,146 @@
+"""What does not end when it is told to: it is held, waited for within a bound at the close, never lost."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import pytest
+from rig import Rig, says
+
+from holdfast.agent.abandoned import Abandoned
+from holdfast.agent.model import StreamEvent, TextDelta
+from holdfast.agent.settle import Leave
+from holdfast.session.fold import Conversation
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Say
+from holdfast.testing.toolbox import FunctionToolbox
+from holdfast.tools.tool import Tool
+
+
+class Deaf(ScriptedModel):
+    """A model that goes on for so many seconds whoever cancels it, and whose connection closes as slowly."""
+
+    seconds = 0.4
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        del conversation, whole
+        yield self._events()
+
+    async def _events(self) -> AsyncIterator[StreamEvent]:
+        yield TextDelta("half")
+        await self._deaf()
+        for _ in range(1_000):  # more than a queue that nobody reads takes
+            yield TextDelta("ghost")
+
+    async def aclose(self) -> None:
+        await self._deaf()
+        await super().aclose()
+
+    async def _deaf(self) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.seconds
+        while (left := until - loop.time()) > 0:
+            try:
+                await asyncio.sleep(left)
+            except asyncio.CancelledError:
+                continue
+
+
+def others() -> set[asyncio.Task[object]]:
+    return {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
+
+
+async def test_a_stream_deaf_to_cancellation_is_held_until_it_ends() -> None:
+    rig = Rig(Deaf())
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await asyncio.sleep(0.05)
+    rig.driver.stop()
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    ended = await turn
+    assert ended.cause == "user"
+    assert loop.time() - before < 0.3
+    gc.collect()
+    assert len(rig.driver._abandoned) == 2  # the stream, and the closing of its connection
+    assert rig.driver.conversation.answer == "half"
+    await asyncio.sleep(0.6)
+    assert len(rig.driver._abandoned) == 0
+    assert not others()
+    assert rig.driver.conversation.answer == "half"
+
+
+async def test_closing_the_session_waits_for_it_within_a_bound() -> None:
+    rig = Rig(Deaf())
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await asyncio.sleep(0.05)
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    await rig.driver.close()
+    assert loop.time() - before < 0.35
+    assert (await turn).cause == "external"
+    assert rig.driver._abandoned._tasks == others()  # held by the driver, not by nobody
+    await asyncio.sleep(0.5)
+    assert not others()
+
+
+async def test_a_connection_deaf_to_a_stop_is_held_until_it_ends() -> None:
+    rig = Rig(deaf := Deaf())
+
+    async def connect(name: str) -> ScriptedModel:
+        del name
+        await deaf._deaf()
+        return deaf
+
+    rig.driver._connection._connect = connect
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await asyncio.sleep(0.05)
+    rig.driver.stop(Leave("timeout", "1 s"))
+    assert (await turn).cause == "timeout"
+    assert len(rig.driver._abandoned) == 1
+    await rig.driver.close()
+    await asyncio.sleep(0.5)
+    assert not others()
+
+
+async def test_what_an_abandoned_task_raises_is_told() -> None:
+    async def fails() -> None:
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            raise LookupError("gone") from None
+
+    said: list[Exception] = []
+    abandoned = Abandoned()
+    task = asyncio.create_task(fails())
+    await asyncio.sleep(0)
+    abandoned.add(task, said.append)
+    await abandoned.end(1)
+    assert [str(error) for error in said] == ["gone"]
+    assert len(abandoned) == 0
+
+
+async def test_tools_that_cannot_be_named_settle_the_turn_and_then_it_is_raised() -> None:
+    class Broken(FunctionToolbox):
+        broken = False
+
+        @property
+        def tools(self) -> Mapping[str, Tool]:
+            if self.broken:
+                raise LookupError("no tools today")
+            return super().tools
+
+    box = Broken([says("look")])
+    rig = Rig(ScriptedModel([[Call("look", {})], [Say("done")]]), toolbox=box)
+    box.broken = True
+    with pytest.raises(LookupError):
+        await rig.driver.run("go")
+    end = rig.driver.conversation.last_end
+    assert end is not None
+    assert end.cause == "bug"
+    assert rig.results()["look"].outcome == "not_started"
+    box.broken = False
+    assert (await rig.driver.run("again")).cause == "finished"
