@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
+from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.providers import Target
 from holdfast.config import Limits
 from holdfast.tools.thread import in_daemon
 
 
-async def connect(target: Target, limits: Limits | None = None) -> Model:
-    """Return a connection to the target's model; raises `ModelUnusable`.
+async def connect(target: Target, limits: Limits | None = None, *, log: Log | None = None) -> Model:
+    """Return a connection to the target's model, whose HTTP goes to the `log` if there is one; raises `ModelUnusable`.
 
     The libraries it needs take a second to import, off the event loop and in a thread that the process does not wait
     for: a stop during that second is a stop at once.
@@ -21,7 +22,7 @@ async def connect(target: Target, limits: Limits | None = None) -> Model:
     def work() -> Model:
         from holdfast.agent.models import open_model  # noqa: PLC0415 - the point of this function
 
-        return open_model(target, limits=limits)
+        return open_model(target, limits=limits, log=log)
 
     return await in_daemon(work)
 

@@ -18,7 +18,10 @@ from holdfast.agent.drift import drift, watched
 from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.agent.leaving import leave_of
 from holdfast.agent.limits import Deadline
+from holdfast.agent.looking import look
+from holdfast.agent.log import Log
 from holdfast.agent.model import Model
+from holdfast.agent.remains import MAY_RUN, remains
 from holdfast.agent.request import Requests
 from holdfast.agent.settle import Known, Leave, settle
 from holdfast.agent.stop import Left, Stop, to_the_end
@@ -28,6 +31,7 @@ from holdfast.config import Limits
 from holdfast.errors import AppendConflict, ProviderFailed, StateError, Unsendable, UsageError
 from holdfast.session.entries import (
     CallEnded,
+    CallStarted,
     Entry,
     FilesChanged,
     ModelChanged,
@@ -54,7 +58,7 @@ class Driver:
 
     `connect` gives the model of a PROVIDER:MODEL name and is called after the prompt is journalled; `emit` must not
     block or raise; without `ask`, a call that needs a person ends the turn. `left` is why a turn that is found open was
-    left, a crash if nothing else is known.
+    left, a crash if nothing else is known. `debug` checks the conversation all the time; `log` is told what happens.
 
     Laws (`tests/agent/test_driver_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
@@ -71,7 +75,11 @@ class Driver:
         limits: Limits | None = None,
         left: Leave | None = None,
         debug: bool = False,
+        log: Log | None = None,
     ) -> None:
+        if log is not None:
+            connect, emit = log.connecting(connect), log.beside(emit)
+        self._log = log
         self._store = store
         self._toolbox = toolbox
         self._abandoned = Abandoned()
@@ -94,6 +102,7 @@ class Driver:
     def _load(self) -> None:
         reading = self._store.read()
         self._fold = Fold(record.entry for record in reading.records)
+        self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, CallStarted)}
         self._length = self._store.length
         told = {
             finding
@@ -334,12 +343,7 @@ class Driver:
     def _known(self, calls: tuple[OpenCall, ...], seconds: dict[str, float] | None = None) -> Known:
         """Return what a look at the world tells of the calls that started."""
         started = [call.started for call in calls if call.started is not None]
-        return Known(
-            looked={entry.call: self._toolbox.look(entry.change) for entry in started if entry.change},
-            printed={entry.call: valid_unicode(self._toolbox.printed(entry.spool)) for entry in started if entry.spool},
-            seconds=seconds or {},
-            ended=self._unwritten,
-        )
+        return look(started, self._toolbox, seconds=seconds or {}, began=self._began, ended=self._unwritten)
 
     # --- what the turn is made of -------------------------------------------------------------------------------
 
@@ -380,7 +384,9 @@ class Driver:
 
     def to(self, signal: Signal) -> None:
         """Move along the turn table; the time in which a person is asked does not count."""
-        self._state = step(self._state, signal)
+        before, self._state = self._state, step(self._state, signal)
+        if self._log is not None:
+            self._log.moved(before, signal, self._state)
         match signal:
             case Signal.ASK:
                 self._deadline.pause()

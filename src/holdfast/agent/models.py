@@ -22,10 +22,11 @@ from pydantic_ai.models import Model as PydanticModel
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 
+from holdfast.agent.log import Log
 from holdfast.agent.messages import from_part, raw_arguments, to_messages, to_tools
 from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.agent.providers import Target
-from holdfast.agent.wire import guarded, new_client
+from holdfast.agent.wire import guarded, new_client, watched
 from holdfast.config import Limits
 from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
 from holdfast.session.entries import ThinkingPart, Usage
@@ -78,7 +79,11 @@ class ConnectedModel:
 
 
 def open_model(
-    target: Target, *, limits: Limits | None = None, http: Callable[[], httpx2.AsyncClient] | None = None
+    target: Target,
+    *,
+    limits: Limits | None = None,
+    http: Callable[[], httpx2.AsyncClient] | None = None,
+    log: Log | None = None,
 ) -> ConnectedModel:
     """Return a connection to the target's model; nothing is sent yet.
 
@@ -87,6 +92,8 @@ def open_model(
     """
     build = builder(target.provider.name)
     client = guarded(http() if http else new_client(limits or Limits()), target.name)
+    if log is not None:
+        watched(client, log)
     try:
         return ConnectedModel(target.name, build(target, client), client)
     except pai_errors.UserError as error:
@@ -287,6 +294,7 @@ def builder(provider: str) -> Builder:
         case "anthropic":
             from anthropic import AsyncAnthropic  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - only the SDK in use
+            from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - only the SDK in use
 
             def build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
@@ -300,6 +308,5 @@ def builder(provider: str) -> Builder:
                 model = AnthropicModel(target.model, provider=provider, settings=settings)
                 return lambda _: model
         case _:
-            from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - only the SDK in use
             raise ModelUnusable(f"Provider {provider!r} has no connection, a known one was expected. Check the name.")
     return build

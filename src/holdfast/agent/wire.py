@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
+from holdfast.agent.log import Log
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
 
@@ -24,6 +25,7 @@ LAST_BYTES = 0.3
 
 _BLANK = re.compile(rb"\n\r?\n|\r\r")
 _TERMINAL = re.compile(rb"[\r\n](?:event: ?message_stop|data: ?\[DONE\])[\r\n]")
+_REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
 _TAIL = 32  # bytes of a match that the chunk before may hold
 
 
@@ -48,6 +50,40 @@ def guarded(client: httpx2.AsyncClient, name: str) -> httpx2.AsyncClient:
     client.headers["accept-encoding"] = "identity"
     client.event_hooks["response"].append(guard)
     return client
+
+
+def watched(client: httpx2.AsyncClient, log: Log) -> httpx2.AsyncClient:
+    """Return the client, whose requests and responses are from now on recorded."""
+
+    async def asked(request: httpx2.Request) -> None:
+        log.asked(request.method, str(request.url), int(request.headers.get("content-length", 0)))
+
+    async def answered(response: httpx2.Response) -> None:
+        named = (response.headers[name] for name in _REQUEST_IDS if name in response.headers)
+        log.answered(response.status_code, next(named, ""))
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Watched(response.stream, log)
+
+    client.event_hooks["request"].append(asked)
+    client.event_hooks["response"].append(answered)
+    return client
+
+
+class _Watched(httpx2.AsyncByteStream):
+    """A body that is counted."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, log: Log) -> None:
+        self._body = body
+        self._log = log
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._body:
+            self._log.arrived(chunk)
+            yield chunk
+
+    async def aclose(self) -> None:
+        self._log.closed()
+        await self._body.aclose()
 
 
 class _Document(httpx2.AsyncByteStream):

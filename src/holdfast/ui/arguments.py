@@ -58,6 +58,6 @@ def parser() -> argparse.ArgumentParser:
     add("--max-steps", type=int, metavar="N", help="model requests this turn may make")
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this long")
     add("-C", "--cwd", metavar="DIR", help="work in this folder")
-    add("--debug", action="store_true", help="also check the conversation after each step and before each append")
+    add("--debug", action="store_true", help="log what is done, and check the conversation all the time")
     add("--version", action="version", version=f"holdfast {__version__}")
     return parser

@@ -16,6 +16,7 @@ from typing import TextIO
 from holdfast.agent.connecting import connect, preload
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
+from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
 from holdfast.agent.providers import target
@@ -37,6 +38,7 @@ from holdfast.session.catalog import Catalog
 from holdfast.session.entries import Cause, RequestFailed, TurnEnded
 from holdfast.ui.arguments import Arguments
 from holdfast.ui.choosing import chosen, folder, limits_of
+from holdfast.ui.debug import debug_log
 from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutput, TextOutput
 
 LONGEST_STDIN = 10 * 1024 * 1024
@@ -61,7 +63,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     catalog = Catalog(places.sessions)
     session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, environ=environ)
     try:
-        return _run(session, name, prompt, mode=mode, limits=limits, arguments=arguments, environ=environ)
+        with debug_log(catalog.folder(session.id), session=session.id, environ=environ, wanted=arguments.debug) as log:
+            return _run(session, name, prompt, mode=mode, limits=limits, arguments=arguments, environ=environ, log=log)
     finally:
         session.store.close()
 
@@ -96,6 +99,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
     limits: Limits,
     arguments: Arguments,
     environ: Mapping[str, str],
+    log: Log | None,
 ) -> int:
     """Return the exit code of one turn, once whoever reads it has it all; a turn that was stopped waits for nobody."""
     runner = asyncio.Runner()
@@ -103,7 +107,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
     faults: list[str] = []
 
     async def connected(model: str) -> Model:
-        connection = await connect(target(model, environ), limits.of(model))
+        connection = await connect(target(model, environ), limits.of(model), log=log)
         gc.freeze()  # what was imported stays; a first look through it would hold up the loop for a tenth of a second
         gc.enable()
         return connection
@@ -130,6 +134,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
                 limits=limits,
                 left=session.left,
                 debug=arguments.debug,
+                log=log,
             )
             if name:
                 driver.use_model(name)

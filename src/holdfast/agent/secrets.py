@@ -1,0 +1,45 @@
+"""Keys, hidden wherever they turn up: in an error, an address, a header that somebody quotes. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from urllib.parse import quote, urlsplit
+
+from holdfast.agent.providers import PROVIDERS
+
+HIDDEN = "[hidden]"
+
+SHORTEST = 8
+"""Characters of a key; what a local server takes for one ("none", "x") would blot out ordinary words."""
+
+_NAMED = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)\Z")
+_LOOKS = re.compile(
+    r"\bsk-[\w*.-]{6,}"
+    r"|(?:(?<=bearer )|(?<=basic ))(?=[^\s\"']*[\d=*])[\w.~+/=*-]{6,}"
+    r"|(?<=authorization: )(?!bearer |basic )[^\s\"',;]+"
+    r"|(?<=[?&]key=)[^&\s\"']+",
+    re.IGNORECASE,
+)
+
+
+def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what must never be written down, as it may be spelt: every provider's key, and what is named like one."""
+    keys = {provider.key_variable for provider in PROVIDERS.values()}
+    found = {value.strip() for name, value in environ.items() if name in keys or _NAMED.search(name.upper())}
+    spelt = {form for key in found for form in (key, quote(key, safe=""), json.dumps(key)[1:-1])}
+    return tuple(sorted((each for each in spelt if len(each) >= SHORTEST), key=len, reverse=True))
+
+
+def hidden(text: str, secrets: tuple[str, ...]) -> str:
+    """Return the text without any of the secrets, nor what looks like one."""
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return _LOOKS.sub(HIDDEN, text)
+
+
+def bare(address: str) -> str:
+    """Return an address without its user, its password and what it asks."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{'?…' if parts.query else ''}"

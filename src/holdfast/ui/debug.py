@@ -1,0 +1,45 @@
+"""The debug log of a run: opened if --debug asks for it, and said where it is."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast import __version__
+from holdfast.agent.log import Log
+from holdfast.errors import StateError
+from holdfast.text import literal
+
+NAME = "debug.log"
+"""The log's file in the folder of its session."""
+
+
+@contextmanager
+def debug_log(folder: Path, *, session: str, environ: Mapping[str, str], wanted: bool) -> Generator[Log | None]:
+    """Give the debug log of a session if it is `wanted`, and say where it is on standard error, else None."""
+    if not wanted:
+        yield None
+        return
+    from holdfast.agent.logfile import LogFile  # noqa: PLC0415 - only --debug needs these
+    from holdfast.agent.secrets import secrets_of  # noqa: PLC0415 - likewise
+
+    path = folder / NAME
+    try:
+        file = LogFile(path)
+    except OSError as error:
+        raise StateError(
+            f"Debug log {str(path)!r} cannot be opened: {error.strerror}, a file of yours was expected. Correct that, "
+            "or leave out --debug."
+        ) from error
+    try:
+        with contextlib.suppress(OSError):  # nobody may hear it
+            print(literal(f"holdfast: debug log: {path}"), file=sys.stderr, flush=True)
+        log = Log(file.write, session=session, secrets=secrets_of(environ))
+        log.record("opened", version=__version__, python=platform.python_version(), system=platform.platform())
+        yield log
+    finally:
+        file.close()
