@@ -393,11 +393,25 @@ def test_repair_in_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("extra", [[], ["-o", "b.json"], ["--in-place"], ["--dry-run"]])
-def test_what_cannot_be_mended_is_not_written(tmp_path: Path, extra: list[str]) -> None:
-    ran = run(tmp_path, "repair", put(tmp_path, []), "--format", "openai-chat", *extra)
+def test_what_can_be_mended_is_written_also_where_something_remains(tmp_path: Path, extra: list[str]) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    many = {"role": "assistant", "content": "", "tool_calls": [call] * 129}
+    file = put(tmp_path, [USER, many, AGAIN])
+    ran = run(tmp_path, "repair", file, *extra)
+    report = ran.out if extra else ran.err
+    assert ran.code == 4
+    assert "Mended as far as it can be. What remains: 1 violation" in report
+    assert f"No edit mends too-many-calls: {CANNOT_BE_MENDED['too-many-calls']}." in report
+    if extra != ["--dry-run"]:
+        place = {"-o": "b.json", "--in-place": file}
+        written = (tmp_path / place[extra[0]]).read_text() if extra else ran.out
+        assert len(json.loads(written)) == 3 + 129
+    assert (tmp_path / "a.json.bak").exists() == (extra == ["--in-place"])
+
+
+def test_what_no_edit_mends_stays_as_it_is(tmp_path: Path) -> None:
+    ran = run(tmp_path, "repair", put(tmp_path, []), "--format", "openai-chat", "--in-place")
     assert (ran.code, ran.err) == (4, "")
-    assert "It cannot be made valid, so nothing is written: 1 violation" in ran.out
-    assert "no-messages" in ran.out
     assert f"No edit mends no-messages: {CANNOT_BE_MENDED['no-messages']}." in ran.out
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 

@@ -1,7 +1,8 @@
 """The commands `holdfast check` and `holdfast repair`: a conversation in a file, against the rules of a provider.
 
-Two rules. The input is written only when told, with a backup, and nothing is written that is not valid. The document
-and the report never share a stream: where the document goes to standard output, the report goes to standard error.
+Two rules. The input is written only when told, with a backup; what can be mended is written, also where something
+remains that cannot be. The document and the report never share a stream: where the document goes to standard output,
+the report goes to standard error.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def main(command: str, argv: list[str]) -> int:
 def _parser(command: str) -> argparse.ArgumentParser:
     descriptions = {
         "check": "Say what a provider would refuse in a conversation. Exit codes: 0 valid, 4 not.",
-        "repair": "Mend a conversation without losing a word. Exit codes: 0 the result is valid, 4 it cannot be.",
+        "repair": "Mend a conversation without losing a word. Exit codes: 0 the result is valid, 4 something remains.",
     }
     parser = argparse.ArgumentParser(prog=f"holdfast {command}", description=descriptions[command], allow_abbrev=False)
     add = parser.add_argument
@@ -91,7 +92,7 @@ def _repair(arguments: _Arguments) -> int:
             " Mending it would lose the other values, so nothing is written. Leave one of them."
         )
     mended = repair(given.document, format=given.format, profile=given.profile)
-    writes = not arguments.dry_run and not mended.remaining
+    writes = not arguments.dry_run
     data = _written(given, mended) if writes else b""
     out, note = sys.stdout, "Nothing is written (--dry-run)." if arguments.dry_run else ""
     if writes and arguments.in_place:
@@ -221,7 +222,7 @@ def _report(given: Document, mended: Repair, out: TextIO) -> None:
         for line in _diff(originals, mended.messages, mended.edits):
             _say(line, out)
     if mended.remaining:
-        _say(f"\nIt cannot be made valid, so nothing is written: {_verdict(len(mended.remaining))}", out)
+        _say(f"\nMended as far as it can be. What remains: {_verdict(len(mended.remaining))}", out)
         _say_violations(mended.remaining, given.profile, out)
         for rule in dict.fromkeys(each.rule for each in mended.remaining):
             if rule in CANNOT_BE_MENDED:

@@ -29,7 +29,7 @@ _OF: Mapping[str, tuple[str, ...]] = {
     "max_output_tokens": ("openai-responses",),
 }
 _NO_MESSAGE = frozenset({"unknown-role", "malformed"})
-_UNUSUAL = frozenset({"foreign", "misplaced"})
+_UNUSUAL = frozenset({"foreign", "misplaced", "other-wire"})
 
 
 class Damage(msgspec.Struct, frozen=True):
