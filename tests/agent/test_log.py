@@ -124,7 +124,7 @@ async def test_the_list_before_each_request_has_places_roles_parts_sizes_and_cal
         {"index": 0, "role": "user", "pieces": [{"kind": "text", "size": 2, "call": ""}], "open_calls": []}
     ]
     assert (second["attempt"], second["open_calls"], second["system"]) == (1, [], len("SYSTEM"))
-    rows: list[dict[str, list[dict[str, object]]]] = second["messages"]  # pyright: ignore[reportAssignmentType]
+    rows: list[dict[str, list[dict[str, object]]]] = second["messages"]  # pyright: ignore[reportAssignmentType] - as JSON gives it
     assert [row["role"] for row in rows] == ["user", "assistant", "tool"]
     assert [piece["kind"] for row in rows for piece in row["pieces"]] == ["text", "call", "result"]
     assert rows[1]["pieces"][0]["call"] == rows[2]["pieces"][0]["call"] != ""
@@ -275,7 +275,7 @@ def test_what_looks_like_a_key_is_hidden_too(text: str) -> None:
 def test_ordinary_words_stay() -> None:
     for text in ("basic training", "the bearer of news", "a task-oriented, risk-free disk-based key=value", "x" * 600):
         assert hidden(text, secrets_of({"OPENAI_API_KEY": "none"})) == text
-    assert secrets_of({"HOME": "/home/somebody", "GITHUB_TOKEN": "12345678", "MY_SECRET": "short"}) == ("12345678",)
+    assert secrets_of({"HOME": "/somewhere", "GITHUB_TOKEN": "12345678", "MY_SECRET": "short"}) == ("12345678",)
     assert bare("https://user:pass@host:8/v1/x?key=1#frag") == "https://host:8/v1/x?…"
 
 
@@ -295,7 +295,7 @@ async def test_without_a_log_nothing_is_done_for_one(monkeypatch: pytest.MonkeyP
     done: list[str] = []
 
     def tells(name: str) -> Callable[..., None]:
-        return lambda *_, **__: done.append(name)  # pyright: ignore[reportUnknownLambdaType]
+        return lambda *_, **__: done.append(name)  # pyright: ignore[reportUnknownLambdaType] - whatever it is called with
 
     for kind in (Log, Counts):
         for name in (name for name, value in list(vars(kind).items()) if isinstance(value, FunctionType)):
