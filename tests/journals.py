@@ -6,7 +6,7 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from holdfast.calls import FileChange, FileSeen, Outcome
+from holdfast.calls import FileChange, FileSeen, Outcome, ProcessId
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -19,6 +19,7 @@ from holdfast.session.entries import (
     FilesChanged,
     ModelChanged,
     Part,
+    ProcessStarted,
     PromptAccepted,
     Repaired,
     RequestFailed,
@@ -83,6 +84,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(ApprovalAsked, call=ids, why=texts),
     st.builds(ApprovalAnswered, call=ids, allowed=st.booleans(), words=texts),
     st.builds(CallStarted, call=ids, effect=st.just("write"), change=st.one_of(st.none(), changes)),
+    st.builds(ProcessStarted, call=ids, process=st.just(ProcessId(pid=4711, start=1, boot="b"))),
     st.builds(CallEnded, call=ids, outcome=outcomes, text=texts, seen=st.one_of(st.none(), files)),
     st.builds(CallLate, call=ids, outcome=outcomes, text=texts),
     causes.flatmap(

@@ -15,11 +15,19 @@ from holdfast.agent.drift import stale
 from holdfast.agent.events import Event, LiveOutput
 from holdfast.agent.stop import Stop
 from holdfast.agent.turn import Signal
-from holdfast.calls import FileSeen, Mode
+from holdfast.calls import FileSeen, Mode, ProcessId
 from holdfast.config import Limits
-from holdfast.errors import StorageFailed, ToolFailed
+from holdfast.errors import StateError, StorageFailed, ToolFailed
 from holdfast.session import words
-from holdfast.session.entries import ApprovalAnswered, ApprovalAsked, CallEnded, CallLate, CallPart, CallStarted
+from holdfast.session.entries import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallEnded,
+    CallLate,
+    CallPart,
+    CallStarted,
+    ProcessStarted,
+)
 from holdfast.session.fold import OpenCall
 from holdfast.text import valid_unicode
 from holdfast.tools.approval import Allow, Ask, Deny, decide
@@ -50,7 +58,9 @@ class NobodyToAsk(Exception):
 class Turn(Protocol):
     """What running calls need of the turn they belong to."""
 
-    def append(self, *entries: ApprovalAnswered | ApprovalAsked | CallEnded | CallLate | CallStarted) -> None:
+    def append(
+        self, *entries: ApprovalAnswered | ApprovalAsked | CallEnded | CallLate | CallStarted | ProcessStarted
+    ) -> None:
         """Append durably, fold, then tell."""
         ...
 
@@ -204,8 +214,14 @@ class Calls:
         def emit(text: str) -> None:
             self._emit(LiveOutput(call.id, text))
 
+        def began(process: ProcessId) -> None:
+            try:
+                self._turn.append(ProcessStarted(call=call.id, process=process))
+            except StateError as failed:  # the call runs, and its outcome may yet be written
+                self._turn.not_recorded(failed)
+
         try:
-            output = await plan.run(Context(call=call.id, stop=self._stop_asked, emit=emit))
+            output = await plan.run(Context(call=call.id, stop=self._stop_asked, emit=emit, began=began))
         except ToolFailed as failed:
             output = Output(text=str(failed), ok=False)
         except asyncio.CancelledError:
@@ -217,12 +233,14 @@ class Calls:
             text = f"Tool {call.name!r} failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
             output = Output(text=text, ok=False)
         self._record(call, output, round(asyncio.get_running_loop().time() - since, 3))
+        if plan.spool is not None:
+            self._toolbox.forget(plan.spool)
 
     def _record(self, call: CallPart, output: Output, seconds: float) -> None:
         text = valid_unicode(output.text)
         leaving = self._stop.leave
         if output.interrupted and leaving is not None:
-            text = words.interrupted(leaving.cause, leaving.detail, seen=text)
+            text = words.interrupted(leaving.cause, leaving.detail, printed=text)
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._turn.is_open(call.id):
             ended = CallEnded(call=call.id, outcome=outcome, text=text, seconds=seconds, seen=output.seen)

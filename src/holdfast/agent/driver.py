@@ -18,8 +18,8 @@ from holdfast.agent.drift import drift, watched
 from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.agent.leaving import leave_of
 from holdfast.agent.limits import Deadline
-from holdfast.agent.looking import look
 from holdfast.agent.log import Log
+from holdfast.agent.looking import edits, look
 from holdfast.agent.model import Model
 from holdfast.agent.remains import MAY_RUN, remains
 from holdfast.agent.request import Requests
@@ -45,8 +45,8 @@ from holdfast.text import valid_unicode
 from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Toolbox
 
-QUIET = 1.5
-"""Seconds that a look at the world may take: a toolbox says within one if processes of an earlier holder are gone."""
+QUIET = 2.5
+"""Seconds that a look at the world may take: one for processes of an earlier holder to go, one for ending them."""
 
 T = TypeVar("T")
 
@@ -139,10 +139,10 @@ class Driver:
         changed: tuple[FilesChanged, ...] = ()
         self._ended = asyncio.Event()
         try:
-            quiet, raised = await self._look()
+            running, raised = await self._look()
             if raised is None:
                 changed, raised = await self._compare()
-            self._recover(quiet=quiet)
+            self._recover(running)
             self.append(*changed, PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
             turn = asyncio.get_running_loop().create_task(self._turn(stop), name="turn")
         except BaseException:
@@ -164,17 +164,19 @@ class Driver:
 
     async def recover(self) -> None:
         """Settle what an earlier process left open, having looked, and tell of damage found in the journal."""
-        quiet, raised = await self._look()
-        self._recover(quiet=quiet)
+        running, raised = await self._look()
+        self._recover(running)
         if raised is not None:
             raise raised
 
-    async def _look(self) -> tuple[bool, BaseException | None]:
-        """Return whether all that an earlier process had started is known to be gone, and what was raised meanwhile.
+    async def _look(self) -> tuple[str, BaseException | None]:
+        """Return what is to be told of processes that an earlier one had started, and what was raised meanwhile.
 
         Waits for nothing if nothing was left open, and not for long on a stop: recovery goes on without an answer.
         """
-        return await self._learn(self._toolbox.quiet(), unknown=False) if self._is_open else (True, None)
+        if not self._is_open or self._unsettled.cause == "fork":  # then they are the original's
+            return "", None
+        return await self._learn(remains(self._toolbox, self.conversation.open_calls), unknown=MAY_RUN)
 
     async def _compare(self) -> tuple[tuple[FilesChanged, ...], BaseException | None]:
         """Return what is to be told of files that changed since the model saw them, and what was raised meanwhile."""
@@ -189,23 +191,25 @@ class Driver:
         except BaseException as error:  # noqa: BLE001 - what is in the journal comes first, then it is raised
             return unknown, error
 
-    def _recover(self, *, quiet: bool) -> None:
+    def _recover(self, running: str) -> None:
         entries: list[Entry] = []
         if self._untold:
             note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
             entries.append(Repaired(findings=self._untold, note=note))
         if self._mended:
             entries.append(Repaired(findings=self._mended))
+        leave = self._unsettled
+        left = edits(self.conversation.open_calls)
         if self._is_open:
-            leave = self._unsettled
-            if not quiet:
-                leave = Leave(leave.cause, "processes that it had started may still be running")
+            leave = Leave(leave.cause, running) if running else leave
             conversation = self.conversation
             self.to(Signal.LEAVE)
             entries.extend(settle(conversation, leave, known=self._known(conversation.open_calls)))
             self.to(Signal.SETTLED)
         self.append(*entries)
         self._untold = self._mended = ()
+        if not self._abandoned:  # nothing of this process runs; the open calls of a copy are still the original's
+            self._toolbox.sweep({} if leave.cause == "fork" else left)
 
     def stop(self, leave: Leave | None = None) -> None:
         """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""

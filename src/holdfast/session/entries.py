@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.calls import Effect, FileChange, FileSeen, Outcome, ToolSchema
+from holdfast.calls import Effect, FileChange, FileSeen, Outcome, ProcessId, ToolSchema
 
 FORMAT = 1
 """The number of this journal format; a journal with a higher one is refused, never rewritten."""
@@ -195,6 +195,13 @@ class CallStarted(_Fact, frozen=True, tag="call-started"):
     spool: str | None = None
 
 
+class ProcessStarted(_Fact, frozen=True, tag="process-started"):
+    """Call `call` runs as `process`, so that what is left of it can be found when nobody is left who keeps it."""
+
+    call: str
+    process: ProcessId
+
+
 class CallEnded(_Fact, frozen=True, tag="call-ended"):
     """The one fate of `call`; `text` is the result the model reads, `seen` the file it knows the content of by now."""
 
@@ -248,6 +255,7 @@ Entry = (
     | ApprovalAsked
     | ApprovalAnswered
     | CallStarted
+    | ProcessStarted
     | CallEnded
     | CallLate
     | TurnEnded

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.calls import FileSeen, Outcome
+from holdfast.calls import FileSeen, Outcome, ProcessId
 from holdfast.session import words
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -24,6 +24,7 @@ from holdfast.session.entries import (
     FilesChanged,
     ModelChanged,
     Part,
+    ProcessStarted,
     PromptAccepted,
     Repaired,
     RequestFailed,
@@ -69,12 +70,16 @@ Message = UserMessage | AssistantMessage
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call without an outcome: `started` if its effect may have begun, `asked` if a person was asked about it."""
+    """A call without an outcome: `started` if its effect may have begun, `asked` if a person was asked about it.
+
+    `process` is what it runs as, if that was journalled.
+    """
 
     part: CallPart
     started: CallStarted | None = None
     asked: ApprovalAsked | None = None
     answered: ApprovalAnswered | None = None
+    process: ProcessId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +179,7 @@ class Fold:
                 self._prompt(entry)
             case RequestStarted() | RequestFailed() | ResponseCheckpoint() | ResponseEnded():
                 self._request(entry)
-            case ApprovalAsked() | ApprovalAnswered() | CallStarted():
+            case ApprovalAsked() | ApprovalAnswered() | CallStarted() | ProcessStarted():
                 self._progress(entry)
             case CallEnded():
                 self._call_ended(entry)
@@ -241,7 +246,7 @@ class Fold:
                 self._usage += entry.usage
                 self._response(entry.model, entry.parts, cut=entry.cut is not None)
 
-    def _progress(self, entry: ApprovalAsked | ApprovalAnswered | CallStarted) -> None:
+    def _progress(self, entry: ApprovalAsked | ApprovalAnswered | CallStarted | ProcessStarted) -> None:
         call = self._open.get(entry.call)
         if call is None:
             return
@@ -252,6 +257,8 @@ class Fold:
                 self._open[entry.call] = replace(call, answered=entry)
             case CallStarted():
                 self._open[entry.call] = replace(call, started=entry)
+            case ProcessStarted():
+                self._open[entry.call] = replace(call, process=entry.process)
 
     def _prompt(self, entry: PromptAccepted) -> None:
         self._leave_turn()

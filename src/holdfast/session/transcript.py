@@ -21,6 +21,7 @@ from holdfast.session.entries import (
     Entry,
     FilesChanged,
     ModelChanged,
+    ProcessStarted,
     PromptAccepted,
     Repaired,
     RequestFailed,
@@ -98,6 +99,8 @@ class _Writer:
                 self._streamed += text
             case ResponseEnded():
                 yield from self._response(entry)
+            case ProcessStarted():
+                pass  # it adds nothing to what the start of its call says
             case ApprovalAsked() | ApprovalAnswered() | CallStarted() | CallEnded() | CallLate():
                 yield from self._call(entry)
             case TurnEnded():

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
-from holdfast.calls import FileChange, FileSeen, ToolSchema
+from holdfast.calls import FileChange, FileSeen, ProcessId, ToolSchema
 from holdfast.errors import AppendConflict, StateError
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -22,6 +22,7 @@ from holdfast.session.entries import (
     Entry,
     FilesChanged,
     ModelChanged,
+    ProcessStarted,
     PromptAccepted,
     Repaired,
     RequestFailed,
@@ -86,6 +87,7 @@ EXAMPLES: tuple[Entry, ...] = (
     CallStarted(
         call="c1", effect="write", change=FileChange(path="a.py", before="0" * 64, after="f" * 64), spool="c1.out"
     ),
+    ProcessStarted(call="c1", process=ProcessId(pid=4711, start=987654, boot="0b0c33d2-1f6e-4f0a-9d0e-8a4f1c2b3d4e")),
     CallEnded(
         call="c1",
         outcome="ok",

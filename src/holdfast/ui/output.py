@@ -130,8 +130,8 @@ class TextOutput:
             case Fact(entry=Repaired(findings=findings)):
                 for finding in findings:
                     self._note(f"damage found: {finding}")
-            case Fact(entry=TurnEnded(cause="crash", turn=turn)):
-                self._note(f"turn {turn} had been left unfinished: {what_happened('crash')}; it is settled now")
+            case Fact(entry=TurnEnded(cause="crash", turn=turn, detail=detail)):
+                self._note(f"turn {turn} had been left unfinished: {what_happened('crash', detail)}; it is settled now")
             case _:
                 pass
 
@@ -294,7 +294,7 @@ class StreamJsonOutput:
             case Repaired():
                 self._line(type="damage", findings=list(entry.findings))
             case TurnEnded(cause="crash"):
-                self._line(type="recovered", turn=entry.turn, message=what_happened("crash"))
+                self._line(type="recovered", turn=entry.turn, message=what_happened("crash", entry.detail))
             case _:
                 pass
 

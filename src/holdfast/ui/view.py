@@ -20,6 +20,7 @@ from holdfast.session.entries import (
     Entry,
     FilesChanged,
     ModelChanged,
+    ProcessStarted,
     PromptAccepted,
     Repaired,
     RequestFailed,
@@ -154,6 +155,8 @@ class View:
                 self._ended(entry, seq)
             case ApprovalAsked() | ApprovalAnswered() | CallStarted() | CallEnded() | CallLate():
                 self._call(entry, seq, at)
+            case ProcessStarted():
+                pass  # what its call says is enough
             case TurnEnded():
                 self._rest()
                 text = "" if entry.cause == "finished" else what_happened(entry.cause, entry.detail)
