@@ -1,13 +1,16 @@
 """What `make faults` prints: for each scenario and injector, the points that were tried and the violations found.
 
-    python tests/faults/table.py REPORT
+    python tests/faults/table.py REPORT [--write PAGE]
 
-Exits with 1 if anything but what is known to be bad has violations, or if something known to be bad has none.
+Exits with 1 if anything but what is known to be bad has violations, or if something known to be bad has none. With
+--write, what the tests found is written to the page too, under the promises that it names them for.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,6 +21,7 @@ from typing import TypedDict
 class Row(TypedDict):
     """A line of the report (`tests/faults/report.py`)."""
 
+    test: str
     scenario: str
     injector: str
     points: int
@@ -26,6 +30,7 @@ class Row(TypedDict):
     known_bad: bool
     examples: list[str]
     seed: int
+    full: bool
 
 
 def read(report: Path) -> list[Row]:
@@ -73,8 +78,65 @@ def wrong(rows: Sequence[Row]) -> list[str]:
     return said + [f"{scenario} is known to be bad, and nothing was found in it" for scenario in missed]
 
 
-def main(report: str) -> int:
+# --- the page on what is promised -----------------------------------------------------------------------------------
+
+
+def proofs(page: str) -> dict[str, list[str]]:
+    """Return the tests that the page names for each promise, by `P1` to `P9`."""
+    sections = re.findall(r"^## (P\d) (.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
+    return {promise: re.findall(r"`(tests/[\w/]+\.py::\w+)`", section) for promise, section in sections}
+
+
+def counted(rows: Sequence[Row], page: str) -> Iterator[str]:
+    """Yield what was tried: for each promise, by each test, and in what is known to be bad."""
+    good = [row for row in rows if not row["known_bad"]]
+    seeds = ", ".join(map(str, sorted({row["seed"] for row in rows})))
+    every = "at every point" if all(row["full"] for row in rows) else "at some of the points"
+    yield f"Python {sys.version_info[0]}.{sys.version_info[1]}, seed {seeds}, {every}."
+    yield ""
+    yield "| promise | points tried | violations |"
+    yield "|---|---|---|"
+    for promise, tests in proofs(page).items():
+        of = [row for row in good if row["test"] in tests]
+        yield f"| {promise} | {_sums(of) if of else 'by laws and real runs | 0'} |"
+    yield f"| all that is not known to be bad | {_sums(good)} |"
+    yield ""
+    yield "| test | scenarios | faults | points tried | violations |"
+    yield "|---|---|---|---|---|"
+    for test in sorted({row["test"] for row in good}):
+        of = [row for row in good if row["test"] == test]
+        scenarios, injectors = (len({row[key] for row in of}) for key in ("scenario", "injector"))
+        yield f"| `{test}` | {scenarios} | {injectors} | {_sums(of)} |"
+    yield ""
+    yield "| known to be bad | points tried | violations |"
+    yield "|---|---|---|"
+    bad = [row for row in rows if row["known_bad"]]
+    for scenario in sorted({row["scenario"] for row in bad}):
+        yield f"| {scenario} | {_sums([row for row in bad if row['scenario'] == scenario])} |"
+
+
+def _sums(rows: Sequence[Row]) -> str:
+    return " | ".join(f"{sum(row[key] for row in rows):,}" for key in ("points", "violations"))
+
+
+def replaced(page: str, name: str, lines: Sequence[str]) -> str:
+    """Return the page with other lines between its comments `data: NAME` and `end`; raises if it has none of that name.
+
+    Everything else on it is prose.
+    """
+    place = re.compile(rf"(<!-- data: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
+    body = "".join(f"{line}\n" for line in lines)
+    text, times = place.subn(lambda found: f"{found[1]}{body}{found[2]}", page)
+    if times != 1:
+        raise ValueError(f"Page has {times} places for {name!r}, one was expected.")
+    return text
+
+
+def main(report: str, page: Path | None) -> int:
     rows = read(Path(report))
+    if page is not None:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(replaced(text, "points", list(counted(rows, text))), encoding="utf-8")
     found = wrong(rows)
     said = found or [f"seeds: {', '.join(map(str, sorted({row['seed'] for row in rows})))}"]
     sys.stdout.write("\n".join([*lines(rows), "", *said, ""]))
@@ -82,4 +144,8 @@ def main(report: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("report")
+    arguments.add_argument("--write", type=Path, metavar="PAGE")
+    given = arguments.parse_args()
+    sys.exit(main(given.report, given.write))

@@ -1,0 +1,210 @@
+"""What becomes of the same histories by a clean-up (`cleanup`) and by `holdfast.history.repair`, counted.
+
+    python tests/faults/cleanup_score.py
+
+It writes the part of docs/guarantees.md that is written from the count. To each history a prompt is added, as a person
+would go on; what would be sent then is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cleanup import clean
+from cleanup_histories import HISTORIES, rounds_then_a_denial, rounds_then_a_stop
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from table import replaced
+
+from holdfast.history import check, repair
+from holdfast.history.formats.format import Json, as_array, as_object, is_array, is_object
+from holdfast.text import valid_unicode
+from judges import deepseek_refusal
+
+PAGE = Path(__file__).parents[2] / "docs" / "guarantees.md"
+SEED = 1
+EACH = 100
+FAULTS = {
+    "invalid": "breaks a rule",
+    "refused": "refused by a judge",
+    "results": "lost a finished result",
+    "prompts": "lost a prompt",
+    "texts": "lost a text of the model",
+    "again": "a second time changes it again",
+}
+"""What can be wrong with what was mended; the rules are those of Chat Completions, the judge is DeepSeek's."""
+
+Mender = Callable[[list[object]], list[object]]
+"""From a history to one that a prompt can be added to."""
+
+
+def repaired(history: list[object]) -> list[object]:
+    return repair(history, format="pydantic-ai").messages
+
+
+BESIDE = {"null-content"}  # pydantic-ai decides what stands beside calls without a text: no mending does
+
+MENDERS: dict[str, Mender] = {"the clean-up": clean, "repair": repaired}
+
+
+# --- one history -----------------------------------------------------------------------------------------------------
+
+
+def faults(history: list[object], mender: Mender, bench: Bench) -> Iterator[str]:
+    """Yield each of `FAULTS` that the mended history has."""
+    kept = mender(history)
+    sent = [*kept, _prompt("and now?")]
+    wire = bench.written(sent)
+    if any(each.rule not in BESIDE for each in check(wire, format="openai-chat")):
+        yield "invalid"
+    if deepseek_refusal("openai-chat", wire):
+        yield "refused"
+    left = "\n".join(_strings(sent))
+    for what, words in _said(history).items():
+        if any(word not in left and valid_unicode(word) not in left for word in words):
+            yield what
+    if mender(kept) != kept:
+        yield "again"
+
+
+class Bench:
+    """pydantic-ai, which writes the request: what it does to a history before that is done for everybody."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._model = OpenAIChatModel("m", provider=OpenAIProvider(api_key="none", base_url="http://127.0.0.1:9"))
+        self._parameters = ModelRequestParameters()
+
+    def written(self, messages: list[object]) -> list[object]:
+        """Return the messages as they would be sent in Chat Completions."""
+        loaded = ModelMessagesTypeAdapter.validate_json(json.dumps(messages))
+        prepared = self._model.prepare_messages(loaded, self._parameters)
+        wire = self._runner.run(self._model._map_messages(prepared, self._parameters))
+        return json.loads(json.dumps(wire))
+
+    def close(self) -> None:
+        self._runner.close()
+
+
+_WHAT = {"tool-return": "results", "retry-prompt": "results", "user-prompt": "prompts", "text": "texts"}
+
+
+def _said(history: list[object]) -> dict[str, list[str]]:
+    """Return the words of finished results, of prompts and of the assistant."""
+    words: dict[str, list[str]] = {"results": [], "prompts": [], "texts": []}
+    for message in history:
+        for part in map(as_object, as_array(as_object(message)["parts"])):
+            if what := _WHAT.get(str(part["part_kind"])):
+                content = part.get("content")
+                said = content if is_array(content) else [content]
+                words[what] += [each for each in said if isinstance(each, str) and each.strip()]
+    return words
+
+
+def _strings(raw: object) -> Iterator[str]:
+    if isinstance(raw, str):
+        yield raw
+    elif is_object(raw) or is_array(raw):
+        for value in raw.values() if is_object(raw) else raw:
+            yield from _strings(value)
+
+
+def _prompt(text: str) -> Json:
+    return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]}
+
+
+# --- a person goes on ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Went:
+    """How it went with prompts one after the other: which of them failed, and the results left after each."""
+
+    failed: int
+    left: tuple[int, ...]
+
+
+def goes_on(history: list[object], mender: Mender, prompts: int, bench: Bench) -> Went:
+    """Return what becomes of a history with each prompt; one that is refused leaves what the mender had kept."""
+    results = _said(history)["results"]
+    failed = 0
+    left: list[int] = []
+    for number in range(prompts):
+        history = mender(history)
+        sent = [*history, _prompt(f"prompt {number}")]
+        left.append(sum(any(result in each for each in _strings(sent)) for result in results))
+        if deepseek_refusal("openai-chat", bench.written(sent)):
+            failed += 1
+        else:
+            history = [*sent, {"kind": "response", "parts": [{"part_kind": "text", "content": "well"}]}]
+    return Went(failed, tuple(left))
+
+
+CASES: dict[str, tuple[list[object], int]] = {
+    "#258: stopped after 6 finished rounds": (rounds_then_a_stop(6), 6),
+    "a call denied after 5 finished rounds": (rounds_then_a_denial(5), 1),
+    "a call denied after 15 finished rounds": (rounds_then_a_denial(15), 6),
+}
+"""Histories that are known by name, and how many prompts follow each."""
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How many histories were tried, and how often each of `FAULTS` was found."""
+
+    tried: int
+    found: Counter[str]
+
+
+def score(name: str, mender: Mender, bench: Bench, *, each: int) -> Score:
+    """Return the score of a mender on histories of a name."""
+    tried, found = 0, Counter[str]()
+    for history in HISTORIES[name](each, SEED):
+        tried += 1
+        found.update(faults(history, mender, bench))
+    return Score(tried, found)
+
+
+def kinds(bench: Bench, *, each: int) -> Iterator[str]:
+    """Yield the table of the kinds of histories: in each cell the clean-up's count, then that of repair."""
+    yield f"| of these histories | tried | {' | '.join(FAULTS.values())} |"
+    yield f"|---|---|{'---|' * len(FAULTS)}"
+    for name in HISTORIES:
+        scores = [score(name, mender, bench, each=each) for mender in MENDERS.values()]
+        cells = (" · ".join(f"{of.found[fault]:,}" for of in scores) for fault in FAULTS)
+        yield f"| {name} | {scores[0].tried:,} | {' | '.join(cells)} |"
+
+
+def cases(bench: Bench) -> Iterator[str]:
+    """Yield the table of the cases: what became of their results, prompt by prompt."""
+    yield "| | prompts | failed | finished results left after each prompt |"
+    yield "|---|---|---|---|"
+    for name, (history, prompts) in CASES.items():
+        for mender, mend in MENDERS.items():
+            went = goes_on(history, mend, prompts, bench)
+            yield f"| {name}: {mender} | {prompts} | {went.failed} | {', '.join(map(str, went.left))} |"
+
+
+def main() -> None:
+    bench = Bench()
+    try:
+        text = replaced(PAGE.read_text(), "clean-up", [*kinds(bench, each=EACH), "", *cases(bench)])
+    finally:
+        bench.close()
+    PAGE.write_text(text)
+    sys.stdout.write(f"{PAGE.name} is written anew\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""T0: what a clean-up pass does to histories is found in every kind where its description predicts it.
+
+What it gets right is found to be right: a harness that finds fault with everything finds nothing either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from cleanup_histories import HISTORIES, KINDS
+from cleanup_score import CASES, EACH, FAULTS, MENDERS, PAGE, Bench, cases, goes_on, score
+from report import FULL, record
+
+PREDICTED: dict[str, set[str]] = {
+    "valid": set(),
+    "valid, a call was answered by a retry-prompt": {"invalid", "refused", "results", "prompts"},
+    "valid so far: ends in finished results": {"invalid", "refused", "results", "again"},
+    "calls open at the end": {"invalid", "refused", "results", "prompts", "again"},
+    "calls open in the middle": {"results", "prompts"},
+    "one of three calls open": set(),
+    "one of three calls open, then a prompt": {"results", "prompts"},
+    "one call denied after finished rounds": {"results", "prompts"},
+    "a result twice": {"invalid", "refused"},
+    "a result without its call": {"invalid", "refused", "prompts"},
+    "prompts in a row": {"prompts"},
+    "an empty response": set(),
+    "a call's id used again": {"invalid", "refused"},
+    "a result before its call": {"invalid", "refused", "results", "prompts"},
+    "a result after the next prompt": {"results", "prompts"},
+    "a system prompt on the way": {"results", "prompts"},
+    "thinking before an open call, then a prompt": {"prompts"},
+}
+"""What a clean-up pass that deletes whole requests does to which histories, as its description has it."""
+
+ANYTHING = {"invalid", "refused", "results", "prompts"}
+"""What it does to some histories among all there are."""
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.close()
+
+
+def test_there_is_a_prediction_for_every_kind() -> None:
+    assert list(PREDICTED) == list(KINDS)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_clean_up_does_what_it_is_described_to_do_and_repair_does_not(name: str, bench: Bench) -> None:
+    number = EACH if FULL else 20 if name in KINDS else 40
+    found = {mender: score(name, mend, bench, each=number) for mender, mend in MENDERS.items()}
+    for mender, counted in found.items():
+        complaints = [f"{name}: {FAULTS[fault]}" for fault in counted.found.elements()]
+        record(mender, name, points=counted.tried, violations=complaints, known_bad=mender == "the clean-up")
+    assert is_predicted(name, set(found["the clean-up"].found))
+    assert found["repair"].found == Counter()
+    assert found["repair"].tried == found["the clean-up"].tried >= number
+
+
+def is_predicted(name: str, found: set[str]) -> bool:
+    return found == PREDICTED[name] if name in PREDICTED else found >= ANYTHING
+
+
+def test_each_round_that_had_finished_is_lost_with_a_prompt_that_fails(bench: Bench) -> None:
+    """As it was measured: six of six prompts fail, and of six results none is left."""
+    history, prompts = CASES["#258: stopped after 6 finished rounds"]
+    went = goes_on(history, MENDERS["the clean-up"], prompts, bench)
+    assert (went.failed, went.left) == (6, (5, 4, 3, 2, 1, 0))
+
+
+def test_one_denial_unravels_ten_rounds_and_then_one_with_each_prompt(bench: Bench) -> None:
+    """As it was measured: ten rounds at once, because it goes over the list at most ten times, and then the rest."""
+    history, prompts = CASES["a call denied after 15 finished rounds"]
+    assert goes_on(history, MENDERS["the clean-up"], prompts, bench).left == (5, 4, 3, 2, 1, 0)
+    history, prompts = CASES["a call denied after 5 finished rounds"]
+    went = goes_on(history, MENDERS["the clean-up"], prompts, bench)
+    assert (went.failed, went.left) == (0, (0,))  # in one go, and nobody is told
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_repair_loses_nothing_in_any_of_them(name: str, bench: Bench) -> None:
+    history, prompts = CASES[name]
+    went = goes_on(history, MENDERS["repair"], prompts, bench)
+    assert went.failed == 0
+    assert len(set(went.left)) == 1
+    assert went.left[0] == goes_on(history, lambda history: history, 1, bench).left[0]
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_the_same_seed_gives_the_same_score(name: str, bench: Bench) -> None:
+    assert len({repr(score(name, MENDERS["the clean-up"], bench, each=5)) for _ in range(2)}) == 1
+
+
+def test_the_page_has_every_kind_and_the_cases_as_they_are(bench: Bench) -> None:
+    page = PAGE.read_text()
+    for line in cases(bench):
+        assert line in page
+    for name in HISTORIES:
+        row = next(line for line in page.splitlines() if line.startswith(f"| {name} |"))
+        counts = [cell.split(" · ") for cell in row.strip("| ").split(" | ")[2:]]
+        assert [ours for _, ours in counts] == ["0"] * len(FAULTS)
+        assert is_predicted(name, {fault for fault, (theirs, _) in zip(FAULTS, counts, strict=True) if theirs != "0"})
