@@ -46,7 +46,7 @@ WRONG = {
     "stdin is binary": Wrong(stdin=b"PK\x00\x03", said="Standard input is binary"),
     "stdin is too long": Wrong(stdin=b"x" * (10 * 1024 * 1024 + 1), said="Standard input is longer than 10 MB"),
     "prompt is empty": Wrong(arguments=("-m", "openai-chat:gpt-5.5", "-p", "  "), said="Prompt is empty"),
-    "prompt is missing": Wrong(arguments=("-m", "openai-chat:gpt-5.5"), said="Prompt is missing"),
+    "no terminal": Wrong(arguments=("-m", "openai-chat:gpt-5.5"), said="is not a terminal"),
     "session is unknown": Wrong(arguments=("-r", "nope", "-p", "hello"), said="Session 'nope' is not known"),
     "session is a path": Wrong(arguments=("-r", "../../etc", "-p", "hello"), said="Session '../../etc' is not known"),
     "no session here": Wrong(arguments=("-c", "-p", "hello"), said="has no session to continue"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from holdfast import __version__
-from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HoldfastError, StateError, UsageError
+from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, HoldfastError, StateError, UsageError
 
 
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
@@ -66,18 +66,15 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui.arguments import Arguments, parser  # noqa: PLC0415 - only what the command needs
 
             arguments = parser().parse_args(argv, namespace=Arguments())
-            if arguments.prompt is None:
-                _say(
-                    sys.stderr,
-                    "holdfast: Prompt is missing, -p PROMPT was expected: the full-screen interface is not built yet. "
-                    'Try holdfast -p "what does this project do?", or holdfast demo, or holdfast --help.',
-                )
-                return EXIT_USAGE
             if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
                 raise UsageError(
                     f"Option --yolo contradicts --permission-mode {arguments.permission_mode!r}, one of them was "
                     "expected. Leave one out."
                 )
+            if arguments.prompt is None:
+                from holdfast.ui.tui import run  # noqa: PLC0415 - only what the command needs
+
+                return run.main(arguments, environ=environ)
             from holdfast.ui import headless  # noqa: PLC0415 - only what the command needs
 
             return headless.main(arguments, environ=environ)

@@ -9,17 +9,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from holdfast.agent.calls import Answer
-from holdfast.agent.connecting import connect
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession
-from holdfast.agent.providers import target
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
 from holdfast.config import Limits
@@ -94,9 +92,9 @@ Begin = Callable[[], OpenSession]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What every session of a run has in common."""
+    """What every session of a run has in common; `connect` gives the model of a name."""
 
-    environ: Mapping[str, str]
+    connect: Callable[[str], Awaitable[Model]]
     limits: Limits
     debug: bool = False
 
@@ -204,7 +202,7 @@ class Agent:
             driver = Driver(
                 store=session.store,
                 toolbox=session.toolbox,
-                connect=self._connect,
+                connect=self._wishes.connect,
                 mode=self._mode,
                 emit=self._tell,
                 ask=self._ask,
@@ -230,9 +228,6 @@ class Agent:
             )
         )
         await driver.recover()
-
-    async def _connect(self, model: str) -> Model:
-        return await connect(target(model, self._wishes.environ), self._wishes.limits.of(model))
 
     async def _begin_turn(self, text: str) -> None:
         """Begin a turn; what is typed while it runs is served meanwhile."""

@@ -1,0 +1,62 @@
+"""`holdfast` without -p: the full screen, from the terminal taken to the terminal given back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+
+from holdfast.calls import Mode
+from holdfast.config import homes, read_config
+from holdfast.errors import EXIT_OK, UsageError
+from holdfast.session.catalog import Catalog
+from holdfast.ui.arguments import Arguments
+from holdfast.ui.choosing import chosen, folder, limits_of
+from holdfast.ui.tui.guard import guarded
+
+ESCAPE_DELAY = "25"
+"""Milliseconds after which a lone ESC is the key; vim's number."""
+
+PATIENCE = 5.0
+"""Seconds that a turn, its tools and its connections have to end when the screen is gone; they need one."""
+
+
+def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
+    """Show the screen until the person leaves and return the exit code; raises `HoldfastError` if it cannot begin."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "Standard input or output is not a terminal, one was expected for the full screen. "
+            'For one turn without a screen: holdfast -p "…".'
+        )
+    places = homes(environ)
+    config = read_config(places.config)
+    limits = limits_of(config.limits, arguments)
+    mode: Mode = "yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode
+    cwd = folder(arguments.cwd)
+    catalog = Catalog(places.sessions)
+    resumed = chosen(catalog, arguments, cwd=cwd)
+    os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
+    with guarded():
+        from holdfast.ui.tui.app import Screen, Start  # noqa: PLC0415 - after the fork, which wants one thread
+        from holdfast.ui.tui.keyboard import Keyboard  # noqa: PLC0415 - likewise
+        from holdfast.ui.tui.trial import Connections  # noqa: PLC0415 - likewise
+
+        start = Start(
+            catalog=catalog,
+            cwd=cwd,
+            model=arguments.model or (resumed.model if resumed else config.model) or "",
+            mode=mode,
+            resumed=resumed,
+            debug=arguments.debug,
+        )
+        connections = Connections(environ, limits)
+        screen = Screen(start, connections, limits, keyboard=Keyboard)
+        code = screen.run()
+    if not screen.agent.close(PATIENCE):
+        print("holdfast: something of the last turn has not ended; what was finished is kept.", file=sys.stderr)
+    connections.close()
+    if screen.died_of is not None:
+        signal.signal(screen.died_of, signal.SIG_DFL)
+        signal.raise_signal(screen.died_of)
+    return EXIT_OK if code is None else code

@@ -1,0 +1,157 @@
+"""The line at the foot of the screen: what is going on on the left, with what on the right. Its words are pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking
+from holdfast.calls import Mode
+from holdfast.session.entries import (
+    CallStarted,
+    ModelChanged,
+    RequestFailed,
+    RequestStarted,
+    ResponseEnded,
+    Usage,
+)
+
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+MODES: dict[Mode, str] = {
+    "ask": "asks first",
+    "accept-edits": "edits freely",
+    "plan": "only plans",
+    "yolo": "never asks",
+}
+GAP = 2
+STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What the line tells; `doing` is "" while nothing runs, `seconds` since when it runs; `window` in tokens."""
+
+    mode: Mode
+    model: str = ""
+    doing: str = ""
+    seconds: float = 0.0
+    hint: str = ""
+    queued: int = 0
+    context: int = 0
+    window: int = 0
+    usage: Usage = Usage(cost="0")  # noqa: RUF009 - frozen
+    branch: str = ""
+
+
+def line(status: Status, width: int, *, frame: int = 0) -> Text:
+    """Return the line, exactly `width` cells; what says least goes first where there is no room."""
+    left = _left(status, frame)
+    facts = _facts(status)
+    while facts and cell_len(left.plain) + GAP + cell_len(" · ".join(facts)) > width - GAP:
+        facts.pop(0)
+    right = " · ".join(facts)
+    room = max(0, width - 1 - (cell_len(right) + 1 if right else 0))
+    left.truncate(max(0, room - 1), overflow="ellipsis")
+    said = Text(" ", no_wrap=True)
+    said.append_text(left)
+    said.append(" " * max(0, room - cell_len(left.plain)))
+    said.append(right, "dim")
+    said.append(" " * max(0, width - cell_len(said.plain)))
+    return said
+
+
+def _left(status: Status, frame: int) -> Text:
+    if status.doing:
+        said = Text(f"{FRAMES[frame % len(FRAMES)]} ", "bold")
+        said.append(status.doing, "bold")
+        said.append(f" {duration(status.seconds)}", "dim")
+        if status.queued:
+            said.append(f" · {status.queued} queued", "dim")
+        said.append(" · esc stops", "dim")
+        return said
+    if status.hint:
+        return Text(status.hint)
+    return Text(f"{MODES[status.mode]} · shift+tab changes that", "dim")
+
+
+def _facts(status: Status) -> list[str]:
+    """Return what the right side tells, the least first."""
+    usage = status.usage
+    facts: list[str] = []
+    if status.branch:
+        facts.append(set_cell_size(status.branch, min(24, cell_len(status.branch))).rstrip())
+    if usage.input_tokens or usage.output_tokens:
+        facts.append(f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out")
+    if usage.cost is not None and usage.cost != "0":
+        facts.append(f"${float(usage.cost):.2f}")
+    if status.context:
+        share = f" ({100 * status.context // status.window} %)" if status.window else ""
+        facts.append(f"context {tokens(status.context)}{share}")
+    if status.doing:
+        facts.append(status.mode)
+    facts.append(status.model or "no model")
+    return facts
+
+
+def tokens(count: int) -> str:
+    """Return a number of tokens as a person says it."""
+    for least, unit in ((1_000_000, "M"), (1_000, "k")):
+        if count >= least:
+            return f"{count / least:.1f}{unit}" if count < least * 100 else f"{count // least}{unit}"
+    return str(count)
+
+
+def duration(seconds: float) -> str:
+    """Return how long something takes as a person says it."""
+    minutes, whole = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {whole:02} s" if minutes else f"{whole} s"
+
+
+def doing(status: Status, event: Event) -> Status:
+    """Return the status after `event` of a turn that runs: what is being done now."""
+    said = status.doing
+    match event:
+        case _ if not said or said == STOPPING:
+            pass
+        case Fact(entry=RequestStarted(model=model)):
+            said = f"waiting for {model.partition(':')[2] or model}"
+        case LiveThinking():
+            said = "thinking"
+        case LiveText() | LiveCall():
+            said = "writing"
+        case Fact(entry=CallStarted()):
+            said = "running"
+        case Fact(entry=RequestFailed(retry_in=float()) as failed):
+            said = f"trying again, attempt {failed.attempt + 1} in {failed.retry_in:g} s:"
+        case _:
+            pass
+    return status if said == status.doing else replace(status, doing=said)
+
+
+def spent(status: Status, event: Event) -> Status:
+    """Return the status with the tokens that a response took."""
+    match event:
+        case Fact(entry=ResponseEnded(usage=usage)):
+            now = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens + usage.output_tokens
+            return replace(status, usage=status.usage + usage, context=now or status.context)
+        case Fact(entry=ModelChanged(model=model)):
+            return replace(status, model=model)
+        case _:
+            return status
+
+
+class StatusLine(Widget):
+    """The line, drawn."""
+
+    status: reactive[Status] = reactive(Status(mode="ask"))
+
+    def render(self) -> Text:
+        """Return the line at the present width."""
+        return line(self.status, self.size.width, frame=int(self.status.seconds * 10))

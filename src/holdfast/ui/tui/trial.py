@@ -1,0 +1,91 @@
+"""The model for those who have none yet: `demo`, scripted, in this process; no key, no network, and nothing billed.
+
+It goes through the same provider code, over a real socket, as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.agent.connecting import connect
+from holdfast.agent.model import Model
+from holdfast.agent.providers import Target, target
+from holdfast.config import Limits
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Action, Call, Reply, Request, Say, Think
+
+DEMO = "demo"
+"""What `/model` and `-m` take for it."""
+
+_BEHIND = "openai-chat:demo"
+_PACE = 0.02
+
+_ANSWER = """\
+That was a real command, run in your folder after you allowed it. What I say is not real: I am a script, so that you can
+try the screen before you set up a model.
+
+## Things to try
+
+- **ESC** while I write, or while a command runs. What was finished is kept; the next message works.
+- **Enter** while I work gives me your words at the next safe point; **Alt+Enter** keeps them for later.
+- Kill this process with `kill -9`, then start `holdfast -c`.
+- `/help` lists the keys and the commands.
+
+```python
+def promise(conversation):
+    # every call has exactly one result, whatever happened in between
+    return all(call.outcome is not None for call in conversation.calls)
+```
+
+A model of your own is one command away:
+
+| provider | set this | then type |
+|---|---|---|
+| OpenAI | `OPENAI_API_KEY` | `/model openai-chat:gpt-5.5` |
+| Anthropic | `ANTHROPIC_API_KEY` | `/model anthropic:claude-sonnet-5-5` |
+"""
+
+
+class Connections:
+    """How the models of a run are reached: by the environment, or, for `demo`, in this process."""
+
+    def __init__(self, environ: Mapping[str, str], limits: Limits) -> None:
+        self._environ = environ
+        self._limits = limits
+        self._trial: ScriptedProvider | None = None
+
+    def check(self, name: str) -> None:
+        """Return if a model of that name could be asked; raises `ModelUnusable` saying what is missing."""
+        if name != DEMO:
+            target(name, self._environ)
+
+    async def connect(self, name: str) -> Model:
+        """Return a connection; raises `ModelUnusable`."""
+        return await connect(self._target(name), self._limits.of(name))
+
+    def close(self) -> None:
+        """End the scripted provider, if it was ever asked."""
+        if self._trial is not None:
+            self._trial.__exit__(None, None, None)
+            self._trial = None
+
+    def _target(self, name: str) -> Target:
+        if name != DEMO:
+            return target(name, self._environ)
+        if self._trial is None:
+            self._trial = ScriptedProvider(key="demo", one_system=False, after=_reply).__enter__()
+        return target(_BEHIND, self._trial.environ())
+
+
+def _reply(request: Request) -> Reply:
+    """Return what the demo says: first it looks around, then it explains."""
+    last = request.messages[-1]
+    if last.get("role") == "tool":
+        return [Say(_ANSWER, chunk=6, delay=_PACE)]
+    looking: list[Action] = [
+        Think("The person wants to see how this looks. A listing and a short command will do.", delay=_PACE),
+        Say("I am the demo model: my answers were written in advance. I look around first.", chunk=6, delay=_PACE),
+        Call("glob", {"pattern": "*"}),
+        Call("bash", {"command": "for i in 1 2 3; do echo step $i; sleep 1; done"}),
+    ]
+    return looking

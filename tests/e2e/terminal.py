@@ -1,0 +1,188 @@
+"""A terminal for tests: holdfast in a real pseudo-terminal, what it draws read back by pyte, keys sent as bytes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyte
+
+# pyte takes these for text: kitty's keyboard protocol, requests for modes, and synchronized output.
+_UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*u|\x1b\[\?[0-9;]*\$p|\x1b\[\?2026[hl]")
+_SETTLED = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The bytes a terminal sends for a key."""
+
+    ESC = b"\x1b"
+    ENTER = b"\r"
+    ALT_ENTER = b"\x1b\r"
+    NEW_LINE = b"\n"
+    TAB = b"\t"
+    SHIFT_TAB = b"\x1b[Z"
+    UP = b"\x1b[A"
+    DOWN = b"\x1b[B"
+    PAGE_UP = b"\x1b[5~"
+    PAGE_DOWN = b"\x1b[6~"
+    CTRL_C = b"\x03"
+    CTRL_D = b"\x04"
+    CTRL_O = b"\x0f"
+    CTRL_R = b"\x12"
+
+
+class Terminal:
+    """A program in a pseudo-terminal of `columns` x `lines`; leave the block and every process of it is ended."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        columns: int = 100,
+        lines: int = 30,
+    ) -> None:
+        self.screen = pyte.Screen(columns, lines)
+        self._stream = pyte.ByteStream(self.screen)
+        self._lock = threading.Lock()
+        self.raw = bytearray()
+        """Every byte it wrote."""
+        self.began = time.monotonic()
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(cwd)
+            os.execve(argv[0], list(argv), {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"})
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self._status: int | None = None
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is None:
+            self.kill(signal.SIGKILL)
+            self.wait()
+        self._reader.join(5)
+        os.close(self._fd)
+        if error is not None:
+            error.add_note(self.text())
+
+    # --- what it does -------------------------------------------------------------------------------------------
+
+    def send(self, keys: bytes | str) -> None:
+        """Type."""
+        os.write(self._fd, keys.encode() if isinstance(keys, str) else keys)
+
+    def line(self, text: str) -> None:
+        """Type a line and send it."""
+        self.send(text)
+        self.wait_for(lambda: text[-20:] in self.text(), f"{text!r} in the composer")
+        self.send(Key.ENTER)
+
+    def paste(self, text: str) -> None:
+        """Paste, as a terminal with bracketed paste does."""
+        self.send(b"\x1b[200~" + text.encode() + b"\x1b[201~")
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Change the size."""
+        with self._lock:
+            self.screen.resize(lines, columns)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Send a signal to the program alone."""
+        os.kill(self.pid, number)
+
+    def wait(self, timeout: float = 15.0) -> int:
+        """Return how it ended: its exit code, or the negative of the signal that killed it."""
+        until = time.monotonic() + timeout
+        while self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._status = os.waitstatus_to_exitcode(status)
+            elif time.monotonic() > until:
+                msg = f"it still runs after {timeout:g} s\n{self.text()}"
+                raise TimeoutError(msg)
+            else:
+                time.sleep(0.01)
+        return self._status
+
+    # --- what it shows ------------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """Return what is on the screen, its lines without the blanks at their ends."""
+        with self._lock:
+            return "\n".join(line.rstrip() for line in self.screen.display).rstrip()
+
+    def wait_text(self, pattern: str, *, timeout: float = 15.0) -> re.Match[str]:
+        """Return the match once the screen shows something of that pattern; raises `TimeoutError`."""
+        found: list[re.Match[str]] = []
+
+        def seen() -> bool:
+            match = re.search(pattern, self.text())
+            found[:] = [match] if match else []
+            return bool(match)
+
+        self.wait_for(seen, f"the pattern {pattern!r}", timeout=timeout)
+        return found[0]
+
+    def wait_gone(self, pattern: str, *, timeout: float = 15.0) -> None:
+        """Return once the screen shows nothing of that pattern; raises `TimeoutError`."""
+        self.wait_for(lambda: not re.search(pattern, self.text()), f"no {pattern!r}", timeout=timeout)
+
+    def wait_for(self, seen: Callable[[], bool], what: str, *, timeout: float = 15.0) -> None:
+        """Return once `seen`; raises `TimeoutError` with the screen."""
+        until = time.monotonic() + timeout
+        while not seen():
+            if time.monotonic() > until:
+                msg = f"{what} was expected within {timeout:g} s; on the screen:\n{self.text()}"
+                raise TimeoutError(msg)
+            time.sleep(0.005)
+
+    def settle(self) -> str:
+        """Return the screen once nothing was drawn for a moment."""
+        size = -1
+        while size != len(self.raw):
+            size = len(self.raw)
+            time.sleep(_SETTLED)
+        return self.text()
+
+    def _read(self) -> None:
+        held = b""
+        while True:
+            try:
+                select.select([self._fd], [], [])
+                data = os.read(self._fd, 65_536)
+            except OSError:  # the last process of the terminal is gone
+                return
+            if not data:
+                return
+            with self._lock:
+                self.raw += data
+                data = held + data
+                cut = data.rfind(b"\x1b", max(0, len(data) - 32))  # a sequence may come in two reads
+                data, held = (data[:cut], data[cut:]) if cut >= 0 and not _ended(data[cut:]) else (data, b"")
+                self._stream.feed(_UNKNOWN.sub(b"", data))
+
+
+def _ended(sequence: bytes) -> bool:
+    return re.match(rb"\x1b(\[[0-?]*[ -/]*[@-~]|[^\[])", sequence) is not None
