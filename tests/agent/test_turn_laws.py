@@ -27,6 +27,7 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.fold import Fold, fold
+from holdfast.tools.tool import Output, Recalled
 from journals import journals
 
 CAUSES = get_args(Cause)
@@ -125,11 +126,22 @@ def test_an_interrupted_edit_says_what_was_found(looked: Looked, said: str) -> N
 
 def test_an_interrupted_command_says_that_its_effect_is_unknown_and_what_it_printed() -> None:
     conversation = fold([*BEGUN, CallStarted(call="A", effect="execute", spool="A.out")])
-    ended = settle(conversation, Leave("user"), known=Known(printed={"A": "compiling…"}, seconds={"A": 2.5}))[0]
+    left = Recalled(output=Output(text="compiling…", interrupted=True), seconds=9)
+    ended = settle(conversation, Leave("user"), known=Known(recalled={"A": left}, seconds={"A": 2.5}))[0]
     assert isinstance(ended, CallEnded)
     assert "Effect unknown" in ended.text
     assert ended.text.endswith("compiling…")
     assert ended.seconds == 2.5
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_a_command_that_ended_with_nobody_there_has_its_own_outcome(*, ok: bool) -> None:
+    conversation = fold([*BEGUN, CallStarted(call="A", effect="execute", spool="A.out")])
+    left = Recalled(output=Output(text="all of it\n(exit code …)", ok=ok), seconds=9)
+    ended = settle(conversation, Leave("crash"), known=Known(recalled={"A": left}))[0]
+    assert isinstance(ended, CallEnded)
+    assert (ended.outcome, ended.seconds) == ("ok" if ok else "failed", 9)
+    assert ended.text.startswith("all of it\n(exit code …)\n[Note from holdfast: holdfast's process ended")
 
 
 @pytest.mark.parametrize("fault", get_args(ProviderFault))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.agent.looking import edits
 from holdfast.calls import FileChange, FileSeen
 from holdfast.session import words
 from holdfast.session.entries import FilesChanged
@@ -16,10 +17,8 @@ def watched(fold: Fold) -> list[tuple[FileSeen, ...]]:
 
     Those of edits that have no outcome yet are left out: they are looked at on their own, and told of.
     """
-    edits = {
-        call.started.change.path for call in fold.conversation().open_calls if call.started and call.started.change
-    }
-    return [states for path, states in fold.files.items() if path not in edits]
+    edited = {change.path for change in edits(fold.conversation().open_calls).values()}
+    return [states for path, states in fold.files.items() if path not in edited]
 
 
 def drift(known: Iterable[tuple[FileSeen, ...]], toolbox: Toolbox) -> tuple[FilesChanged, ...]:

@@ -5,13 +5,14 @@ A live stop, a deadline, a failed provider and the recovery of a dead process al
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.calls import Looked
+from holdfast.calls import FileSeen, Looked
 from holdfast.session import words
 from holdfast.session.entries import CallEnded, Cause, Entry, ResponseEnded, TextPart, TurnEnded, Usage
 from holdfast.session.fold import Conversation, OpenCall
+from holdfast.text import valid_unicode
+from holdfast.tools.tool import Recalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,15 @@ class Leave:
 class Known:
     """What was learnt about calls that started and have no outcome, by call id.
 
-    `ended` holds the outcomes of calls that finished while the journal could not be written.
+    `seen` holds the files of changes that had landed, `recalled` what commands left, `seconds` how long calls have run,
+    `ended` the outcomes of calls that finished while the journal could not be written.
     """
 
-    looked: Mapping[str, Looked] = field(default_factory=dict[str, Looked])
-    printed: Mapping[str, str] = field(default_factory=dict[str, str])
-    seconds: Mapping[str, float] = field(default_factory=dict[str, float])
-    ended: Mapping[str, CallEnded] = field(default_factory=dict[str, CallEnded])
+    looked: dict[str, Looked] = field(default_factory=dict[str, Looked])
+    seen: dict[str, FileSeen] = field(default_factory=dict[str, FileSeen])
+    recalled: dict[str, Recalled] = field(default_factory=dict[str, Recalled])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    ended: dict[str, CallEnded] = field(default_factory=dict[str, CallEnded])
 
 
 def settle(
@@ -78,12 +81,18 @@ def _ended(call: OpenCall, leave: Leave, known: Known) -> CallEnded:
     if call.started is None:
         text = words.not_started(leave.cause, leave.detail, asked=call.asked is not None)
         return CallEnded(call=own, outcome="not_started", text=text)
+    left = known.recalled.get(own)
+    seconds = known.seconds.get(own, left.seconds if left else 0.0)
+    printed = valid_unicode(left.output.text) if left else ""
+    if left is not None and not left.output.interrupted:  # it ended by itself, and nobody was there to write it down
+        text = words.recalled(leave.cause, leave.detail, printed)
+        return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
     change = call.started.change
     text = words.interrupted(
         leave.cause,
         leave.detail,
         looked=known.looked.get(own),
         path=change.path if change else "",
-        seen=known.printed.get(own, ""),
+        printed=printed,
     )
-    return CallEnded(call=own, outcome="interrupted", text=text, seconds=known.seconds.get(own, 0.0))
+    return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=known.seen.get(own))

@@ -107,7 +107,9 @@ _LOOKED: dict[Looked, str] = {
 _UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Check before you run it again."
 
 
-def interrupted(cause: Cause, detail: str = "", *, looked: Looked | None = None, path: str = "", seen: str = "") -> str:
+def interrupted(
+    cause: Cause, detail: str = "", *, looked: Looked | None = None, path: str = "", printed: str = ""
+) -> str:
     """Return the result of a call that started and has no outcome: what is known of its effect, what it had printed."""
     known = _UNKNOWN if looked is None else _LOOKED[looked].format(path=path)
     if cause == "fork":
@@ -115,7 +117,12 @@ def interrupted(cause: Cause, detail: str = "", *, looked: Looked | None = None,
     else:
         begun = f"Interrupted: {_told(cause, detail)} while this call was running."
     text = f"{begun} {known}"
-    return f"{text}\nWhat it had printed until then:\n{seen}" if seen.strip() else text
+    return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
+
+
+def recalled(cause: Cause, detail: str, text: str) -> str:
+    """Return the result of a call that ended, as was found out when the turn had been left: `text`, and why so late."""
+    return f"{text}\n[Note from holdfast: {_told(cause, detail)}; that this call had ended was found afterwards.]"
 
 
 def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was_cut: bool = False) -> str:

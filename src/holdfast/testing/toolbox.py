@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.calls import Effect, FileChange, FileSeen, Looked, ProcessId, ToolSchema
 from holdfast.errors import ToolFailed
-from holdfast.tools.tool import Context, Output, Plan, Tool
+from holdfast.tools.tool import Context, Output, Plan, Recalled, Tool
 
 Run = Callable[[dict[str, object], Context], Awaitable[Output]]
 
@@ -79,9 +79,16 @@ class FunctionToolbox:
         """Return what was given for the path, "unreadable" if nothing was."""
         return self.looked.get(change.path, "unreadable")
 
-    def printed(self, spool: str) -> str:
-        """Return what was given for the spool, "" if nothing was."""
-        return self.spooled.get(spool, "")
+    def recall(self, spool: str, since: float) -> Recalled | None:  # noqa: ARG002 - the Toolbox protocol's
+        """Return what was given for the spool, as the output of an interrupted call, None if nothing was."""
+        text = self.spooled.get(spool)
+        return None if text is None else Recalled(output=Output(text=text, interrupted=True))
+
+    def forget(self, spool: str) -> None:
+        """Do nothing: a function leaves nothing behind."""
+
+    def sweep(self, edits: Mapping[str, FileChange]) -> None:
+        """Do nothing: a function leaves nothing behind."""
 
     async def close(self) -> None:
         """Remember that it was closed."""

@@ -59,11 +59,7 @@ class BashTool:
                 began=context.began,
                 spool=self._workspace.spool / spool,
             )
-            return Output(
-                text=f"{finished.text.rstrip() or '(no output)'}\n({facts(finished)})",
-                ok=finished.cause == "exit" and finished.code == 0,
-                interrupted=finished.cause in ("stop", "lost"),
-            )
+            return output(finished)
 
         first, *more = wanted.command.strip().splitlines() or [""]
         title = first if len(first) <= TITLE else first[: TITLE - 1]
@@ -74,6 +70,15 @@ class BashTool:
             spool=spool,
             run=run,
         )
+
+
+def output(finished: Finished) -> Output:
+    """Return what the model reads of a command that ended."""
+    return Output(
+        text=f"{finished.text.rstrip() or '(no output)'}\n({facts(finished)})",
+        ok=finished.cause == "exit" and finished.code == 0,
+        interrupted=finished.cause in ("stop", "lost"),
+    )
 
 
 def facts(finished: Finished) -> str:

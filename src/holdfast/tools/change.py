@@ -6,6 +6,7 @@ file and its folder, before it is said to be done.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import os
@@ -18,7 +19,7 @@ from holdfast.calls import FileChange, FileSeen
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.output import cap
-from holdfast.tools.paths import Place, opened, opened_in, parent, told
+from holdfast.tools.paths import Place, opened, opened_in, parent, placed, told
 from holdfast.tools.tool import Context, Output, Plan
 
 LARGEST = 10_000_000
@@ -136,6 +137,14 @@ def guarded(place: Place, title: str, make: Callable[[], Plan]) -> Plan:
 def unfinished(call: str) -> str:
     """Return the name of the new file, beside the old one, that a call writes until it takes its place."""
     return f".holdfast-{call}"
+
+
+def remove_unfinished(root: Path, call: str, change: FileChange) -> None:
+    """Remove the new file of a call that no longer runs, if it never took its place; never raises."""
+    with contextlib.suppress(OSError, ToolFailed, ValueError):  # none is there, or where it is nothing can be removed
+        place = placed(root, change.path)
+        with parent(place) as fd:
+            os.unlink(unfinished(call), dir_fd=fd)
 
 
 def replace(place: Place, change: FileChange, content: bytes, *, call: str) -> os.stat_result:

@@ -86,6 +86,7 @@ class Command:
 
     def __init__(self, request: Request, *, pid: int, pipe: int, spool: int) -> None:
         self.call = request["call"]
+        self.end_file = request["spool"] + ".end"
         self.pid = pid
         self.pipe = pipe
         self.spool = Spool(spool)
@@ -323,7 +324,10 @@ class Keeper:
         self._show(command)
         ended = {"kind": "ended", "call": command.call, "cause": command.cause, "status": command.status}
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
-        self._tell(ended | {"leftovers": len(command.leftovers), "survivors": survivors})
+        ended |= {"leftovers": len(command.leftovers), "survivors": survivors}
+        with contextlib.suppress(OSError), open(command.end_file, "w") as file:  # noqa: PTH123 - quicker to start
+            json.dump(ended, file)  # before it is told: there may be nobody left to tell
+        self._tell(ended)
         del self.commands[command.call]
 
     def _members(self) -> dict[str, list[int]]:

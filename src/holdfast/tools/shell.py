@@ -35,6 +35,8 @@ PACKAGES = Path(__file__).parents[2]
 """Where the keeper's bare Python finds this package, after everything of its own."""
 
 LOCK = "keeper.lock"
+END = ".end"
+"""What the keeper's word of how a command ended is called: the name of its spool, and this."""
 LOG = "keeper.log"
 
 HEAD = 10_000
@@ -253,6 +255,7 @@ class Keeper:
                 output = file.read(CAPTURE_MOST)
         finally:
             spool.unlink(missing_ok=True)
+            spool.with_name(spool.name + END).unlink(missing_ok=True)
         if finished.cause == "lost":
             raise ToolFailed(
                 f"{argv[0]} was ended before it finished, because the process that ran it died. Try again."

@@ -42,6 +42,17 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """What a call left whose end nobody wrote down.
+
+    `output` is what it gave, or `interrupted` with what is left of it; `seconds` how long it ran, 0 if unknown.
+    """
+
+    output: Output
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What a running call is given.
 
@@ -123,8 +134,19 @@ class Toolbox(Protocol):
         """Return what is at the path of an interrupted edit; never raises."""
         ...
 
-    def printed(self, spool: str) -> str:
-        """Return what an interrupted command had printed, capped; "" if nothing is left of it."""
+    def recall(self, spool: str, since: float) -> Recalled | None:
+        """Return what a command that began at `since` (seconds since the epoch) left, None if nothing; never raises."""
+        ...
+
+    def forget(self, spool: str) -> None:
+        """Remove what a command left: its call has its outcome."""
+        ...
+
+    def sweep(self, edits: Mapping[str, FileChange]) -> None:
+        """Remove what calls left that nobody could clean up after; `edits` are file changes of theirs, by call id.
+
+        No call may run, and each must have its outcome.
+        """
         ...
 
     async def close(self) -> None:

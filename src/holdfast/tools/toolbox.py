@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -12,13 +13,15 @@ from holdfast.calls import FileChange, FileSeen, Looked, ProcessId, ToolSchema
 from holdfast.config import homes
 from holdfast.errors import StorageFailed
 from holdfast.tools.bash import BashTool
+from holdfast.tools.change import remove_unfinished
 from holdfast.tools.edit import EditTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
 from holdfast.tools.leftovers import reap, said
+from holdfast.tools.recall import forget, recalled
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.seen import present
-from holdfast.tools.shell import Keeper, partial, wait_gone
-from holdfast.tools.tool import Tool, Workspace
+from holdfast.tools.shell import Keeper, wait_gone
+from holdfast.tools.tool import Recalled, Tool, Workspace
 
 
 class LocalToolbox:
@@ -82,9 +85,21 @@ class LocalToolbox:
         """Return what is at the path of an interrupted edit; never raises."""
         return landed(self._workspace.root, change)
 
-    def printed(self, spool: str) -> str:
-        """Return what an interrupted command had printed, capped; "" if nothing is left of it."""
-        return partial(self._workspace.spool / spool)
+    def recall(self, spool: str, since: float) -> Recalled | None:
+        """Return what a command that began at `since` (seconds since the epoch) left, None if nothing; never raises."""
+        return recalled(self._workspace.spool / spool, since)
+
+    def forget(self, spool: str) -> None:
+        """Remove what a command left: its call has its outcome."""
+        forget(self._workspace.spool / spool)
+
+    def sweep(self, edits: Mapping[str, FileChange]) -> None:
+        """Remove what calls left that nobody could clean up after; `edits` are file changes of theirs, by call id."""
+        for call, change in edits.items():
+            remove_unfinished(self._workspace.root, call, change)
+        with contextlib.suppress(OSError):  # a folder of ours that cannot be read: nothing in it can be removed
+            for left in self._workspace.spool.iterdir():
+                left.unlink()
 
     async def close(self) -> None:
         """End every process of the tools, within a second."""

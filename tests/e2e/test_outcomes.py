@@ -1,0 +1,94 @@
+"""kill -9, then what is known is told: how a command ended, how long it ran, what an edit left; and nothing stays."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+import pytest
+from launching import PRODUCT, World, bash
+from test_kills import BEFORE_THE_RECORD, BEFORE_THE_RENAME, CRASH, WHOLE
+
+from holdfast.session.entries import CallEnded
+from holdfast.testing.script import Call
+from polling import eventually
+
+NOTE = f"\n[Note from holdfast: {CRASH}; that this call had ended was found afterwards.]"
+
+
+@pytest.mark.parametrize(
+    ("command", "outcome", "said"),
+    [
+        ("echo all of it", "ok", r"all of it\n\(exit code 0, 0\.\d s\)"),
+        ("echo some; exit 3", "failed", r"some\n\(exit code 3, 0\.\d s\)"),
+        ("kill -9 $$", "failed", r"\(no output\)\n\(ended by signal 9 \(Killed\), 0\.\d s\)"),
+    ],
+)
+def test_a_command_that_ended_before_the_agent_has_its_own_outcome(
+    one_world: World, command: str, outcome: str, said: str
+) -> None:
+    world = one_world
+    world.script((bash(command),), WHOLE)
+    assert world.ask("run it", program=BEFORE_THE_RECORD + PRODUCT).code == -9
+    ran = world.go_on()
+    (ended,) = [entry for entry in world.entries() if isinstance(entry, CallEnded)]
+    assert ended.outcome == outcome
+    assert 0 < ended.seconds < 5
+    assert re.fullmatch(said + re.escape(NOTE), ended.text)
+    assert world.results == [ended.text]
+    assert f"bash {command}" in ran.err
+    assert kept(world) == []
+
+
+def test_a_command_that_was_ended_with_the_agent_says_after_how_long(world: World) -> None:
+    world.script((bash("echo half of it; sleep 300"),), WHOLE)
+    agent = world.start("-m", world.model, "--yolo", "-p", "run it")
+    eventually(lambda: kept(world) != [] and world.printed() == "half of it\n")
+    time.sleep(0.3)
+    agent.kill()
+    world.go_on()
+    (result,) = world.results
+    assert result.startswith(f"Interrupted: {CRASH} while this call was running. Effect unknown")
+    assert re.search(r"half of it\n\(stopped after 0\.\d s, and everything it had started was ended\)$", result)
+    assert kept(world) == []
+
+
+def test_a_command_whose_keeper_died_too_says_when_it_last_printed(one_world: World) -> None:
+    world = one_world
+    world.script((bash("echo half of it; echo $PPID > keeper; sleep 0.5; echo more; sleep 300"),), WHOLE)
+    agent = world.start("-m", world.model, "--yolo", "-p", "run it")
+    eventually(lambda: kept(world) != [] and world.printed() == "half of it\nmore\n")
+    (keeper,) = world.lines("keeper")
+    os.kill(agent.pid, 19)  # so that it does not see its keeper go
+    os.kill(int(keeper), 9)
+    agent.kill()
+    world.go_on()
+    (result,) = world.results
+    assert re.search(
+        r"more\n\(it last printed something after 0\.[4-9] s; when and how it ended is not known\)$", result
+    )
+    assert kept(world) == []
+
+
+def test_an_unfinished_copy_of_an_edited_file_is_removed_and_nothing_else(world: World) -> None:
+    (world.folder / "a.txt").write_text("old\n")
+    (world.folder / ".holdfast-mine").write_text("a person's own\n")
+    world.script((Call("edit", {"path": "a.txt", "old": "old", "new": "new"}),), WHOLE)
+    assert world.ask("edit it", program=BEFORE_THE_RENAME + PRODUCT).code == -9
+    assert len(list(world.folder.iterdir())) == 3
+    world.go_on()
+    assert sorted(path.name for path in world.folder.iterdir()) == [".holdfast-mine", "a.txt"]
+
+
+def test_live_output_is_kept_no_longer_than_a_call_is_open(one_world: World) -> None:
+    world = one_world
+    world.script((bash("seq 20000"), bash("false"), Call("grep", {"pattern": "x"})), WHOLE)
+    world.ask("run them")
+    assert kept(world) == []
+    assert list(world.session.glob("capture-*")) == []
+
+
+def kept(world: World) -> list[str]:
+    """Return the names of what is kept of the output of commands."""
+    return sorted(path.name for path in world.home.glob("sessions/*/spool/*"))
