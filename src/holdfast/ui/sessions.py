@@ -1,13 +1,11 @@
-"""The `holdfast sessions` commands: list, show, export, import. A session in use can be read."""
+"""The `holdfast sessions` commands: list, show, verify, export, import. A session in use can be read."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 import time
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -19,8 +17,8 @@ from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.transcript import LineKind, transcript
 from holdfast.text import literal, printable, valid_unicode
+from holdfast.ui.table import cells, columns, fit, one_line, row, widths
 
-_PIPED = 200  # columns when there is no terminal to fit into
 _SHOWN_LINES = 6
 _LONGEST_CALL = 200
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -29,6 +27,8 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 class _Arguments(argparse.Namespace):
     command: str
     session: str
+    history: bool
+    provider: str | None
     file: str
     output: str | None
     model: str | None
@@ -44,6 +44,8 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
     match arguments.command:
         case "show":
             return _show(catalog, arguments, stdout)
+        case "verify":
+            return _verify(catalog, arguments, stdout)
         case "export":
             return _export(catalog, arguments, stdout, stderr)
         case "import":
@@ -54,13 +56,21 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="holdfast sessions", description="Your sessions.", allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", metavar="list|show|export|import", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="list|show|verify|export|import", required=True)
     add = commands.add_parser("list", help="the sessions of this folder, the last used first", allow_abbrev=False)
     add.add_argument("--all", action="store_true", help="those of every folder")
     add.add_argument("--json", action="store_true")
     add = commands.add_parser("show", help="what happened in a session", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="a unique prefix will do")
     add.add_argument("--json", action="store_true", help="every entry of the journal")
+    add.add_argument("--history", action="store_true", help="the messages that the model would see: sizes and call ids")
+    add.add_argument("--provider", metavar="NAME", help="with --history: as another would see them")
+    add = commands.add_parser("verify", help="what is wrong with sessions, if anything", allow_abbrev=False)
+    add.add_argument(
+        "session", metavar="ID", nargs="?", default="", help="a unique prefix will do; default: those of this folder"
+    )
+    add.add_argument("--all", action="store_true", help="those of every folder")
+    add.add_argument("--json", action="store_true")
     add = commands.add_parser("export", help="write a session as a pydantic-ai document", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="a unique prefix will do")
     add.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
@@ -75,14 +85,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     everywhere = catalog.all()
-    # A damaged session may have lost its folder: it is listed everywhere rather than nowhere.
-    here = None if arguments.all else (str(_here()), "")
-    listed = [summary for summary in everywhere if here is None or summary.cwd in here]
+    listed = _chosen(everywhere, arguments)
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(listed), indent=2), file=stdout)
     elif listed:
-        width = shutil.get_terminal_size(fallback=(_PIPED, 24)).columns
-        for line in _table(listed, width=width, now=time.time()):
+        for line in _table(listed, width=columns(), now=time.time()):
             print(line, file=stdout)
     elif everywhere:
         print(f"No sessions in this folder, {len(everywhere)} elsewhere: holdfast sessions list --all", file=stdout)
@@ -91,40 +98,28 @@ def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     return EXIT_OK
 
 
+def _chosen(everywhere: Sequence[Summary], arguments: _Arguments) -> list[Summary]:
+    """Return the sessions of this folder, or all; a damaged one may have lost its folder, and is everywhere."""
+    here = None if arguments.all else (str(_here()), "")
+    return [summary for summary in everywhere if here is None or summary.cwd in here]
+
+
 def _table(summaries: Sequence[Summary], *, width: int, now: float) -> Iterator[str]:
     """Yield one line per session and one more per damage; the title gives way first, then the folder."""
     head = ("ID", "USED", "SIZE", "TITLE", "FOLDER")
     rows = [
-        (each.id, _age(now - each.modified), _size(each.bytes), _one_line(each.title) or "-", _home(each.cwd) or "-")
+        (each.id, _age(now - each.modified), _size(each.bytes), one_line(each.title) or "-", _home(each.cwd) or "-")
         for each in summaries
     ]
-    widths = [max(_cells(cell) for cell in column) for column in zip(head, *rows, strict=True)]
-    fixed = sum(widths[:3]) + 2 * (len(head) - 1)
-    widths[4] = min(widths[4], max(10, (width - fixed) // 2))
-    widths[3] = min(widths[3], max(10, width - fixed - widths[4]))
-    yield _row(head, widths)
-    for row, summary in zip(rows, summaries, strict=True):
-        yield _row(row, widths)
+    sizes = widths([head, *rows])
+    fixed = sum(sizes[:3]) + 2 * (len(head) - 1)
+    sizes[4] = min(sizes[4], max(10, (width - fixed) // 2))
+    sizes[3] = min(sizes[3], max(10, width - fixed - sizes[4]))
+    yield row(head, sizes)
+    for values, summary in zip(rows, summaries, strict=True):
+        yield row(values, sizes)
         if summary.damage:
-            yield f"  damaged: {_one_line(summary.damage)}"
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    fitted = (_fit(cell, width) for cell, width in zip(cells, widths, strict=True))
-    return "  ".join(fitted).rstrip()
-
-
-def _fit(text: str, width: int) -> str:
-    """Return `text` in exactly `width` cells, its end cut off if it must be."""
-    if _cells(text) > width:
-        while _cells(text) > width - 1:
-            text = text[:-1]
-        text += "…"
-    return text + " " * (width - _cells(text))
-
-
-def _cells(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+            yield f"  damaged: {one_line(summary.damage)}"
 
 
 def _age(seconds: float) -> str:
@@ -150,17 +145,21 @@ def _home(folder: str) -> str:
     """Return the folder with the person's home as ~."""
     home = str(Path.home())
     shown = f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder
-    return _one_line(shown)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(printable(text).split())
+    return one_line(shown)
 
 
 def _show(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     from holdfast.session.sqlite import read_copy  # noqa: PLC0415 - a list needs no SQLite
 
+    if arguments.provider and not arguments.history:
+        raise UsageError(
+            f"Option --provider {arguments.provider!r} needs a list of messages, --history was expected. Add it."
+        )
     reading = read_copy(catalog.folder(catalog.find(arguments.session).id))
+    if arguments.history:
+        from holdfast.ui.sent import show_sent  # noqa: PLC0415 - only --history needs it
+
+        return show_sent(reading, provider=arguments.provider, as_json=arguments.json, stdout=stdout)
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(reading), indent=2), file=stdout)
     else:
@@ -169,6 +168,23 @@ def _show(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
             for shown in _shown(line.kind, written(line.text)):
                 print(shown, file=stdout)
     return EXIT_DAMAGE if reading.findings else EXIT_OK
+
+
+def _verify(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    from holdfast.ui.verify import verify_all  # noqa: PLC0415 - a list needs none of it
+
+    if arguments.session and arguments.all:
+        raise UsageError(
+            f"Option --all contradicts session {arguments.session!r}, one of them was expected. Leave one out."
+        )
+    if arguments.session:
+        sessions = [catalog.find(arguments.session).id]
+    else:
+        sessions = [summary.id for summary in _chosen(catalog.all(), arguments)]
+    if not sessions and not arguments.json:
+        print("No sessions here to verify. See them all: holdfast sessions list --all", file=stdout)
+        return EXIT_OK
+    return verify_all(catalog, sessions, as_json=arguments.json, stdout=stdout)
 
 
 def _shown(kind: LineKind, text: str) -> Iterator[str]:
@@ -183,7 +199,7 @@ def _shown(kind: LineKind, text: str) -> Iterator[str]:
             yield from lines
         case "call":
             named, colon, outcome = " ".join(lines).rpartition(": ")
-            yield f"* {_fit(named, _LONGEST_CALL).rstrip() if _cells(named) > _LONGEST_CALL else named}{colon}{outcome}"
+            yield f"* {fit(named, _LONGEST_CALL).rstrip() if cells(named) > _LONGEST_CALL else named}{colon}{outcome}"
         case "result":
             yield from (f"    {line}" for line in lines[:_SHOWN_LINES])
             if len(lines) > _SHOWN_LINES:
@@ -260,7 +276,7 @@ def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
     store.close()
     print(f"Imported {printable(arguments.file)} as session {session}.", file=stdout)
     for change in imported.changes(opened):
-        print(f"- {_one_line(change)}", file=stdout)
+        print(f"- {one_line(change)}", file=stdout)
     choice = "" if model else " -m PROVIDER:MODEL"
     print(f"Go on with it: holdfast -r {session}{choice}", file=stdout)
     return EXIT_OK

@@ -1,0 +1,50 @@
+"""Lines that fit a terminal, whatever is in them."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Sequence
+
+from holdfast.text import printable
+
+_PIPED = 200  # columns when there is no terminal to fit into
+
+
+def columns() -> int:
+    """Return how many cells a line may have."""
+    return shutil.get_terminal_size(fallback=(_PIPED, 24)).columns
+
+
+def widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the cells that each column of the rows needs."""
+    return [max(cells(cell) for cell in column) for column in zip(*rows, strict=True)]
+
+
+def row(values: Sequence[str], sizes: Sequence[int]) -> str:
+    """Return the values as one line of a table with columns of these sizes."""
+    return "  ".join(fit(value, size) for value, size in zip(values, sizes, strict=True)).rstrip()
+
+
+def fit(text: str, width: int) -> str:
+    """Return `text` in exactly `width` cells, its end cut off if it must be."""
+    if cells(text) > width:
+        while cells(text) > width - 1:
+            text = text[:-1]
+        text += "…"
+    return text + " " * (width - cells(text))
+
+
+def cells(text: str) -> int:
+    """Return how many cells of a terminal the text takes."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def one_line(text: str) -> str:
+    """Return the text as one line without anything that a terminal would act on."""
+    return " ".join(printable(text).split())
+
+
+def counted(number: int, what: str) -> str:
+    """Return the number with its noun, `what` or more of it."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,64 @@
+"""`holdfast sessions verify`: reads sessions, in use or not, and says what is wrong with each and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+import msgspec
+
+from holdfast.agent.providers import profile_of
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, HoldfastError
+from holdfast.session.catalog import Catalog
+from holdfast.session.entries import ModelChanged, SessionOpened
+from holdfast.session.sqlite import read_copy
+from holdfast.session.store import Reading
+from holdfast.session.verify import Problem, Report, verify
+from holdfast.ui.table import counted, one_line
+
+
+def verify_all(catalog: Catalog, sessions: Sequence[str], *, as_json: bool, stdout: TextIO) -> int:
+    """Verify the sessions, show what is found as it is found, and return the exit code."""
+    reports: list[Report] = []
+    for session in sessions:
+        reports.append(_verified(catalog, session))
+        if not as_json:
+            for line in _lines(reports[-1]):
+                print(line, file=stdout, flush=True)
+    clean = sum(not report.problems for report in reports)
+    if as_json:
+        print(json.dumps(msgspec.to_builtins(reports), indent=2), file=stdout)
+    elif len(reports) > 1:
+        print(f"{counted(len(reports), 'session')}: {clean} clean, {len(reports) - clean} not", file=stdout)
+    return EXIT_OK if clean == len(reports) else EXIT_DAMAGE
+
+
+def _verified(catalog: Catalog, session: str) -> Report:
+    try:
+        reading = read_copy(catalog.folder(session))
+    except HoldfastError as error:  # one that cannot be read hides no other
+        problem = Problem(kind="unreadable", where="session", what=str(error), todo="")
+        return Report(session=session, entries=0, messages=0, profiles=0, problems=(problem,))
+    return verify(session, reading, profile_of(_model(reading)))
+
+
+def _model(reading: Reading) -> str:
+    named = (r.entry.model for r in reversed(reading.records) if isinstance(r.entry, SessionOpened | ModelChanged))
+    return next(named, "")
+
+
+def _lines(report: Report) -> Iterator[str]:
+    name, problems = report.session, report.problems
+    if any(problem.kind == "unreadable" for problem in problems):
+        yield f"{name}  cannot be read"
+    else:
+        held = f"{counted(report.entries, 'entry').replace('entrys', 'entries')}, {counted(report.messages, 'message')}"
+        verdict = counted(len(problems), "finding") if problems else f"clean by the rules of {report.profiles} providers"
+        yield f"{name}  {held}: {verdict}"
+    todo = ""
+    for index, problem in enumerate(problems):
+        yield f"  ! {one_line(f'{problem.where}: {problem.what}')}"
+        todo = problem.todo
+        if todo and (index + 1 == len(problems) or problems[index + 1].todo != todo):
+            yield f"    {todo}"
