@@ -104,7 +104,7 @@ def _open(process: Process) -> _Found | None:
 
 
 def _of(calls: Collection[str], known: Collection[ProcessId]) -> list[Process]:
-    """Return the living processes of the calls; never this one, nor those it was started from."""
+    """Return the living processes of the calls, the oldest first; never this one, nor those it was started from."""
     if not LINUX or not calls:
         return []
     processes = living()
@@ -116,4 +116,4 @@ def _of(calls: Collection[str], known: Collection[ProcessId]) -> list[Process]:
     here = {(process.pid, process.start) for process in known if process.boot == boot()}
     roots = [each for each in processes if (each.pid, each.start) in here or call_of(each.pid) in calls]
     found = {each.pid: each for root in roots for each in (root, *below(root.pid, children))}
-    return [process for pid, process in found.items() if pid not in lineage]
+    return sorted((each for each in found.values() if each.pid not in lineage), key=lambda each: each.start)
