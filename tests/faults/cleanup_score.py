@@ -12,7 +12,7 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -181,9 +181,13 @@ def kinds(bench: Bench, *, each: int) -> Iterator[str]:
     yield f"| of these histories | tried | {' | '.join(FAULTS.values())} |"
     yield f"|---|---|{'---|' * len(FAULTS)}"
     for name in HISTORIES:
-        scores = [score(name, mender, bench, each=each) for mender in MENDERS.values()]
-        cells = (" · ".join(f"{of.found[fault]:,}" for of in scores) for fault in FAULTS)
-        yield f"| {name} | {scores[0].tried:,} | {' | '.join(cells)} |"
+        yield row(name, [score(name, mender, bench, each=each) for mender in MENDERS.values()])
+
+
+def row(name: str, scores: Sequence[Score]) -> str:
+    """Return the line on histories of a name: the scores of every mender."""
+    cells = (" · ".join(f"{of.found[fault]:,}" for of in scores) for fault in FAULTS)
+    return f"| {name} | {scores[0].tried:,} | {' | '.join(cells)} |"
 
 
 def cases(bench: Bench) -> Iterator[str]:
