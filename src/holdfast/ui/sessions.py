@@ -17,11 +17,10 @@ from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.transcript import LineKind, transcript
 from holdfast.text import literal, printable, valid_unicode
-from holdfast.ui.table import cells, columns, fit, one_line, row, widths
+from holdfast.ui.table import age, cells, columns, fit, home, one_line, row, size, widths
 
 _SHOWN_LINES = 6
 _LONGEST_CALL = 200
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 class _Arguments(argparse.Namespace):
@@ -108,7 +107,7 @@ def _table(summaries: Sequence[Summary], *, width: int, now: float) -> Iterator[
     """Yield one line per session and one more per damage; the title gives way first, then the folder."""
     head = ("ID", "USED", "SIZE", "TITLE", "FOLDER")
     rows = [
-        (each.id, _age(now - each.modified), _size(each.bytes), one_line(each.title) or "-", _home(each.cwd) or "-")
+        (each.id, age(now - each.modified), size(each.bytes), one_line(each.title) or "-", home(each.cwd) or "-")
         for each in summaries
     ]
     sizes = widths([head, *rows])
@@ -120,32 +119,6 @@ def _table(summaries: Sequence[Summary], *, width: int, now: float) -> Iterator[
         yield row(values, sizes)
         if summary.damage:
             yield f"  damaged: {one_line(summary.damage)}"
-
-
-def _age(seconds: float) -> str:
-    if seconds < _MINUTE:
-        return "just now"
-    for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
-        if seconds >= unit:
-            count = int(seconds // unit)
-            return f"{count} {name}{'' if count == 1 else 's'} ago"
-    raise AssertionError(seconds)
-
-
-def _size(count: int) -> str:
-    size = count / 1000
-    for unit in ("kB", "MB"):
-        if size < 1000:  # noqa: PLR2004 - the step from one unit to the next
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} GB"
-
-
-def _home(folder: str) -> str:
-    """Return the folder with the person's home as ~."""
-    home = str(Path.home())
-    shown = f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder
-    return one_line(shown)
 
 
 def _show(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:

@@ -1,13 +1,15 @@
-"""Lines that fit a terminal, whatever is in them."""
+"""Lines that fit a terminal, whatever is in them; ages, sizes and folders as a person says them."""
 
 from __future__ import annotations
 
 import shutil
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 
 from holdfast.text import printable
 
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _PIPED = 200  # columns when there is no terminal to fit into
 
 
@@ -48,3 +50,31 @@ def one_line(text: str) -> str:
 def counted(number: int, what: str) -> str:
     """Return the number with its noun, `what` or more of it."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def age(seconds: float) -> str:
+    """Return how long ago something was, as a person says it."""
+    if seconds < _MINUTE:
+        return "just now"
+    for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
+        if seconds >= unit:
+            count = int(seconds // unit)
+            return f"{count} {name}{'' if count == 1 else 's'} ago"
+    raise AssertionError(seconds)
+
+
+def size(count: int) -> str:
+    """Return a number of bytes as a person says it."""
+    amount = count / 1000
+    for unit in ("kB", "MB"):
+        if amount < 1000:  # noqa: PLR2004 - the step from one unit to the next
+            return f"{amount:.3g} {unit}"
+        amount /= 1000
+    return f"{amount:.3g} GB"
+
+
+def home(folder: str) -> str:
+    """Return the folder with the person's home as ~."""
+    own = str(Path.home())
+    shown = f"~{folder.removeprefix(own)}" if folder == own or folder.startswith(f"{own}/") else folder
+    return one_line(shown)
