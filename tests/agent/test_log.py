@@ -120,9 +120,7 @@ async def test_the_list_before_each_request_has_places_roles_parts_sizes_and_cal
     logged = Logged(scripted((Call("look", {"at": "it"}),), (Say("done"),)), [says("look", "seen")])
     await logged.driver.run("go")
     first, second = logged.records("outgoing")
-    assert first["messages"] == [
-        {"index": 0, "role": "user", "pieces": [{"kind": "text", "size": 2, "call": ""}], "open_calls": []}
-    ]
+    assert first["messages"] == [{"index": 0, "role": "user", "pieces": [{"kind": "text", "size": 2}]}]
     assert (second["attempt"], second["open_calls"], second["system"]) == (1, [], len("SYSTEM"))
     rows: list[dict[str, list[dict[str, object]]]] = second["messages"]  # pyright: ignore[reportAssignmentType] - as JSON gives it
     assert [row["role"] for row in rows] == ["user", "assistant", "tool"]

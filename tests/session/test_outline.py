@@ -55,7 +55,7 @@ def outlined(conversation: Conversation, profile: Profile) -> tuple[Outline, ...
 
 def test_every_part_has_its_kind_its_size_and_its_call() -> None:
     first, second, third = outlined(fold(ENTRIES), ANTHROPIC)
-    assert first == Outline(0, "user", (Piece("text", 12),), ())
+    assert first == Outline(0, "user", (Piece("text", 12),))
     assert second == Outline(
         1,
         "assistant",

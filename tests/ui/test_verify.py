@@ -103,7 +103,7 @@ def test_a_clean_session_is_said_to_be_clean(catalog: Catalog, here: Path) -> No
     name = kept(catalog, here)
     assert run("verify", name[:-1]) == (
         0,
-        f"{name}  7 entries, 3 messages: clean by the rules of {len(PROFILES)} providers\n",
+        f"{name}  7 entries, 3 messages: clean for all {len(PROFILES)} profiles\n",
     )
 
 
@@ -114,7 +114,7 @@ def test_damage_is_told_with_its_place_and_what_to_do(catalog: Catalog, here: Pa
     assert code == 4
     assert shown.splitlines() == [
         f"{name}  6 entries, 1 message: 1 finding",
-        "  ! entry 4: Entry 4 is damaged. Its checksum does not fit.",
+        "  ! Entry 4 is damaged. Its checksum does not fit.",
         f"    Go on with holdfast -r {name}: what can be read is kept, and the model is told of the gap.",
     ]
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from holdfast.history.shape import Role
 from holdfast.session.entries import CallPart, TextPart, ThinkingPart
 from holdfast.session.fold import Message, UserMessage
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
     """A part of a message: `size` in characters (a call's arguments), `call` the id it belongs to, "" if none."""
 
     kind: Literal["text", "thinking", "call", "result"]
@@ -24,14 +24,13 @@ class Piece:
     call: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(msgspec.Struct, frozen=True, omit_defaults=True):
     """A message by its place in the request; `open_calls` are its calls without a result, or with a stand-in for it."""
 
     index: int
     role: Role
     pieces: tuple[Piece, ...]
-    open_calls: tuple[str, ...]
+    open_calls: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

@@ -54,11 +54,12 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"{name}  cannot be read"
     else:
         held = f"{counted(report.entries, 'entry').replace('entrys', 'entries')}, {counted(report.messages, 'message')}"
-        verdict = counted(len(problems), "finding") if problems else f"clean by the rules of {report.profiles} providers"
+        verdict = counted(len(problems), "finding") if problems else f"clean for all {report.profiles} profiles"
         yield f"{name}  {held}: {verdict}"
     todo = ""
     for index, problem in enumerate(problems):
-        yield f"  ! {one_line(f'{problem.where}: {problem.what}')}"
+        placed = problem.what.lower().startswith(problem.where)  # as the journal's own findings are
+        yield f"  ! {one_line(problem.what if placed else f'{problem.where}: {problem.what}')}"
         todo = problem.todo
         if todo and (index + 1 == len(problems) or problems[index + 1].todo != todo):
             yield f"    {todo}"
