@@ -24,8 +24,9 @@ from holdfast.session.entries import (
 )
 from holdfast.session.fold import fold
 from holdfast.session.words import REASONS
+from holdfast.ui.account import call_line
 from holdfast.ui.headless import exit_code
-from holdfast.ui.output import Ended, JsonOutput, Opened, StreamJsonOutput, TextOutput, call_line
+from holdfast.ui.output import Ended, JsonOutput, Opened, StreamJsonOutput, TextOutput
 
 OPENED = Opened(session="s1", model="openai-chat:m", mode="ask", cwd="/w", tools=("read",), resumed=False)
 HOSTILE = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\u202eevil\u2028line"
@@ -80,7 +81,7 @@ def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -
         "retrying 2/3 in 4 s: 529",
         "damage found: entry 3: gone",
         "The disk is full. Free some space.",
-        "turn ended: the turn reached its time limit of 4 s",
+        "turn 1 ended: the turn reached its time limit of 4 s",
     ]
 
 

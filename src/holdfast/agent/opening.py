@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +15,7 @@ from holdfast.agent.settle import Leave
 from holdfast.calls import ToolSchema
 from holdfast.errors import DamageError, StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, Summary
-from holdfast.session.entries import SessionOpened
-from holdfast.session.fold import fold
+from holdfast.session.entries import Entry, PromptAccepted, SessionOpened
 from holdfast.session.sqlite import SqliteStore, read_copy
 from holdfast.text import valid_unicode
 from holdfast.tools.toolbox import LocalToolbox
@@ -26,13 +25,14 @@ from holdfast.tools.toolbox import LocalToolbox
 class OpenSession:
     """A session whose lease this process holds, and the tools that work in its folder.
 
-    `left` is why a turn that is found open in it was left.
+    `last_turn` is what is journalled of its last turn, `left` why that was left if it has no end.
     """
 
     id: str
     cwd: Path
     store: SqliteStore
     toolbox: LocalToolbox
+    last_turn: tuple[Entry, ...] = ()
     left: Leave = Leave("crash")  # noqa: RUF009 - frozen
 
 
@@ -86,16 +86,24 @@ def resume(catalog: Catalog, summary: Summary) -> OpenSession:
     folder = catalog.folder(summary.id)
     store = SqliteStore.open(folder)
     try:
-        cwd = _folder_of(summary.id, store)
+        entries = [record.entry for record in store.read().records]
+        cwd = _folder_of(summary.id, entries)
     except BaseException:
         store.close()
         raise
-    return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=LocalToolbox(cwd, folder))
+    return OpenSession(
+        id=summary.id, cwd=cwd, store=store, toolbox=LocalToolbox(cwd, folder), last_turn=_last_turn(entries)
+    )
 
 
-def _folder_of(session: str, store: SqliteStore) -> Path:
+def _last_turn(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    begun = max((at for at, entry in enumerate(entries) if isinstance(entry, PromptAccepted)), default=0)
+    return tuple(entries[begun:])
+
+
+def _folder_of(session: str, entries: Iterable[Entry]) -> Path:
     """Return the folder the session works in; raises `DamageError` or `UsageError` if there is none to work in."""
-    opened = fold(record.entry for record in store.read().records).opened
+    opened = next((entry for entry in entries if isinstance(entry, SessionOpened)), None)
     if opened is None:
         raise DamageError(
             f"Session {session!r} has lost its first entry, which says where it works and with what. It "

@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.calls import Effect
 from holdfast.session.entries import CallPart, Cause, StopReason
-from holdfast.ui.output import call_line
+from holdfast.ui.account import call_line
 
 Key: TypeAlias = str
 

@@ -170,7 +170,7 @@ async def _turn(
                 cwd=str(session.cwd),
                 tools=tuple(session.toolbox.tools),
                 resumed=before.turns > 0,
-                left_open=tuple(call.part for call in before.open_calls),
+                last_turn=session.last_turn,
             )
         )
         try:

@@ -18,6 +18,8 @@ from holdfast.session.entries import (
     CallLate,
     CallPart,
     CallStarted,
+    Cause,
+    Entry,
     FilesChanged,
     PromptAccepted,
     Repaired,
@@ -27,14 +29,18 @@ from holdfast.session.entries import (
     TurnEnded,
 )
 from holdfast.session.fold import Conversation
-from holdfast.session.words import NO_OUTPUT, files_changed, what_happened
+from holdfast.session.words import what_happened
 from holdfast.text import literal, printable
+from holdfast.ui.account import Telling, account
 from holdfast.ui.writer import Courier, Writer
+
+RECOVERED: frozenset[Cause] = frozenset({"crash", "fork"})
+"""Endings of a turn that no run tells of itself: they are found by the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """What a run begins with."""
+    """What a run begins with; `last_turn` is what is journalled of the turn before it."""
 
     session: str
     model: str
@@ -42,7 +48,7 @@ class Opened:
     cwd: str
     tools: tuple[str, ...]
     resumed: bool
-    left_open: tuple[CallPart, ...] = ()
+    last_turn: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +95,17 @@ class TextOutput:
         self._out = Writer(stdout, gone, courier=courier)
         one_screen = stdout.isatty() and stderr.isatty()  # then what came first is seen first
         self._err = Writer(stderr, lambda _: None, courier=courier if one_screen else Courier())
-        self._names: dict[str, str] = {}
-        self._asked: set[str] = set()
+        self._telling = Telling()
         self._mid_line = False
 
     def begin(self, opened: Opened) -> None:
-        """Say which session it is."""
-        self._names.update({part.id: call_line(part) for part in opened.left_open})
+        """Say which session it is, and what its last turn left."""
         how = "resumed" if opened.resumed else "new"
         self._note(f"session {opened.session} ({how}) · {opened.model} · {opened.mode}")
+        for entry in opened.last_turn:
+            self._telling.line(entry)  # its calls are known from here on
+        for line in account(opened.last_turn):
+            self._note(line)
 
     def event(self, event: Event) -> None:
         """Show streamed text, calls with their outcomes, retries, and what was found on resuming."""
@@ -107,31 +115,21 @@ class TextOutput:
                     self._write(text)
             case NotRecorded(message=message) | Finding(message=message):
                 self._note(message)
-            case Fact(entry=ResponseEnded(parts=parts)):
-                self._names.update({part.id: call_line(part) for part in parts if isinstance(part, CallPart)})
-                self._end_line()
-            case Fact(entry=CallStarted(call=call)):
-                self._note(f"→ {self._names.get(call, call)}")
-            case Fact(entry=ApprovalAsked(call=call)):
-                self._asked.add(call)
-            case Fact(entry=CallEnded(outcome="not_started", call=call)) if call in self._asked:
-                self._note(f"{MARKS['not_started']} {self._names.get(call, call)} needs your approval; not started")
-            case Fact(entry=CallEnded() as ended):
-                self._note(f"{MARKS[ended.outcome]} {self._names.get(ended.call, ended.call)}{outcome_tail(ended)}")
-            case Fact(entry=CallLate(call=call, outcome=outcome)):
-                self._note(f"late: {self._names.get(call, call)} ended {outcome} after it had been settled")
             case Fact(entry=RequestFailed() as failed) if failed.retry_in is not None:
                 of = "" if failed.attempts is None else f"/{failed.attempts}"
                 why = failed.fault.replace("_", " ") if failed.status is None else failed.status
                 how = " without streaming" if failed.retry_whole else ""
                 self._note(f"retrying {failed.attempt + 1}{of} in {failed.retry_in:g} s{how}: {why}")
-            case Fact(entry=FilesChanged(files=files)):
-                self._note(files_changed(files))
             case Fact(entry=Repaired(findings=findings)):
                 for finding in findings:
                     self._note(f"damage found: {finding}")
-            case Fact(entry=TurnEnded(cause="crash", turn=turn, detail=detail)):
-                self._note(f"turn {turn} had been left unfinished: {what_happened('crash', detail)}; it is settled now")
+            case Fact(entry=TurnEnded() as ended) if ended.cause not in RECOVERED:
+                pass  # this run's own, told at its end
+            case Fact(entry=entry):
+                if isinstance(entry, ResponseEnded):
+                    self._end_line()
+                if line := self._telling.line(entry):
+                    self._note(line)
             case _:
                 pass
 
@@ -141,7 +139,7 @@ class TextOutput:
             self._write(answer)
         self._end_line()
         if ended.turn.cause != "finished":
-            self._note(f"turn ended: {what_happened(ended.turn.cause, ended.turn.detail)}")
+            self._note(self._telling.line(ended.turn))
         elif not ended.conversation.answer:
             self._note("the model ended its turn without an answer")
 
@@ -220,6 +218,7 @@ class StreamJsonOutput:
             cwd=opened.cwd,
             tools=list(opened.tools),
             resumed=opened.resumed,
+            account=list(account(opened.last_turn)),
         )
 
     def event(self, event: Event) -> None:
@@ -293,42 +292,13 @@ class StreamJsonOutput:
                 self._line(type="files_changed", changed=changed, gone=gone)
             case Repaired():
                 self._line(type="damage", findings=list(entry.findings))
-            case TurnEnded(cause="crash"):
-                self._line(type="recovered", turn=entry.turn, message=what_happened("crash", entry.detail))
+            case TurnEnded() if entry.cause in RECOVERED:
+                self._line(type="recovered", turn=entry.turn, message=what_happened(entry.cause, entry.detail))
             case _:
                 pass
 
     def _line(self, **fields: object) -> None:
         self._out.write(json.dumps(fields) + "\n")
-
-
-MARKS = {"ok": "✓", "failed": "✗", "denied": "⊘", "not_started": "○", "interrupted": "◐"}
-"""One mark per outcome, each followed by the word itself unless it is `ok`."""
-
-
-def call_line(call: CallPart) -> str:
-    """Return a call as one line for a person: its name and the argument that says most, as it is."""
-    try:
-        arguments: object = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        arguments = None
-    said = call.arguments
-    if isinstance(arguments, dict):
-        known: dict[str, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON the model wrote
-        said = next((str(known[key]) for key in ("command", "path", "pattern") if key in known), "")
-    line = " ".join(said.split())
-    return f"{call.name} {line[:100]}{'…' if len(line) > 100 else ''}".rstrip()  # noqa: PLR2004 - a line's worth
-
-
-def outcome_tail(ended: CallEnded) -> str:
-    """Return what is said after a call that ended: its outcome unless `ok`, the reason's first line, the time."""
-    took = f" ({ended.seconds:.1f} s)" if ended.seconds >= 1 else ""
-    if ended.outcome == "ok":
-        return took
-    lines = printable(ended.text).strip().split("\n")
-    reason = lines[-1] if lines[0] == NO_OUTPUT else lines[0]  # what a silent command ended with is said last
-    outcome = ended.outcome.replace("_", " ")
-    return f"{took} {outcome}: {reason[:200].removeprefix(f'{outcome.capitalize()}: ')}"
 
 
 def result(session: str, ended: Ended) -> dict[str, object]:

@@ -17,12 +17,12 @@ from pathlib import Path
 from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from holdfast.session.entries import CallPart, ResponseEnded
 from holdfast.testing.provider import ScriptedProvider
+from holdfast.ui.account import call_line
 from holdfast.ui.demo.checks import KEY, Check, Evidence, checked, kept, told, unknown
 from holdfast.ui.demo.processes import tools_gone
 from holdfast.ui.demo.screen import Screen
 from holdfast.ui.demo.script import script
 from holdfast.ui.demo.story import Story
-from holdfast.ui.output import call_line
 
 INTRODUCTION = (
     "The model is scripted: its answers were written in advance. A server in this process plays them by the rules of "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.session.entries import CallPart, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
-from holdfast.ui.output import MARKS, call_line
+from holdfast.ui.account import MARKS, call_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Literal, TextIO
 from holdfast.calls import Outcome
 from holdfast.session.fold import Conversation
 from holdfast.text import printable
+from holdfast.ui.account import MARKS
 from holdfast.ui.demo.listing import OPEN, rows
-from holdfast.ui.output import MARKS
 
 Colour = Literal["plain", "bold", "dim", "green", "red", "yellow", "cyan"]
 

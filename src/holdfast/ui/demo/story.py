@@ -17,12 +17,12 @@ from holdfast.session.entries import CallPart, Entry, PromptAccepted
 from holdfast.session.fold import Conversation, fold
 from holdfast.session.sqlite import read_copy
 from holdfast.testing.provider import ScriptedProvider
+from holdfast.ui.account import call_line
 from holdfast.ui.demo.checks import Evidence, Run
 from holdfast.ui.demo.processes import Line, gone_after, run_agent, run_test, tools_gone
 from holdfast.ui.demo.project import CHECKING, RELEASING, deeds, lay_out
 from holdfast.ui.demo.screen import Screen
 from holdfast.ui.demo.script import PROMPTS
-from holdfast.ui.output import call_line
 
 CONFIG = 'model = "openai-chat:scripted"\npermission_mode = "yolo"\n'
 
