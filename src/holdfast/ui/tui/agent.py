@@ -124,6 +124,11 @@ class Agent:
         """Open a session in place of the present one, and use `model` in it if one is named."""
         self._do(lambda: self._open(begin, model))
 
+    def give_up(self) -> None:
+        """Give the session up, its turn stopped."""
+        self.stop()
+        self._do(self._give_up)
+
     def prompt(self, text: str) -> None:
         """Run a turn; a prompt that cannot be accepted comes back as `Refused`."""
         self._do(lambda: self._begin_turn(text))

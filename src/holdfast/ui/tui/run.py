@@ -38,7 +38,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     resumed = chosen(catalog, arguments, cwd=cwd)
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
     with guarded():
-        from holdfast.ui.tui.app import Screen, Start  # noqa: PLC0415 - after the fork, which wants one thread
+        from holdfast.ui.tui.app import Screen  # noqa: PLC0415 - after the fork, which wants one thread
+        from holdfast.ui.tui.desk import Start  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.keyboard import Keyboard  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.trial import Connections  # noqa: PLC0415 - likewise
 
@@ -47,6 +48,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             cwd=cwd,
             model=arguments.model or (resumed.model if resumed else config.model) or "",
             mode=mode,
+            environ=environ,
             resumed=resumed,
             debug=arguments.debug,
         )

@@ -1,0 +1,195 @@
+"""What the slash commands do. Each is a few lines over the agent's commands, a picker or a page."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from holdfast import __version__
+from holdfast.agent.opening import fork, resume
+from holdfast.agent.providers import PROVIDERS
+from holdfast.config import homes
+from holdfast.errors import UsageError
+from holdfast.session.catalog import Summary
+from holdfast.session.entries import Usage
+from holdfast.text import literal
+from holdfast.ui.table import age, home, size
+from holdfast.ui.tui.commands import COMMANDS, Line
+from holdfast.ui.tui.desk import Desk
+from holdfast.ui.tui.pickers import Choice
+from holdfast.ui.tui.status import Status, tokens
+from holdfast.ui.tui.trial import DEMO
+
+KEYS: tuple[tuple[str, str], ...] = (
+    ("Enter", "send; while a turn runs, tell it at the next safe point"),
+    ("Alt+Enter", "while a turn runs, keep it for the next turn"),
+    ("Ctrl+J, Shift+Enter", "begin a line"),
+    ("Esc", "stop the turn that runs; what was finished is kept"),
+    ("Esc Esc", "on an empty prompt, go back to an earlier one; else clear it"),
+    ("Ctrl+C", "stop; clear the prompt; twice on an empty one, quit"),
+    ("Ctrl+D", "quit, if the prompt is empty"),
+    ("↑ ↓", "earlier prompts"),
+    ("Page up, Page down", "scroll"),
+    ("Ctrl+O", "show all of every block"),
+    ("Shift+Tab", "what may run without asking"),
+    ("Ctrl+G", "write in $EDITOR"),
+    ("Ctrl+L, Ctrl+Z", "draw anew, suspend"),
+    ("@name, /name, !command", "a file, a command, a shell command of your own"),
+)
+
+
+def act(line: Line, desk: Desk, *, themes: Sequence[str]) -> None:
+    """Do what the command says; raises `HoldfastError`, in words for the person, if it cannot be done."""
+    rest = line.rest
+    match line.command.name:
+        case "help":
+            desk.read(_help())
+        case "new":
+            desk.begin_anew()
+            desk.say("The next prompt begins a new session. The last one is kept: /resume.")
+        case "resume" if rest:
+            _resume(desk, desk.catalog.find(rest))
+        case "resume":
+            _pick_session(desk)
+        case "fork":
+            summary = desk.catalog.find(_open(desk))
+            desk.agent.open(lambda: fork(desk.catalog, summary))
+        case "model" if rest:
+            desk.use_model(rest)
+        case "model":
+            _pick_model(desk)
+        case "theme" if rest:
+            _use_theme(desk, rest, themes)
+        case "theme":
+            desk.pick("Colours", [Choice(name, name) for name in themes], desk.use_theme, shown=desk.use_theme)
+        case "copy":
+            _copy(desk)
+        case "status":
+            desk.read(_table("Status", _status(desk)))
+        case "cost":
+            desk.read(_table("Tokens and money of this session", _cost(desk.status.usage)))
+        case "context":
+            desk.read(_table("Context", _context(desk.status)))
+        case "config":
+            path = homes(desk.environ).config
+            desk.say(
+                f"Settings are read from {home(str(path))}{'' if path.exists() else ', which does not exist yet'}."
+            )
+        case "quit":
+            desk.exit(0)
+        case _:
+            desk.say(line.command.later or f"Command /{line.command.name} comes with a later version of holdfast.")
+
+
+def _open(desk: Desk) -> str:
+    if not desk.session:
+        raise UsageError("No session is open, one was expected. Type a prompt to begin one, or /resume one.")
+    return desk.session
+
+
+def _resume(desk: Desk, summary: Summary) -> None:
+    catalog = desk.catalog
+    desk.agent.open(lambda: resume(catalog, summary))
+
+
+def _pick_session(desk: Desk) -> None:
+    now = time.time()
+    summaries = {each.id: each for each in desk.catalog.all() if each.id != desk.session}
+    if not summaries:
+        raise UsageError("There is no other session, one was expected. Type a prompt to begin one.")
+    here = str(desk.cwd)
+    ordered = sorted(summaries.values(), key=lambda each: each.cwd != here)  # those of this folder first
+    choices = [
+        Choice(
+            each.id,
+            each.title or "(no prompt yet)",
+            " · ".join(
+                (
+                    age(now - each.modified),
+                    home(each.cwd),
+                    size(each.bytes),
+                    *(("damaged",) if each.damage else ()),
+                )
+            ),
+        )
+        for each in ordered
+    ]
+    desk.pick("Go on with", choices, lambda chosen: _resume(desk, summaries[chosen]))
+
+
+def _pick_model(desk: Desk) -> None:
+    choices = [
+        Choice(
+            each.example, each.example, "" if desk.environ.get(each.key_variable) else f"set {each.key_variable} first"
+        )
+        for each in PROVIDERS.values()
+    ]
+    choices.append(Choice(DEMO, DEMO, "scripted, needs neither key nor network"))
+    if desk.status.model and desk.status.model not in {choice.value for choice in choices}:
+        choices.insert(0, Choice(desk.status.model, desk.status.model, "in use"))
+    desk.pick("Model (any other: /model PROVIDER:MODEL)", choices, desk.use_model)
+
+
+def _use_theme(desk: Desk, name: str, themes: Sequence[str]) -> None:
+    if name not in themes:
+        raise UsageError(f"Theme {name!r} does not exist, one of {', '.join(themes)} was expected. See /theme.")
+    desk.use_theme(name)
+
+
+def _copy(desk: Desk) -> None:
+    if not desk.transcript.text():
+        raise UsageError("There is no answer to copy yet. Wait for one.")
+    desk.copy_to_clipboard(desk.transcript.text())
+    desk.say(f"Copied {len(desk.transcript.text())} characters, if your terminal lets programs copy (OSC 52).")
+
+
+def _help() -> Text:
+    said = Text("Keys\n", "bold")
+    for key, does in KEYS:
+        said.append(f"  {key:<24}", "bold").append(f"{does}\n", "not bold")
+    said.append("\nCommands\n", "bold")
+    for command in COMMANDS:
+        name = f"/{command.name} {command.takes}".strip()
+        also = f" (also {', '.join(f'/{alias}' for alias in command.aliases)})" if command.aliases else ""
+        said.append(f"  {name:<24}", "bold").append(f"{command.does}{also}\n", "not bold")
+    said.append("\nEsc closes this.", "dim not bold")
+    return said
+
+
+def _table(title: str, rows: Sequence[tuple[str, str]]) -> Text:
+    said = Text(f"{title}\n\n", "bold")
+    for name, value in rows:
+        said.append(f"  {name:<16}", "dim not bold").append(f"{literal(value)}\n", "not bold")
+    return said
+
+
+def _status(desk: Desk) -> list[tuple[str, str]]:
+    return [
+        ("session", desk.session or "none yet"),
+        ("folder", home(str(desk.cwd))),
+        ("model", desk.status.model or "none"),
+        ("may run", desk.status.mode),
+        ("holdfast", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
+        ("terminal", " ".join(filter(None, (os.environ.get("TERM_PROGRAM"), os.environ.get("TERM"))))),
+    ]
+
+
+def _cost(usage: Usage) -> list[tuple[str, str]]:
+    return [
+        ("read", f"{usage.input_tokens:,} tokens"),
+        ("from a cache", f"{usage.cache_read_tokens:,} tokens"),
+        ("into a cache", f"{usage.cache_write_tokens:,} tokens"),
+        ("written", f"{usage.output_tokens:,} tokens"),
+        ("cost", "not known" if usage.cost is None else f"${float(usage.cost):.4f}"),
+    ]
+
+
+def _context(status: Status) -> list[tuple[str, str]]:
+    if not status.context:
+        return [("in use", "nothing has been sent yet")]
+    share = f", {100 * status.context // status.window} % of {tokens(status.window)}" if status.window else ""
+    return [("in use", f"{status.context:,} tokens as of the last response{share}")]

@@ -1,0 +1,184 @@
+"""The desk: the four parts of the screen, what is known of the session, and what commands may do with both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.driver import Driver
+from textual.widgets import Static
+
+from holdfast.agent.opening import create
+from holdfast.calls import Mode
+from holdfast.config import Limits
+from holdfast.errors import HoldfastError, ModelUnusable
+from holdfast.session.catalog import Catalog, Summary
+from holdfast.text import literal
+from holdfast.ui.tui.agent import Agent, Told, Wishes
+from holdfast.ui.tui.approval import Approval
+from holdfast.ui.tui.composer import Composer
+from holdfast.ui.tui.inbox import Inbox
+from holdfast.ui.tui.pickers import Choice, Page, Picker
+from holdfast.ui.tui.status import Status, StatusLine
+from holdfast.ui.tui.themes import DARK, LIGHT
+from holdfast.ui.tui.transcript import Transcript
+from holdfast.ui.tui.trial import Connections
+from holdfast.ui.view import View
+
+NO_MODEL = "No model is set up. Name one: /model PROVIDER:MODEL. Or /model demo, which needs neither key nor network."
+
+CSS = """
+Screen { background: $background; }
+#notice { display: none; height: auto; max-height: 8; padding: 0 2; color: $warning; }
+#approval { display: none; height: auto; max-height: 60%; margin: 0 1; padding: 0 1; border-left: outer $warning; background: $surface; }
+#approval #question { height: auto; }
+#approval #detail-box { height: auto; max-height: 12; margin: 1 0; }
+#approval #answers { height: auto; border: none; padding: 0; background: $surface; }
+#approval #reason { border: none; height: 1; padding: 0; background: $panel; }
+#composer { height: auto; max-height: 12; margin: 1 1 0 1; padding: 0 1; border-left: outer $primary; background: $surface; }
+#status { height: 1; color: $foreground 80%; }
+"""  # noqa: E501 - a rule a line
+"""The style sheet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What the screen begins with: `resumed` is the session to go on with, None for a new one."""
+
+    catalog: Catalog
+    cwd: Path
+    model: str
+    mode: Mode
+    environ: Mapping[str, str]
+    resumed: Summary | None
+    debug: bool = False
+    theme: str = DARK.name
+
+
+class Desk(App[int]):
+    """What the screen is made of. Its session is the agent's: nothing here waits for it."""
+
+    CSS = CSS
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(
+        self, start: Start, connections: Connections, limits: Limits, *, keyboard: type[Driver] | None = None
+    ) -> None:
+        super().__init__(driver_class=keyboard)
+        self.catalog = start.catalog
+        self.environ = start.environ
+        self.cwd = start.cwd
+        """The folder of the session, or of the run while there is none."""
+        self.session = ""
+        """The id of the session that is open, "" if none is."""
+        self.status = Status(mode=start.mode, model=start.model)
+        self.view = View()
+        self._start = start
+        self._connections = connections
+        self._open = start.resumed is not None
+        self._inbox: Inbox[Told] = Inbox(self.heard)
+        wishes = Wishes(connect=connections.connect, limits=limits, debug=start.debug)
+        self.agent = Agent(wishes, mode=start.mode, tell=self._inbox.put)
+
+    def compose(self) -> ComposeResult:
+        """Yield the four parts of the screen, from the top."""
+        yield Transcript(id="transcript")
+        yield Static(id="notice", markup=False)
+        yield Approval(id="approval")
+        yield Composer()
+        yield StatusLine(id="status")
+
+    def on_mount(self) -> None:
+        """Find the parts, and show the prompt before anything takes time."""
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = self._start.theme
+        self.transcript = self.query_one(Transcript)
+        self.composer = self.query_one(Composer)
+        self.approval = self.query_one(Approval)
+        self.transcript.load(self.view)
+        self.composer.focus()
+        self.tell(self.status)
+        self._inbox.open(asyncio.get_running_loop())
+
+    def heard(self, told: Told) -> None:
+        """Show what the agent told."""
+        raise NotImplementedError
+
+    def tell(self, status: Status) -> None:
+        """Show `status` at the foot."""
+        self.status = status
+        self.query_one(StatusLine).status = status
+
+    def say(self, message: str) -> None:
+        """Show a sentence until the next prompt; "" shows none."""
+        notice = self.query_one("#notice", Static)
+        notice.update(Text(literal(message)))
+        notice.display = bool(message)
+
+    def read(self, text: Text) -> None:
+        """Show something to read."""
+        self.push_screen(Page(text))
+
+    def pick(
+        self,
+        title: str,
+        choices: Sequence[Choice],
+        then: Callable[[str], None],
+        *,
+        shown: Callable[[str], None] | None = None,
+    ) -> None:
+        """Let the person choose, and go on with what they chose; what was only shown is undone."""
+        before = self.theme
+
+        def chosen(value: str | None) -> None:
+            self.theme = before
+            if value is not None:
+                self.attempt(lambda: then(value))
+
+        self.push_screen(Picker(title, choices, shown=shown), chosen)
+
+    def begin(self, text: str) -> None:
+        """Begin a turn with `text`, in a new session if none is open; raises `ModelUnusable`."""
+        model = self.status.model
+        if not model:
+            raise ModelUnusable(NO_MODEL)
+        self._connections.check(model)
+        if not self._open:
+            catalog, cwd = self.catalog, self.cwd
+            self._open = True
+            self.agent.open(lambda: create(catalog, cwd=cwd, model=model))
+        self.agent.prompt(text)
+
+    def begin_anew(self) -> None:
+        """Give up the session; the next prompt begins one."""
+        self.agent.give_up()
+        self._open = False
+        self.session, self.cwd = "", self._start.cwd
+        self.view = View()
+        self.transcript.load(self.view)
+        self.tell(Status(mode=self.status.mode, model=self.status.model))
+
+    def use_model(self, name: str) -> None:
+        """Send later requests to that model; raises `ModelUnusable`."""
+        self._connections.check(name)
+        self.tell(replace(self.status, model=name))
+        if self._open:
+            self.agent.use_model(name)
+
+    def use_theme(self, name: str) -> None:
+        """Draw in these colours."""
+        self.theme = name
+
+    def attempt(self, what: Callable[[], None]) -> bool:
+        """Return whether it was done; if not, it is said why."""
+        try:
+            what()
+        except HoldfastError as error:
+            self.say(str(error))
+            return False
+        return True
