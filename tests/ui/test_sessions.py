@@ -255,6 +255,15 @@ def test_a_transcript_has_damage_at_its_place_and_what_was_left_open_at_the_end(
     ]
 
 
+def test_an_export_of_a_session_in_use_does_not_call_what_runs_a_crash(catalog: Catalog, here: Path) -> None:
+    calls = (CallPart(id="A", name="bash", arguments="{}"), CallPart(id="B", name="bash", arguments="{}"))
+    name = session(catalog, here, [GO, said(1, *calls), CallStarted(call="A", effect="execute")])
+    _, document, _ = run("export", name)
+    running, waiting = [part["content"] for part in json.loads(document)["messages"][-1]["parts"]]
+    assert running.startswith("Not finished in this copy: this session was copied in the middle of the turn")
+    assert waiting.startswith("Not started in this copy: ")
+
+
 def test_an_export_is_what_pydantic_ai_loads_and_import_takes_back(catalog: Catalog, here: Path) -> None:
     name = session(
         catalog, here, [GO, said(1, TextPart("ünïcode")), TurnEnded(turn=1, reason="end_turn", cause="finished")]

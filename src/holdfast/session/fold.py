@@ -20,6 +20,7 @@ from holdfast.session.entries import (
     CallLate,
     CallPart,
     CallStarted,
+    Cause,
     Entry,
     FilesChanged,
     ModelChanged,
@@ -129,11 +130,14 @@ class Conversation:
 class Fold:
     """Fold entries one at a time; `conversation()` may be taken after any of them.
 
+    `left` is why a turn without an end was left, as far as is known: it is told of calls without an outcome.
+
     Laws (`tests/session/test_fold_laws.py`): any sequence of entries folds; the messages alternate and pair; folding a
     longer journal keeps every earlier message but the last, which may only gain texts.
     """
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, entries: Iterable[Entry] = (), *, left: Cause = "crash") -> None:
+        self._left: Cause = left
         self._opened: SessionOpened | None = None
         self._model = ""
         self._messages: list[Message] = []  # closed ones
@@ -276,7 +280,7 @@ class Fold:
             streaming, self._streaming = self._streaming, None
             self._response(streaming.model, (TextPart(streaming.text),), cut=True)
         for call in list(self._open.values()):
-            self._results[call.part.id] = _unsettled(call)
+            self._results[call.part.id] = _unsettled(call, self._left)
         self._open.clear()
         self._open_turn = None
 
@@ -323,7 +327,7 @@ class Fold:
         if not isinstance(last, AssistantMessage):
             return ()
         calls = [part for part in last.parts if isinstance(part, CallPart)]
-        return tuple(self._results.get(part.id) or _unsettled(self._open[part.id]) for part in calls)
+        return tuple(self._results.get(part.id) or _unsettled(self._open[part.id], self._left) for part in calls)
 
     def _call_ended(self, entry: CallEnded) -> None:
         call = self._open.pop(entry.call, None)
@@ -345,13 +349,13 @@ class Fold:
             self._notes.append(note)
 
 
-def fold(entries: Iterable[Entry]) -> Conversation:
+def fold(entries: Iterable[Entry], *, left: Cause = "crash") -> Conversation:
     """Return the conversation that `entries` amount to."""
-    return Fold(entries).conversation()
+    return Fold(entries, left=left).conversation()
 
 
-def _unsettled(call: OpenCall) -> Result:
+def _unsettled(call: OpenCall, left: Cause) -> Result:
     """Return the answer to a call whose outcome is not in the journal (yet)."""
     if call.started is None:
-        return Result(call.part.id, call.part.name, "not_started", words.not_started("crash"))
-    return Result(call.part.id, call.part.name, "interrupted", words.interrupted("crash"))
+        return Result(call.part.id, call.part.name, "not_started", words.not_started(left))
+    return Result(call.part.id, call.part.name, "interrupted", words.interrupted(left))

@@ -189,7 +189,8 @@ def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: Tex
 
     session = catalog.find(arguments.session).id
     reading = read_copy(catalog.folder(session))
-    document = export(fold(record.entry for record in reading.records))
+    # What has no end yet may still run: whether anybody holds the session is nothing an export asks.
+    document = export(fold((record.entry for record in reading.records), left="fork"))
     if arguments.output is None:  # a terminal may read it: nothing but ASCII
         print(json.dumps(document, indent=1), file=stdout)
     else:
