@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Model
 from holdfast.agent.turn import State
+from holdfast.errors import UsageError
 from holdfast.session.entries import (
     CallEnded,
     CallLate,
@@ -25,7 +26,9 @@ from holdfast.session.entries import (
     PromptAccepted,
     ResponseEnded,
     SessionOpened,
+    Steered,
     TurnEnded,
+    When,
 )
 from holdfast.session.fold import Conversation, UserMessage, fold
 from holdfast.session.sqlite import SqliteStore, read_copy
@@ -78,6 +81,8 @@ class Play:
         self.raised: BaseException | None = None
         self.entered: list[str] = []
         """The prompts that the subject was given."""
+        self.said: list[str] = []
+        """The messages that were queued."""
         self.complaints: list[str] = []
         self.patience = IDLE_WITHIN
         self.took = 0.0
@@ -177,6 +182,8 @@ class Play:
         task = self.task = self.loop.create_task(self._prompts(), name="turn")
         if self.scenario.stops is not None:
             self.loop.call_later(self.scenario.stops, self.subject.stop)
+        for seconds, when, text in self.scenario.says:
+            self.loop.call_later(seconds, self._say, text, when)
         try:
             self.loop.run_until_complete(task)
         except (KeyboardInterrupt, SystemExit) as error:  # out of the loop: now `asyncio.run` would tidy up
@@ -194,6 +201,12 @@ class Play:
         self.rounds = [*self.loop.rounds]
         self.ends = [entry for entry in self.entries[self.before :] if isinstance(entry, TurnEnded)]
         self.finished = dict(self.ledger.finished)
+
+    def _say(self, text: str, when: When) -> None:
+        if isinstance(self.subject, Driver):
+            with suppress(UsageError):  # no turn runs (any more)
+                self.subject.queue(text, when)
+                self.said.append(text)
 
     async def _prompts(self) -> None:
         for prompt in (PROMPT, *self.scenario.then):
@@ -226,7 +239,16 @@ class Play:
         self.took = took
         if took > self.patience + (self.scenario.stops or 0 if self.patience > IDLE_WITHIN else 0):
             yield f"it took {took:.3f} s to end"
-        prompts = [entry.text for entry in entries[self.before :] if isinstance(entry, PromptAccepted)]
+        own = entries[self.before :]
+        prompts = [entry.text for entry in own if isinstance(entry, PromptAccepted) and not entry.queued]
+        sent = [
+            entry.text
+            for entry in own
+            if isinstance(entry, Steered) or (isinstance(entry, PromptAccepted) and entry.queued)
+        ]
+        waits = [waiting.message.text for waiting in fold(entries).queued]
+        if sorted(sent + waits) != sorted(self.said):
+            yield f"messages {self.said} were queued, {sent} were sent and {waits} wait"
         if prompts != self.entered:
             yield f"prompts {self.entered} were given, {prompts} are in the journal"
         called = Counter(

@@ -28,6 +28,7 @@ from holdfast.session.entries import (
     TextPart,
     TurnEnded,
     Usage,
+    When,
 )
 from holdfast.session.fold import UserMessage, fold
 from holdfast.session.sqlite import SqliteStore
@@ -104,7 +105,8 @@ class Does:
 class Scenario:
     """A turn, as the world around the driver has it. `then` are further prompts, each given when the one before ended.
 
-    `stops` is when a person stops it, if the turn has no other end; `connecting` and `lingers` are how long it takes to
+    `says` is what a person says, when, and whether for the next request or for later, if a turn runs then; `stops` is
+    when a person stops it, if the turn has no other end; `connecting` and `lingers` are how long it takes to
     connect, and for processes of an earlier run to go.
     """
 
@@ -118,6 +120,7 @@ class Scenario:
     connecting: float = 0.0
     lingers: float = 0.0
     stops: float | None = None
+    says: Sequence[tuple[float, When, str]] = ()
     then: Sequence[str] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
     limits: Limits = Limits()  # noqa: RUF009 - frozen
@@ -315,7 +318,25 @@ SCENARIOS = {
             lingers=0.8,
         ),
         Scenario(
-            "a prompt right after",  # the driver cannot be steered yet: what a person does instead
+            "steered and queued",
+            [
+                calls("act", "a"),
+                calls("look", "b"),
+                [Say("done")],
+                calls("act", "c"),
+                [Say("that too")],
+                [Say("and that")],
+            ],
+            [LOOK, Does("act", "execute", times=2, seconds=5)],
+            says=[
+                (1, "later", "and then this"),
+                (2, "steer", "not so"),
+                (7, "steer", "but so"),
+                (10.01, "later", "last"),
+            ],
+        ),
+        Scenario(
+            "a prompt right after",
             [calls("act", "a"), [Say("done")], calls("look", "b"), [Say("that too")]],
             [LOOK, ACT],
             then=["and another thing"],

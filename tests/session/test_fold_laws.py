@@ -11,9 +11,12 @@ from holdfast.session.entries import (
     CallStarted,
     Entry,
     PromptAccepted,
+    Queued,
+    Recalled,
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    Steered,
     TextPart,
     ThinkingPart,
     TurnEnded,
@@ -121,7 +124,7 @@ def test_every_prompt_and_every_answer_survives(journal: list[Entry]) -> None:
     conversation = fold(journal)
     said = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
     for entry in journal:
-        if isinstance(entry, PromptAccepted) and entry.text.strip():
+        if isinstance(entry, PromptAccepted | Steered) and entry.text.strip():
             assert entry.text in said
     written = [
         part.text
@@ -135,6 +138,26 @@ def test_every_prompt_and_every_answer_survives(journal: list[Entry]) -> None:
             for part in entry.parts:
                 if isinstance(part, TextPart) and part.text.strip():
                     assert part.text in written
+
+
+@settings(max_examples=300)
+@given(journals)
+def test_what_is_queued_waits_until_it_is_sent_or_taken_back(journal: list[Entry]) -> None:
+    waits: dict[str, str] = {}
+    for entry in journal:
+        match entry:
+            case Queued():
+                waits[entry.id] = entry.text
+            case Recalled() | Steered() | PromptAccepted():
+                waits.pop(entry.queued, None)
+            case _:
+                pass
+    conversation = fold(journal)
+    assert {each.message.id: each.message.text for each in conversation.queued} == waits
+    last = next((entry for entry in reversed(journal) if isinstance(entry, TurnEnded)), None)
+    if last is not None and last.cause != "finished":
+        given = [entry.id for entry in journal[journal.index(last) :] if isinstance(entry, Queued)]
+        assert all(each.held for each in conversation.queued if each.message.id not in given)
 
 
 def call(name: str, id_: str) -> CallPart:

@@ -15,31 +15,32 @@ from holdfast.agent.calls import Asker, Calls, NobodyToAsk
 from holdfast.agent.checks import Checks
 from holdfast.agent.connection import Connection
 from holdfast.agent.drift import drift, watched
-from holdfast.agent.events import Event, Fact, NotRecorded
+from holdfast.agent.events import Event
 from holdfast.agent.leaving import leave_of
 from holdfast.agent.limits import Deadline
 from holdfast.agent.log import Log
 from holdfast.agent.looking import edits, look
 from holdfast.agent.model import Model
+from holdfast.agent.record import Record
 from holdfast.agent.remains import MAY_RUN, remains
 from holdfast.agent.request import Requests
 from holdfast.agent.settle import Known, Leave, settle
 from holdfast.agent.stop import Left, Stop, to_the_end
 from holdfast.agent.turn import Signal, State, cause_after, step
-from holdfast.calls import FileSeen, Mode
+from holdfast.agent.waiting import following, queued, steering
+from holdfast.calls import Mode
 from holdfast.config import Limits
-from holdfast.errors import AppendConflict, ProviderFailed, StateError, Unsendable, UsageError
+from holdfast.errors import ProviderFailed, StateError, Unsendable, UsageError
 from holdfast.session.entries import (
     CallEnded,
-    CallStarted,
     Entry,
     FilesChanged,
-    ModelChanged,
     PromptAccepted,
     Repaired,
     TurnEnded,
+    When,
 )
-from holdfast.session.fold import Conversation, Fold, OpenCall
+from holdfast.session.fold import OpenCall
 from holdfast.session.store import Store
 from holdfast.text import valid_unicode
 from holdfast.tools.thread import in_daemon
@@ -53,7 +54,7 @@ T = TypeVar("T")
 _CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
 
 
-class Driver:
+class Driver(Record):
     """One session's turns, one at a time, on one event loop.
 
     `connect` gives the model of a PROVIDER:MODEL name and is called after the prompt is journalled; `emit` must not
@@ -80,15 +81,13 @@ class Driver:
         if log is not None:
             connect, emit = log.connecting(connect), log.beside(emit)
         self._log = log
-        self._store = store
+        super().__init__(store, checks=Checks(debug=debug, emit=emit), emit=emit)
         self._toolbox = toolbox
         self._abandoned = Abandoned()
         self._connection = Connection(connect, limits or Limits(), self._abandoned)
         self._mode: Mode = mode
-        self._emit = emit
         self._ask = ask
         self._limits = limits or Limits()
-        self._checks = Checks(debug=debug, emit=emit)
         self._state = State.IDLE
         self._stop: Stop | None = None
         self._calls: Calls | None = None
@@ -96,28 +95,6 @@ class Driver:
         self._ended = asyncio.Event()  # of the turn that runs
         self._unsettled = left or Leave("crash")  # why a turn that is found open was left, as far as this process knows
         self._unwritten: dict[str, CallEnded] = {}  # outcomes that the journal has not taken yet
-        self._reported = ""  # the last thing told that could not be journalled
-        self._load()
-
-    def _load(self) -> None:
-        reading = self._store.read()
-        self._fold = Fold(record.entry for record in reading.records)
-        self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, CallStarted)}
-        self._length = self._store.length
-        told = {
-            finding
-            for record in reading.records
-            if isinstance(record.entry, Repaired)
-            for finding in record.entry.findings
-        }
-        self._untold = tuple(found for found in map(str, reading.findings) if found not in told)
-        self._checks.knows(told)
-        self._mended = self._checks.found(self.conversation)
-
-    @property
-    def conversation(self) -> Conversation:
-        """Return the conversation as of now."""
-        return self._fold.conversation()
 
     @property
     def state(self) -> State:
@@ -125,11 +102,11 @@ class Driver:
         return self._state
 
     async def run(self, prompt: str) -> TurnEnded:
-        """Run one turn and return how it ended; the prompt is durable before anything of it happens.
+        """Run one turn, and one for each message queued meanwhile; return how the last ended.
 
-        Raises `UsageError` for a blank prompt or while another turn runs, `StorageFailed` or `AppendConflict` if the
-        prompt could not be journalled: then nothing happened. An asyncio cancellation, a model that cannot be used and
-        an exception of our own settle the turn and then propagate.
+        The prompt is durable before anything of it happens. Raises `UsageError` for a blank prompt or while another
+        turn runs, `StorageFailed` or `AppendConflict` if the prompt could not be journalled: then nothing happened. A
+        cancellation, a model that cannot be used and an exception of our own settle the turn and then propagate.
         """
         if not prompt.strip():
             raise UsageError("Prompt is blank, some words were expected. Say what you want done.")
@@ -144,16 +121,19 @@ class Driver:
                 changed, raised = await self._compare()
             self._recover(running)
             self.append(*changed, PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
-            turn = asyncio.get_running_loop().create_task(self._turn(stop), name="turn")
+            turn = asyncio.get_running_loop().create_task(self._turns(stop), name="turn")
         except BaseException:
             self._over()
             raise
-        turn.add_done_callback(self._over)
+        turn.add_done_callback(self._never_begun)
         return await to_the_end(turn, lambda error: self.stop(leave_of(error)), raised)
 
-    def _over(self, turn: asyncio.Task[TurnEnded] | None = None) -> None:
-        if turn is not None and turn.cancelled() and self._is_open:  # by a loop that closed before its first step
+    def _never_begun(self, turn: asyncio.Task[TurnEnded]) -> None:
+        if turn.cancelled() and self._stop is not None:  # by a loop that closed before its first step
             self._settled(Leave("external"))
+            self._over()
+
+    def _over(self) -> None:
         self._stop = None
         self._ended.set()
 
@@ -211,17 +191,24 @@ class Driver:
         if not self._abandoned:  # nothing of this process runs; the open calls of a copy are still the original's
             self._toolbox.sweep({} if leave.cause == "fork" else left)
 
+    def queue(self, text: str, when: When) -> str:
+        """Keep a message for the turn that runs, durably, and return its id.
+
+        It is sent with the turn's next request, or as the next prompt if there is none any more or `when` is "later";
+        not if the turn is stopped or fails: then it waits for a person. Raises `UsageError` if no turn runs.
+        """
+        if self._stop is None:
+            raise UsageError("No turn of this session is running, one was expected. Give the message as a prompt.")
+        message = queued(text, when, seq=self._length + 1)
+        self.append(message)
+        return message.id
+
     def stop(self, leave: Leave | None = None) -> None:
         """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""
         if self._stop is not None:
             self._stop.ask(leave or Leave("user"))
             if self._calls is not None:
                 self._calls.stop()
-
-    def use_model(self, name: str) -> None:
-        """Send later requests to `name` (PROVIDER:MODEL)."""
-        if name != self.conversation.model:
-            self.append(ModelChanged(model=name))
 
     async def close(self) -> None:
         """Stop a turn that runs, end every process of the tools, close the connections and give up the session."""
@@ -239,6 +226,23 @@ class Driver:
             self._store.close()
 
     # --- the turn -----------------------------------------------------------------------------------------------
+
+    async def _turns(self, stop: Stop) -> TurnEnded:
+        """Run the turn whose prompt is journalled, and those of the messages that wait for it to end by itself."""
+        try:
+            while True:
+                ended = await self._turn(stop)
+                prompt = following(self.conversation) if ended.cause == "finished" else None
+                if prompt is None:
+                    return ended
+                try:
+                    self.append(prompt)
+                except StateError as failed:
+                    self.not_recorded(failed)  # the message waits on
+                    return ended
+                stop = self._stop = Stop(self._abandoned)
+        finally:
+            self._over()  # in one step with the last look: no message is queued that nobody looks for
 
     async def _turn(self, stop: Stop) -> TurnEnded:
         """Run the turn whose prompt is journalled; only a loop that closes cancels this."""
@@ -284,15 +288,16 @@ class Driver:
             limit = self._limits.max_steps
             if limit is not None and conversation.turn_steps >= limit:
                 return Leave("max_steps", f"{limit} requests")
-            sent, mended = self._checks.admit(conversation)
+            self.append(*steering(conversation))
+            sent, mended = self._checks.admit(self.conversation)
             if mended:
                 self.append(Repaired(findings=mended))
             finish = await requests.send(sent)
+            stop.go_on()  # even behind the last response: what is queued must not be sent after a stop
             calls = self.conversation.open_calls
             cause = cause_after(finish, calls=len(calls))
             if cause is not None:
                 return Leave(cause)
-            stop.go_on()
             await running.run(calls)
             self._checks.watch(self._fold.conversation, "After a step")
 
@@ -350,41 +355,6 @@ class Driver:
         return look(started, self._toolbox, seconds=seconds or {}, began=self._began, ended=self._unwritten)
 
     # --- what the turn is made of -------------------------------------------------------------------------------
-
-    def append(self, *entries: Entry) -> None:
-        """Append durably, fold, then tell: in this order, always here."""
-        if not entries:
-            return
-        self._checks.watch(lambda: self._fold.after(entries), "Before an append")
-        try:
-            self._length = self._store.append(entries, expected=self._length)
-        except AppendConflict:
-            self._load()  # somebody else's entries count: the next append goes after them
-            raise
-        self._reported = ""
-        for entry in entries:
-            self._fold.add(entry)
-        for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
-            self._emit(Fact(seq, entry))
-
-    def knows_call(self, call: str) -> bool:
-        """Return whether the id was ever given to a call of this session."""
-        return self._fold.knows_call(call)
-
-    def is_open(self, call: str) -> bool:
-        """Return whether the call still waits for its outcome."""
-        return self._fold.is_open(call)
-
-    def seen(self, path: str) -> FileSeen | None:
-        """Return a file as the model last saw it, None if it never did."""
-        states = self._fold.files.get(path)
-        return states[0] if states else None
-
-    def not_recorded(self, failed: BaseException) -> None:
-        """Tell that something could not be journalled, once for each reason."""
-        if str(failed) != self._reported:
-            self._reported = str(failed)
-            self._emit(NotRecorded(str(failed)))
 
     def to(self, signal: Signal) -> None:
         """Move along the turn table; the time in which a person is asked does not count."""

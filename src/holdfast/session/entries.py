@@ -39,6 +39,10 @@ Cause = Literal[
 """What ended a turn or cut a response, from our own flags, never guessed from a library's exception."""
 
 
+When = Literal["steer", "later"]
+"""When words given while a turn runs are sent: with its next request, or as the prompt of the turn after it."""
+
+
 class TextPart(msgspec.Struct, frozen=True, tag="text", tag_field="part"):
     """Text the model wrote for the person."""
 
@@ -118,9 +122,31 @@ class ModelChanged(_Fact, frozen=True, tag="model-changed"):
 
 
 class PromptAccepted(_Fact, frozen=True, tag="prompt-accepted"):
-    """The person's words; they begin turn number `turn` (from 1)."""
+    """The person's words; they begin turn number `turn` (from 1). `queued` is the id of the message, if it waited."""
 
     turn: int
+    text: str
+    queued: str = ""
+
+
+class Queued(_Fact, frozen=True, tag="queued"):
+    """The person's words while a turn ran; `id` is unique over the session, `when` is when they are to be sent."""
+
+    id: str
+    text: str
+    when: When
+
+
+class Recalled(_Fact, frozen=True, tag="recalled"):
+    """The person took back the message `queued`."""
+
+    queued: str
+
+
+class Steered(_Fact, frozen=True, tag="steered"):
+    """The message `queued` is part of the next request of the turn that runs."""
+
+    queued: str
     text: str
 
 
@@ -248,6 +274,9 @@ Entry = (
     SessionOpened
     | ModelChanged
     | PromptAccepted
+    | Queued
+    | Recalled
+    | Steered
     | RequestStarted
     | RequestFailed
     | ResponseCheckpoint

@@ -9,10 +9,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from holdfast.calls import FileSeen, Outcome, ProcessId
+from holdfast.calls import FileSeen
 from holdfast.session import words
+from holdfast.session.conversation import (
+    AssistantMessage,
+    Conversation,
+    Message,
+    OpenCall,
+    Result,
+    Streaming,
+    UserMessage,
+    Waiting,
+)
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -27,104 +37,33 @@ from holdfast.session.entries import (
     Part,
     ProcessStarted,
     PromptAccepted,
+    Queued,
+    Recalled,
     Repaired,
     RequestFailed,
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
     SessionOpened,
+    Steered,
     TextPart,
     ThinkingPart,
     TurnEnded,
     Usage,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The answer to one call, in the message right after it."""
-
-    call: str
-    name: str
-    outcome: Outcome
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """Results first, in the order of their calls, then texts: prompts, and notes of ours in brackets."""
-
-    results: tuple[Result, ...]
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AssistantMessage:
-    """What `model` (PROVIDER:MODEL) wrote: at least one text that is not blank, or a call."""
-
-    model: str
-    parts: tuple[Part, ...]
-
-
-Message = UserMessage | AssistantMessage
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCall:
-    """A call without an outcome: `started` if its effect may have begun, `asked` if a person was asked about it.
-
-    `process` is what it runs as, if that was journalled.
-    """
-
-    part: CallPart
-    started: CallStarted | None = None
-    asked: ApprovalAsked | None = None
-    answered: ApprovalAnswered | None = None
-    process: ProcessId | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Streaming:
-    """A request that was sent and has no end: what arrived of it."""
-
-    step: int
-    model: str
-    text: str = ""
-    thinking: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """A journal as of some entry.
-
-    `messages` is what would be sent: open calls are answered in it with what is known. `open_turn` is the turn that has
-    not ended, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order.
-    """
-
-    opened: SessionOpened | None
-    model: str
-    messages: tuple[Message, ...]
-    turns: int
-    steps: int
-    turn_steps: int
-    open_turn: int | None
-    streaming: Streaming | None
-    open_calls: tuple[OpenCall, ...]
-    last_end: TurnEnded | None
-    usage: Usage
-
-    @property
-    def system(self) -> str:
-        """Return the journalled system prompt."""
-        return self.opened.system if self.opened else ""
-
-    @property
-    def answer(self) -> str:
-        """Return the text of the last message if the assistant wrote it, else ""."""
-        last = self.messages[-1] if self.messages else None
-        if not isinstance(last, AssistantMessage):
-            return ""
-        return "".join(part.text for part in last.parts if isinstance(part, TextPart))
+__all__ = [
+    "AssistantMessage",
+    "Conversation",
+    "Fold",
+    "Message",
+    "OpenCall",
+    "Result",
+    "Streaming",
+    "UserMessage",
+    "Waiting",
+    "fold",
+]
 
 
 class Fold:
@@ -153,6 +92,7 @@ class Fold:
         self._open_turn: int | None = None
         self._streaming: Streaming | None = None
         self._last_end: TurnEnded | None = None
+        self._queued: dict[str, Waiting] = {}  # by id
         self._usage = Usage(cost="0")
         for entry in entries:
             self.add(entry)
@@ -181,6 +121,8 @@ class Fold:
                 self._model = entry.model
             case PromptAccepted():
                 self._prompt(entry)
+            case Queued() | Recalled() | Steered():
+                self._queue(entry)
             case RequestStarted() | RequestFailed() | ResponseCheckpoint() | ResponseEnded():
                 self._request(entry)
             case ApprovalAsked() | ApprovalAnswered() | CallStarted() | ProcessStarted():
@@ -193,6 +135,8 @@ class Fold:
                 self._leave_turn()
                 self._last_end = entry
                 self._note(entry.note)
+                if entry.cause != "finished":
+                    self._queued = {each: replace(waiting, held=True) for each, waiting in self._queued.items()}
             case FilesChanged():
                 for file in entry.files:
                     if known := self._files.get(file.path):
@@ -230,6 +174,7 @@ class Fold:
             open_calls=tuple(self._open.values()),
             last_end=self._last_end,
             usage=self._usage,
+            queued=tuple(self._queued.values()),
         )
 
     def _request(self, entry: RequestStarted | RequestFailed | ResponseCheckpoint | ResponseEnded) -> None:
@@ -270,9 +215,21 @@ class Fold:
         self._notes.clear()
         if entry.text.strip():
             self._texts.append(entry.text)
+        self._queued.pop(entry.queued, None)
         self._turns = max(self._turns, entry.turn)
         self._open_turn = entry.turn
         self._turn_steps = 0
+
+    def _queue(self, entry: Queued | Recalled | Steered) -> None:
+        match entry:
+            case Queued():
+                self._queued[entry.id] = Waiting(entry)
+            case Recalled():
+                self._queued.pop(entry.queued, None)
+            case Steered():
+                self._queued.pop(entry.queued, None)
+                if entry.text.strip():
+                    self._texts.append(entry.text)
 
     def _leave_turn(self) -> None:
         """Close what a journal left open that has gone on without saying how it ended."""

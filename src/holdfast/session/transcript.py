@@ -23,15 +23,19 @@ from holdfast.session.entries import (
     ModelChanged,
     ProcessStarted,
     PromptAccepted,
+    Queued,
+    Recalled,
     Repaired,
     RequestFailed,
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
     SessionOpened,
+    Steered,
     TextPart,
     ThinkingPart,
     TurnEnded,
+    When,
 )
 from holdfast.session.store import Finding, Record
 
@@ -43,6 +47,7 @@ _OUTCOMES = {
     "not_started": "not started",
     "interrupted": "interrupted, its effect is unknown",
 }
+_WHEN: dict[When, str] = {"steer": "for the next request", "later": "for the next turn"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,7 @@ class _Writer:
         self._streamed = ""
         self._calls: dict[str, CallPart] = {}  # every call
         self._open: dict[str, str] = {}  # those without an outcome, and what is known of them
+        self._queued: dict[str, str] = {}  # messages that wait
 
     def lines(self, entry: Entry) -> Iterator[tuple[LineKind, str]]:
         """Yield what this entry adds."""
@@ -88,9 +94,8 @@ class _Writer:
                 yield from _opened(entry)
             case ModelChanged(model=model):
                 yield "note", f"The model is {model} from here on."
-            case PromptAccepted(text=text):
-                yield from self.unfinished()
-                yield "prompt", text
+            case PromptAccepted() | Queued() | Recalled() | Steered():
+                yield from self._said(entry)
             case RequestStarted():
                 self._streamed = ""
             case RequestFailed():
@@ -124,6 +129,19 @@ class _Writer:
         for call, known in self._open.items():
             yield "call", f"{self._named(call)}: {known}, no outcome in the journal"
         self._open.clear()
+
+    def _said(self, entry: PromptAccepted | Queued | Recalled | Steered) -> Iterator[tuple[LineKind, str]]:
+        match entry:
+            case PromptAccepted(text=text):
+                yield from self.unfinished()
+                yield "prompt", text
+            case Queued(id=message, text=text, when=when):
+                self._queued[message] = text
+                yield "note", f"Queued, {_WHEN[when]}: {text}"
+            case Recalled(queued=message):
+                yield "note", f"Taken back: {self._queued.get(message, message)}"
+            case Steered(text=text):
+                yield "prompt", text
 
     def _response(self, entry: ResponseEnded) -> Iterator[tuple[LineKind, str]]:
         self._streamed = ""

@@ -37,7 +37,7 @@ NoteKind = Literal["session", "model", "retry", "failed", "cut", "late", "files"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """The person's words, which begin turn number `turn`."""
+    """The person's words, which begin turn number `turn`; 0 if they joined the turn that ran."""
 
     key: Key
     turn: int

@@ -22,9 +22,12 @@ from holdfast.session.entries import (
     Entry,
     FilesChanged,
     PromptAccepted,
+    Queued,
+    Recalled,
     Repaired,
     RequestFailed,
     ResponseEnded,
+    Steered,
     TextPart,
     TurnEnded,
 )
@@ -256,6 +259,8 @@ class StreamJsonOutput:
         match entry:
             case PromptAccepted():
                 self._line(type="message", role="user", content=entry.text, turn=entry.turn)
+            case Queued() | Recalled() | Steered():
+                self._queue(entry)
             case ResponseEnded():
                 text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
                 if text:
@@ -296,6 +301,15 @@ class StreamJsonOutput:
                 self._line(type="recovered", turn=entry.turn, message=what_happened(entry.cause, entry.detail))
             case _:
                 pass
+
+    def _queue(self, entry: Queued | Recalled | Steered) -> None:
+        match entry:
+            case Queued():
+                self._line(type="queued", id=entry.id, content=entry.text, when=entry.when)
+            case Recalled():
+                self._line(type="recalled", id=entry.queued)
+            case Steered():
+                self._line(type="message", role="user", content=entry.text, queued=entry.queued)
 
     def _line(self, **fields: object) -> None:
         self._out.write(json.dumps(fields) + "\n")

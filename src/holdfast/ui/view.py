@@ -22,12 +22,15 @@ from holdfast.session.entries import (
     ModelChanged,
     ProcessStarted,
     PromptAccepted,
+    Queued,
+    Recalled,
     Repaired,
     RequestFailed,
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
     SessionOpened,
+    Steered,
     TextPart,
     ThinkingPart,
     TurnEnded,
@@ -135,10 +138,8 @@ class View:
                 self._note(f"{seq}.session", "session", _opened(entry))
             case ModelChanged(model=model):
                 self._note(f"{seq}.model", "model", f"The model is {model} from here on.")
-            case PromptAccepted():
-                self._rest()
-                key = f"{seq}.prompt"
-                self._add(Prompt(key=key, turn=entry.turn, text=entry.text))
+            case PromptAccepted() | Queued() | Recalled() | Steered():
+                self._said(seq, entry)
             case RequestStarted(step=step):
                 self._cut_response()
                 self._request = _Request(seq, step)
@@ -171,6 +172,18 @@ class View:
                     self._note(f"{seq}.repaired", "repaired", entry.note)
             case _:
                 assert_never(entry)
+
+    # What a person says.
+
+    def _said(self, seq: str, entry: PromptAccepted | Queued | Recalled | Steered) -> None:
+        match entry:
+            case PromptAccepted():
+                self._rest()
+                self._add(Prompt(key=f"{seq}.prompt", turn=entry.turn, text=entry.text))
+            case Steered():
+                self._add(Prompt(key=f"{seq}.steered", turn=0, text=entry.text))
+            case Queued() | Recalled():
+                pass  # what waits is in `Conversation.queued`
 
     # What a model says.
 

@@ -1,0 +1,94 @@
+"""A session's journal as this process writes it: append durably, fold, then tell.
+
+Two rules. What is told is on disk. What only a journal is needed for is here; what takes time is the driver's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from holdfast.agent.checks import Checks
+from holdfast.agent.events import Event, Fact, NotRecorded
+from holdfast.agent.waiting import recalled
+from holdfast.calls import FileSeen
+from holdfast.errors import AppendConflict
+from holdfast.session.entries import CallStarted, Entry, ModelChanged, Repaired
+from holdfast.session.fold import Conversation, Fold
+from holdfast.session.store import Store
+
+
+class Record:
+    """The journal of one session; `emit` is told each entry once it is durable."""
+
+    def __init__(self, store: Store, *, checks: Checks, emit: Callable[[Event], None]) -> None:
+        self._store = store
+        self._checks = checks
+        self._emit = emit
+        self._reported = ""  # the last thing told that could not be journalled
+        self._load()
+
+    def _load(self) -> None:
+        reading = self._store.read()
+        self._fold = Fold(record.entry for record in reading.records)
+        self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, CallStarted)}
+        self._length = self._store.length
+        told = {
+            finding
+            for record in reading.records
+            if isinstance(record.entry, Repaired)
+            for finding in record.entry.findings
+        }
+        self._untold = tuple(found for found in map(str, reading.findings) if found not in told)
+        self._checks.knows(told)
+        self._mended = self._checks.found(self.conversation)
+
+    @property
+    def conversation(self) -> Conversation:
+        """Return the conversation as of now."""
+        return self._fold.conversation()
+
+    def recall(self, message: str) -> str:
+        """Take a queued message back and return its words; raises `UsageError` if it waits no more."""
+        entry, text = recalled(self.conversation, message)
+        self.append(entry)
+        return text
+
+    def use_model(self, name: str) -> None:
+        """Send later requests to `name` (PROVIDER:MODEL)."""
+        if name != self.conversation.model:
+            self.append(ModelChanged(model=name))
+
+    def append(self, *entries: Entry) -> None:
+        """Append durably, fold, then tell: in this order, always here."""
+        if not entries:
+            return
+        self._checks.watch(lambda: self._fold.after(entries), "Before an append")
+        try:
+            self._length = self._store.append(entries, expected=self._length)
+        except AppendConflict:
+            self._load()  # somebody else's entries count: the next append goes after them
+            raise
+        self._reported = ""
+        for entry in entries:
+            self._fold.add(entry)
+        for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
+            self._emit(Fact(seq, entry))
+
+    def knows_call(self, call: str) -> bool:
+        """Return whether the id was ever given to a call of this session."""
+        return self._fold.knows_call(call)
+
+    def is_open(self, call: str) -> bool:
+        """Return whether the call still waits for its outcome."""
+        return self._fold.is_open(call)
+
+    def seen(self, path: str) -> FileSeen | None:
+        """Return a file as the model last saw it, None if it never did."""
+        states = self._fold.files.get(path)
+        return states[0] if states else None
+
+    def not_recorded(self, failed: BaseException) -> None:
+        """Tell that something could not be journalled, once for each reason."""
+        if str(failed) != self._reported:
+            self._reported = str(failed)
+            self._emit(NotRecorded(str(failed)))

@@ -1,0 +1,116 @@
+"""What a journal amounts to: the messages that would be sent, and where its turn is. Values; the fold makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.calls import Outcome, ProcessId
+from holdfast.session.entries import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallPart,
+    CallStarted,
+    Part,
+    Queued,
+    SessionOpened,
+    TextPart,
+    TurnEnded,
+    Usage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to one call, in the message right after it."""
+
+    call: str
+    name: str
+    outcome: Outcome
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """Results first, in the order of their calls, then texts: prompts, and notes of ours in brackets."""
+
+    results: tuple[Result, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """What `model` (PROVIDER:MODEL) wrote: at least one text that is not blank, or a call."""
+
+    model: str
+    parts: tuple[Part, ...]
+
+
+Message = UserMessage | AssistantMessage
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call without an outcome: `started` if its effect may have begun, `asked` if a person was asked about it.
+
+    `process` is what it runs as, if that was journalled.
+    """
+
+    part: CallPart
+    started: CallStarted | None = None
+    asked: ApprovalAsked | None = None
+    answered: ApprovalAnswered | None = None
+    process: ProcessId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """A request that was sent and has no end: what arrived of it."""
+
+    step: int
+    model: str
+    text: str = ""
+    thinking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A message that is queued; one that is `held` outlived a turn that did not end by itself, and a person decides."""
+
+    message: Queued
+    held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A journal as of some entry.
+
+    `messages` is what would be sent: open calls are answered in it with what is known. `open_turn` is the turn that has
+    not ended, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order. `queued`
+    are the messages that are neither sent nor taken back, in the order they were given.
+    """
+
+    opened: SessionOpened | None
+    model: str
+    messages: tuple[Message, ...]
+    turns: int
+    steps: int
+    turn_steps: int
+    open_turn: int | None
+    streaming: Streaming | None
+    open_calls: tuple[OpenCall, ...]
+    last_end: TurnEnded | None
+    usage: Usage
+    queued: tuple[Waiting, ...]
+
+    @property
+    def system(self) -> str:
+        """Return the journalled system prompt."""
+        return self.opened.system if self.opened else ""
+
+    @property
+    def answer(self) -> str:
+        """Return the text of the last message if the assistant wrote it, else ""."""
+        last = self.messages[-1] if self.messages else None
+        if not isinstance(last, AssistantMessage):
+            return ""
+        return "".join(part.text for part in last.parts if isinstance(part, TextPart))
