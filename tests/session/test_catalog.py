@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from writing import numbered, write
 
-from holdfast.errors import SessionUnknown
+from holdfast.errors import SessionBusy, SessionUnknown
 from holdfast.session.catalog import Catalog
 from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
+from holdfast.session.lock import Lease
 
 
 def opened(session: str, cwd: str = "/w") -> SessionOpened:
@@ -86,6 +87,25 @@ def test_the_last_used_comes_first_and_is_the_latest_of_its_folder(catalog: Cata
     assert latest is not None
     assert latest.id == "a"
     assert catalog.latest(Path("/three")) is None
+
+
+def test_of_a_session_that_is_held_and_wanted_free_nothing_is_read(
+    catalog: Catalog, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session(root, "a", "/one", modified=3000)
+    session(root, "b", "/two", modified=4000)
+    catalog.all()
+    os.utime(root / "a" / "session.db", (3500, 3500))
+    lease = Lease.take(root / "a")
+    assert catalog.find("a").id == "a", "it may be looked at"
+    os.utime(root / "a" / "session.db", (3600, 3600))
+    monkeypatch.setattr("holdfast.session.catalog._read", None)  # what would be called to read it
+    for look in (lambda: catalog.find("a", free=True), lambda: catalog.latest(Path("/one"), free=True)):
+        with pytest.raises(SessionBusy):
+            look()
+    latest = catalog.latest(Path("/two"), free=True)
+    assert latest is not None
+    lease.release()
 
 
 def test_a_session_is_found_by_its_id_or_what_begins_only_it(catalog: Catalog, root: Path) -> None:

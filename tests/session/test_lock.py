@@ -11,7 +11,7 @@ import pytest
 from writing import program
 
 from holdfast.errors import SessionBusy
-from holdfast.session.lock import Lease
+from holdfast.session.lock import Lease, refuse_held
 
 _HOLD = """
 import subprocess, sys
@@ -69,6 +69,18 @@ def test_a_held_lease_is_refused_at_once_and_names_its_holder(tmp_path: Path) ->
     assert "read-only" in message
     lease.release()
     assert tried(folder) == "taken\n"
+
+
+def test_a_held_session_is_seen_without_a_lease_and_a_free_one_left_free(tmp_path: Path) -> None:
+    refuse_held(tmp_path)  # nobody ever held it, and it is left like that
+    assert list(tmp_path.iterdir()) == []
+    lease = Lease.take(tmp_path)
+    with pytest.raises(SessionBusy) as busy:
+        refuse_held(tmp_path)
+    assert f"pid {os.getpid()}" in busy.value.holder
+    lease.release()
+    refuse_held(tmp_path)
+    Lease.take(tmp_path).release()
 
 
 def test_two_leases_in_one_process_exclude_each_other(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import msgspec
 from holdfast.errors import SessionUnknown, StateError, UsageError
 from holdfast.session.disk import ABOUT, BLOBS, DATABASE, write_whole
 from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
+from holdfast.session.lock import refuse_held
 from holdfast.session.store import Reading
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another when read aloud
@@ -79,16 +80,17 @@ class Catalog:
             )
         return self._root / session
 
-    def find(self, session: str) -> Summary:
+    def find(self, session: str, *, free: bool = False) -> Summary:
         """Return the summary of the session whose id is `session` or begins with it, if only one does.
 
-        Raises `SessionUnknown`, naming those that come near, or `StateError` if its folder cannot be read.
+        Raises `SessionUnknown`, naming those that come near, or `StateError` if its folder cannot be read. With `free`,
+        raises `SessionBusy` if another process holds it, before any of it is read.
         """
         ids = self._ids()
         matches = [session] if session in ids else [name for name in ids if session and name.startswith(session)]
         if len(matches) == 1:
             try:
-                return _summary(self.folder(matches[0]))
+                return _summary(self.folder(matches[0]), free=free)
             except OSError as error:
                 raise StateError(
                     f"Session {matches[0]!r} cannot be read: {error.strerror}, a folder of yours was expected. Correct "
@@ -106,9 +108,15 @@ class Catalog:
             "holdfast sessions list."
         )
 
-    def latest(self, cwd: Path) -> Summary | None:
-        """Return the session that was last used in the folder `cwd`, None if there is none."""
-        return next((summary for summary in self.all() if summary.cwd == str(cwd)), None)
+    def latest(self, cwd: Path, *, free: bool = False) -> Summary | None:
+        """Return the session that was last used in the folder `cwd`, None if there is none; `free` as for `find`."""
+        for folder in sorted(map(self.folder, self._ids()), key=_last_used, reverse=True):
+            cached = _cached(folder)
+            if cached is None or cached.cwd == str(cwd):  # where a session works never changes
+                summary = _summary_or_damage(folder, free=free and cached is not None)
+                if summary.cwd == str(cwd):
+                    return summary
+        return None
 
     def all(self) -> tuple[Summary, ...]:
         """Return every session, the last used first."""
@@ -154,15 +162,17 @@ def _there(path: Path) -> bool:
     return True
 
 
-def _summary_or_damage(folder: Path) -> Summary:
+def _summary_or_damage(folder: Path, *, free: bool = False) -> Summary:
     try:
-        return _summary(folder)
+        return _summary(folder, free=free)
     except OSError as error:  # one folder that cannot be read must not hide the others
         damage = f"Its folder cannot be read: {error.strerror}."
         return Summary(id=folder.name, cwd="", title="", model="", created=0.0, modified=0.0, bytes=0, damage=damage)
 
 
-def _summary(folder: Path) -> Summary:
+def _summary(folder: Path, *, free: bool = False) -> Summary:
+    if free:
+        refuse_held(folder)
     stamp = _stamp(folder)  # before the journal is read: what is appended meanwhile makes the cache old
     cached, damage = _cached(folder), ""
     if cached is not None and cached.stamp == stamp:
@@ -179,7 +189,7 @@ def _summary(folder: Path) -> Summary:
         title=about.title,
         model=about.model,
         created=about.created,
-        modified=max((nanoseconds for nanoseconds, _ in stamp), default=0) / 1e9,
+        modified=_modified(stamp),
         bytes=_size(folder) + _size(folder / BLOBS),
         damage=damage,
     )
@@ -230,6 +240,17 @@ def _stamp(folder: Path) -> tuple[tuple[int, int], ...]:
             stat = (folder / name).stat()
             found.append((stat.st_mtime_ns, stat.st_size))
     return tuple(found)
+
+
+def _last_used(folder: Path) -> tuple[float, str]:
+    try:
+        return _modified(_stamp(folder)), folder.name
+    except OSError:  # it is nobody's latest
+        return 0.0, folder.name
+
+
+def _modified(stamp: tuple[tuple[int, int], ...]) -> float:
+    return max((nanoseconds for nanoseconds, _ in stamp), default=0) / 1e9
 
 
 def _size(folder: Path) -> int:

@@ -37,9 +37,9 @@ class Lease:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = printable(os.pread(descriptor, _HOLDER_BYTES, 0).decode("utf-8", "replace")).strip()
+            busy = _busy(folder.name, descriptor)
             os.close(descriptor)
-            raise _busy(folder.name, holder) from None
+            raise busy from None
         except OSError:
             os.close(descriptor)
             raise
@@ -59,13 +59,31 @@ class Lease:
             os.close(descriptor)
 
 
+def refuse_held(folder: Path) -> None:
+    """Return if nobody holds the session in `folder`, at once; raises `SessionBusy` if another process does.
+
+    Nobody is kept from anything by it; whoever wants to be sure takes the lease.
+    """
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:  # nobody ever held it
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _busy(folder.name, descriptor) from None
+    finally:
+        os.close(descriptor)
+
+
 def _myself() -> str:
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     program = Path(sys.argv[0] or sys.executable).name if sys.argv else "python"
     return f"pid {os.getpid()} on {socket.gethostname()}, since {since}, {program}"
 
 
-def _busy(session: str, holder: str) -> SessionBusy:
+def _busy(session: str, descriptor: int) -> SessionBusy:
+    holder = printable(os.pread(descriptor, _HOLDER_BYTES, 0).decode("utf-8", "replace")).strip()
     msg = (
         f"Session {session!r} is open in another process ({holder or 'which did not say who it is'}), a free one was "
         "expected. Close it there, continue in a copy with --fork, or view it read-only."
