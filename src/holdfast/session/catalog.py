@@ -18,7 +18,6 @@ import msgspec
 from holdfast.errors import SessionUnknown, StateError, UsageError
 from holdfast.session.disk import ABOUT, BLOBS, DATABASE, write_whole
 from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
-from holdfast.session.lock import refuse_held
 from holdfast.session.store import Reading
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another when read aloud
@@ -172,6 +171,8 @@ def _summary_or_damage(folder: Path, *, free: bool = False) -> Summary:
 
 def _summary(folder: Path, *, free: bool = False) -> Summary:
     if free:
+        from holdfast.session.lock import refuse_held  # noqa: PLC0415 - a list asks nobody
+
         refuse_held(folder)
     stamp = _stamp(folder)  # before the journal is read: what is appended meanwhile makes the cache old
     cached, damage = _cached(folder), ""
