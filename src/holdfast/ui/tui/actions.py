@@ -29,7 +29,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Alt+Enter", "while a turn runs, keep it for the next turn"),
     ("Ctrl+J, Shift+Enter", "begin a line"),
     ("Esc", "stop the turn that runs; what was finished is kept"),
-    ("Esc Esc", "on an empty prompt, go back to an earlier one; else clear it"),
+    ("Esc Esc", "go back to an earlier prompt; or clear this one"),
     ("Ctrl+C", "stop; clear the prompt; twice on an empty one, quit"),
     ("Ctrl+D", "quit, if the prompt is empty"),
     ("↑ ↓", "earlier prompts"),
@@ -38,7 +38,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Shift+Tab", "what may run without asking"),
     ("Ctrl+G", "write in $EDITOR"),
     ("Ctrl+L, Ctrl+Z", "draw anew, suspend"),
-    ("@name, /name, !command", "a file, a command, a shell command of your own"),
+    ("@ / !", "a file, a command, a shell command of your own"),
 )
 
 
@@ -148,15 +148,14 @@ def _copy(desk: Desk) -> None:
 
 
 def _help() -> Text:
-    said = Text("Keys\n", "bold")
+    said = Text("Keys", "bold").append("  (Esc closes this)\n", "dim not bold")
     for key, does in KEYS:
-        said.append(f"  {key:<24}", "bold").append(f"{does}\n", "not bold")
+        said.append(f"  {key:<22}", "bold").append(f"{does}\n", "not bold")
     said.append("\nCommands\n", "bold")
     for command in COMMANDS:
         name = f"/{command.name} {command.takes}".strip()
         also = f" (also {', '.join(f'/{alias}' for alias in command.aliases)})" if command.aliases else ""
-        said.append(f"  {name:<24}", "bold").append(f"{command.does}{also}\n", "not bold")
-    said.append("\nEsc closes this.", "dim not bold")
+        said.append(f"  {name:<22}", "bold").append(f"{command.does}{also}\n", "not bold")
     return said
 
 

@@ -18,6 +18,7 @@ from holdfast.ui.tui.actions import act
 from holdfast.ui.tui.agent import Asked, AskedNoMore, Busy, Closed, Idle, Opened, Refused, Told, Trouble
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.commands import parse
+from holdfast.ui.tui.completion import Completions
 from holdfast.ui.tui.composer import Composer
 from holdfast.ui.tui.desk import NO_MODEL, Desk
 from holdfast.ui.tui.status import STOPPING, Status, doing, spent
@@ -133,6 +134,10 @@ class Screen(Desk):
         self.say("")
         if self.attempt(lambda: self._do(sent.text)):
             self.composer.accept()
+
+    def on_text_area_changed(self, _changed: Composer.Changed) -> None:
+        """Offer what the word begun may become."""
+        self.query_one(Completions).look(self.composer.before, self.cwd)
 
     def _do(self, text: str) -> None:
         line = parse(text)

@@ -15,9 +15,20 @@ from textual.widgets.option_list import Option
 
 from holdfast.agent.calls import Answer
 from holdfast.text import literal
+from holdfast.tools.tool import Plan
 from holdfast.ui.tui.agent import Asked
 
 YES, NO = "yes", "no"
+
+
+def question(plan: Plan) -> str:
+    """Return what a person is asked about a planned call, in one line."""
+    where = "" if plan.outside is None else f" It is outside this folder, at {plan.outside}."
+    match plan.effect:
+        case "execute":
+            return f"Run this command?{where}"
+        case "write" | "read":
+            return f"{plan.title[:1].upper()}{plan.title[1:]}?{where}"
 
 
 class Approval(Vertical):
@@ -45,7 +56,7 @@ class Approval(Vertical):
 
     def ask(self, asked: Asked) -> None:
         """Show a question and take the keyboard."""
-        self.query_one("#question", Static).update(Text(literal(asked.why), "bold"))
+        self.query_one("#question", Static).update(Text(literal(question(asked.plan)), "bold"))
         self.query_one("#detail", Static).update(Text(literal(asked.plan.detail or asked.plan.title)))
         answers = self.query_one("#answers", OptionList)
         answers.clear_options()

@@ -9,6 +9,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from holdfast.ui.tui.completion import Completions, Suggestion
+
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_000
 """A paste of more than either is shown as one mark, and sent as what it is."""
@@ -33,7 +35,7 @@ class Composer(TextArea):
             self.later = later
             super().__init__()
 
-    def __init__(self) -> None:
+    def __init__(self, completions: Completions) -> None:
         super().__init__(
             soft_wrap=True,
             tab_behavior="focus",
@@ -47,6 +49,7 @@ class Composer(TextArea):
         self._recalled: int | None = None
         self._draft = ""
         self._pasted: dict[str, str] = {}
+        self._completions = completions
 
     @property
     def prompt(self) -> str:
@@ -82,7 +85,16 @@ class Composer(TextArea):
         self._send(later=True)
 
     async def _on_key(self, event: events.Key) -> None:
+        chosen = self._completions.chosen
         match event.key:
+            case "tab" if chosen is not None:
+                self._complete(chosen)
+            case "enter" if chosen is not None and self._completes(chosen):
+                self._complete(chosen)
+            case "up" | "down" if chosen is not None:
+                self._completions.move(-1 if event.key == "up" else 1)
+            case "escape" if chosen is not None:
+                self._completions.offer(())
             case "enter":
                 self._enter()
             case "up" if self.cursor_at_first_line and self._recall(-1):
@@ -102,6 +114,20 @@ class Composer(TextArea):
             self.action_new_line()
         else:
             self._send(later=False)
+
+    @property
+    def before(self) -> str:
+        """Return the text from the beginning to the cursor."""
+        return self.get_text_range((0, 0), self.cursor_location)
+
+    def _completes(self, chosen: Suggestion) -> bool:
+        """Return whether taking the suggestion would change what is written; a whole command is sent instead."""
+        return not self.before.endswith(chosen.text.rstrip())
+
+    def _complete(self, chosen: Suggestion) -> None:
+        row, column = self.cursor_location
+        self.replace(chosen.text, (row, column - chosen.length), (row, column))
+        self._completions.offer(())
 
     async def _on_paste(self, event: events.Paste) -> None:
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,4 +1,4 @@
-"""The desk: the four parts of the screen, what is known of the session, and what commands may do with both."""
+"""The desk: the parts of the screen, what is known of the session, and what commands may do with both."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from holdfast.session.catalog import Catalog, Summary
 from holdfast.text import literal
 from holdfast.ui.tui.agent import Agent, Told, Wishes
 from holdfast.ui.tui.approval import Approval
+from holdfast.ui.tui.completion import Completions
 from holdfast.ui.tui.composer import Composer
 from holdfast.ui.tui.inbox import Inbox
 from holdfast.ui.tui.pickers import Choice, Page, Picker
@@ -33,12 +34,15 @@ NO_MODEL = "No model is set up. Name one: /model PROVIDER:MODEL. Or /model demo,
 
 CSS = """
 Screen { background: $background; }
+* { scrollbar-size-vertical: 1; scrollbar-color: $foreground 20%; scrollbar-color-hover: $foreground 40%; }
+* { scrollbar-background: $background; scrollbar-background-hover: $background; scrollbar-background-active: $background; }
 #notice { display: none; height: auto; max-height: 8; padding: 0 2; color: $warning; }
 #approval { display: none; height: auto; max-height: 60%; margin: 0 1; padding: 0 1; border-left: outer $warning; background: $surface; }
 #approval #question { height: auto; }
 #approval #detail-box { height: auto; max-height: 12; margin: 1 0; }
 #approval #answers { height: auto; border: none; padding: 0; background: $surface; }
 #approval #reason { border: none; height: 1; padding: 0; background: $panel; }
+#completions { display: none; height: auto; max-height: 8; margin: 0 1; padding: 0 1; border: none; background: $panel; }
 #composer { height: auto; max-height: 12; margin: 1 1 0 1; padding: 0 1; border-left: outer $primary; background: $surface; }
 #status { height: 1; color: $foreground 80%; }
 """  # noqa: E501 - a rule a line
@@ -85,11 +89,13 @@ class Desk(App[int]):
         self.agent = Agent(wishes, mode=start.mode, tell=self._inbox.put)
 
     def compose(self) -> ComposeResult:
-        """Yield the four parts of the screen, from the top."""
+        """Yield the parts of the screen, from the top."""
         yield Transcript(id="transcript")
         yield Static(id="notice", markup=False)
         yield Approval(id="approval")
-        yield Composer()
+        completions = Completions()
+        yield completions
+        yield Composer(completions)
         yield StatusLine(id="status")
 
     def on_mount(self) -> None:
