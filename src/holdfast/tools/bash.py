@@ -28,7 +28,7 @@ class BashArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 DESCRIPTION = """Run a shell command in the workspace and return its output, stdout and stderr together.
 Every command starts in a new shell in the workspace folder. It has no terminal and no input, so nothing can be \
 answered: use flags such as --yes. When the command ends, everything it still has running in the background is ended \
-too. Of a long output you see the beginning and the end."""
+too. Of a long output you see the beginning and the end; redirect it to a file if you need all of it."""
 
 
 class BashTool:

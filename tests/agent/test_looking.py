@@ -1,0 +1,129 @@
+"""What a look at the world tells: files that changed behind the model's back, and calls without an outcome."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from rig import Rig
+
+from holdfast.agent.drift import drift, stale, watched
+from holdfast.agent.looking import look
+from holdfast.calls import FileChange, FileSeen
+from holdfast.session.entries import CallStarted, Entry, FilesChanged
+from holdfast.session.fold import Fold, UserMessage
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Say
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output
+from journals import journals
+
+SEEN = FileSeen(path="a.py", size=3, modified=1, sha256="a" * 64)
+OTHER = FileSeen(path="a.py", size=3, modified=2, sha256="b" * 64)
+GONE = FileSeen(path="a.py")
+
+
+def reads(seen: FileSeen) -> FunctionTool:
+    """Return a tool after which the model knows a file."""
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        return Output(text="1\tone", seen=seen)
+
+    return FunctionTool("reads", "read", run)
+
+
+def edits(change: FileChange) -> FunctionTool:
+    """Return a tool that plans a change of a file."""
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        return Output(text="Edited.", seen=FileSeen(path=change.path, size=1, sha256=change.after))
+
+    return FunctionTool("edits", "write", run, change=change)
+
+
+def notes(rig: Rig) -> list[str]:
+    """Return what the model was told of files, in all its messages."""
+    messages = rig.driver.conversation.messages
+    said = [text for message in messages if isinstance(message, UserMessage) for text in message.texts]
+    return [text for text in said if "changed since" in text or "are gone" in text]
+
+
+async def test_each_change_is_told_once_before_the_prompt_that_follows_it() -> None:
+    rig = Rig(ScriptedModel([[Call("reads", {})], *[[Say("ok")]] * 7]))
+    files: dict[str, FileSeen] = {}
+    rig.toolbox = FunctionToolbox([reads(SEEN)], files=files)
+    rig.driver = rig.new_driver()
+    told: list[int] = []
+    for now in (SEEN, SEEN, OTHER, OTHER, SEEN, GONE, GONE):
+        files["a.py"] = now
+        await rig.driver.run("go on")
+        told.append(len(notes(rig)))
+    assert told == [0, 0, 1, 1, 1, 2, 2]
+    assert "changed since you last read or wrote them: a.py." in notes(rig)[0]
+    assert "these are gone: a.py." in notes(rig)[1]
+    assert [entry for entry in rig.facts if isinstance(entry, FilesChanged)] == [
+        entry for entry in rig.entries if isinstance(entry, FilesChanged)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "outcome"),
+    [("a" * 64, "ok"), ("b" * 64, "failed"), (None, "ok")],
+    ids=["as it was seen", "changed", "not there"],
+)
+async def test_a_change_of_what_the_model_has_not_seen_is_not_made(before: str | None, outcome: str) -> None:
+    change = FileChange(path="a.py", before=before, after="c" * 64)
+    rig = Rig(ScriptedModel([[Call("reads", {})], [Call("edits", {}), Call("edits", {})], [Say("ok")]]))
+    rig.toolbox = FunctionToolbox([reads(SEEN), edits(change)])
+    rig.driver = rig.new_driver()
+    await rig.driver.run("edit it")
+    first = rig.results()["edits"] if outcome == "failed" else None
+    assert rig.outcomes["edits"] in ("failed", "ok")
+    if first is not None:
+        assert first.text.startswith("File 'a.py' changed since you last read or wrote it")
+    started = [entry for entry in rig.entries if isinstance(entry, CallStarted) and entry.change is not None]
+    assert bool(started) == (outcome == "ok")
+
+
+def test_what_cannot_be_told_apart_may_be_changed() -> None:
+    change = FileChange(path="a.py", before="b" * 64, after="c" * 64)
+    assert stale(change, SEEN)
+    assert not stale(change, None)
+    assert not stale(change, replace_hash(SEEN))
+    assert not stale(FileChange(path="a.py", before=None, after="c" * 64), SEEN)
+
+
+def replace_hash(seen: FileSeen) -> FileSeen:
+    return FileSeen(path=seen.path, size=seen.size, modified=seen.modified)
+
+
+@settings(max_examples=200)
+@given(journals)
+def test_what_was_told_is_no_news_and_what_was_seen_neither(journal: list[Entry]) -> None:
+    fold = Fold(journal)
+    assert drift(watched(fold), FunctionToolbox(())) == ()
+    away = FunctionToolbox((), files={path: FileSeen(path=path, size=77) for path in fold.files})
+    for entry in drift(watched(fold), away):
+        fold.add(entry)
+    assert drift(watched(fold), away) == ()
+
+
+def test_a_change_that_landed_is_seen_and_a_command_is_recalled_from_when_it_began() -> None:
+    asked: list[tuple[str, float]] = []
+
+    class Box(FunctionToolbox):
+        def recall(self, spool: str, since: float) -> None:
+            asked.append((spool, since))
+
+    landed, not_landed = (FileChange(path=path, before=None, after="c" * 64) for path in ("a.py", "b.py"))
+    started = [
+        CallStarted(call="A", effect="write", change=landed),
+        CallStarted(call="B", effect="write", change=not_landed),
+        CallStarted(call="C", effect="execute", spool="C.out"),
+    ]
+    box = Box((), looked={"a.py": "after", "b.py": "before"}, files={"a.py": OTHER})
+    known = look(started, box, seconds={}, began={"C": 12.5}, ended={})
+    assert known.looked == {"A": "after", "B": "before"}
+    assert known.seen == {"A": OTHER}
+    assert asked == [("C.out", 12.5)]
