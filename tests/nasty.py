@@ -1,9 +1,18 @@
-"""Commands that do not want to end. Each says `ready` when it has done its worst, and would then run for minutes."""
+"""Commands that do not want to end. Each says `ready` when it has done its worst.
+
+Two rules. What outlives the command itself would run for minutes. Whatever a process of a command does to hide, the
+folder that the command began in stays in its environment, its arguments, its folder or its open files.
+"""
 
 from __future__ import annotations
 
 import shlex
 import sys
+
+
+def _python(program: str) -> str:
+    return f"{shlex.quote(sys.executable)} -I -S -c {shlex.quote(program)}"
+
 
 # Its first thread ends, so that it looks like a zombie; its second goes on.
 _HEADLESS = """
@@ -12,20 +21,45 @@ threading.Thread(target=time.sleep, args=(300,)).start()
 print("ready", flush=True)
 ctypes.CDLL(None).pthread_exit(0)
 """
+_ASKING = """
+import time
+print("ready", flush=True)
+try:
+    input("name? ")
+except EOFError:
+    time.sleep(300)
+"""
+_DEAF = "trap '' TERM INT HUP; while :; do sleep 0.2; done"
 
 NASTY = {
     "waits": "echo ready; sleep 300; echo after",
     "works in the background": "sleep 300 & echo ready; wait",
+    "has a grandchild": "bash -c 'bash -c \"echo ready; sleep 300; :\"; :'; :",
     "has a child in another session": "setsid sleep 300 & echo ready; wait",
     "has a daemon": "(setsid sleep 300 >/dev/null 2>&1 </dev/null &); echo ready; sleep 300",
-    "has a daemon without a mark": '(env -i setsid tail -f /dev/null "/no/$HOLDFAST_CALL" &); echo ready; sleep 300',
+    "has a daemon without an environment": '(env -i setsid tail -f /dev/null "$PWD/no" &); echo ready; sleep 300',
+    "has a daemon elsewhere": (
+        "exec 9>held; (cd /; exec env -i setsid -f sleep 300 >/dev/null 2>&1 </dev/null); echo ready; sleep 300"
+    ),
+    "has a deaf daemon": f'(setsid bash -c "{_DEAF}" >/dev/null 2>&1 &); echo ready; sleep 300',
     "is deaf to SIGTERM": "trap '' TERM; echo ready; while :; do sleep 1; done",
     "comes back on SIGTERM": "f() { (trap f TERM; echo ready; while :; do sleep 0.05; done) & }; f; wait; sleep 300",
+    "walks from process to process": (
+        """export W='sleep 0.02; setsid bash -c "$W" &'; setsid bash -c "$W" & echo ready; sleep 300"""
+    ),
     "lets go of its children": "nohup sleep 300 >/dev/null 2>&1 & disown; echo ready; sleep 300",
     "writes for ever": "echo ready; yes",
+    "writes a line of 10 MB": "echo ready; head -c 10000000 /dev/zero | tr '\\0' x; echo; sleep 300",
+    "writes what is no text": r"printf 'a\377\0\033]0;title\007\033[2J\n'; echo ready; sleep 300",
+    "reads its input": "echo ready; cat; sleep 300",
+    "asks for input": _python(_ASKING),
+    "asks on the terminal": "echo ready; read -r answer </dev/tty; sleep 300",
     "stops itself": "echo ready; kill -STOP $$; sleep 300",
     "closes its output": "echo ready; exec >/dev/null 2>&1; sleep 300",
     "starts more and more": "echo ready; while :; do sleep 300 & sleep 0.01; done",
-    "lost its first thread": f"{sys.executable} -I -S -c {shlex.quote(_HEADLESS)} & sleep 300",
+    "lost its first thread": f"{_python(_HEADLESS)} & sleep 300",
     "runs in a pipe": "(echo ready; sleep 300) | cat",
+    "names what is not there": "no-such-command-here; echo ready; sleep 300",
+    "fails and leaves something": "setsid sleep 300 & echo ready; exit 7",
+    "crashes and leaves something": "sleep 300 & echo ready; kill -SEGV $$",
 }

@@ -87,19 +87,10 @@ def gone(folder: Path, seconds: float = 5.0) -> bool:
     return asyncio.run(wait_gone(folder, seconds))
 
 
-def test_nothing_outlives_a_killed_agent(tmp_path: Path) -> None:
-    commands = calls(NASTY)
-    with agent(tmp_path, commands) as process:
-        assert not gone(tmp_path, 0)
-        assert all(alive(call) for call in commands)
-        process.kill()
-        assert gone(tmp_path)
-        assert [call for call in commands if alive(call)] == []  # at once: the lock was free
-    assert all("ready" in partial(tmp_path / f"{call}.out") for call in commands)
-
-
-@pytest.mark.parametrize("ending", ["returns", "raises", "exits", "is killed with a fork that holds its files"])
-def test_nothing_outlives_an_agent_that_ends_otherwise(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize(
+    "ending", ["returns", "raises", "exits", "is killed", "is killed with a fork that holds its files"]
+)
+def test_nothing_outlives_an_agent_however_it_ends(tmp_path: Path, ending: str) -> None:
     commands = calls({name: NASTY[name] for name in ("has a daemon", "is deaf to SIGTERM")})
     with agent(tmp_path, commands, ending) as process:
         (tmp_path / "end").touch()
@@ -107,7 +98,8 @@ def test_nothing_outlives_an_agent_that_ends_otherwise(tmp_path: Path, ending: s
             eventually((tmp_path / "waits").exists)
             process.kill()
         assert gone(tmp_path)
-        assert [call for call in commands if alive(call)] == []
+        assert [call for call in commands if alive(call)] == []  # at once: the lock was free
+    assert all("ready" in partial(tmp_path / f"{call}.out") for call in commands)
 
 
 def test_a_hangup_of_the_terminal_does_not_reach_the_keeper(tmp_path: Path) -> None:
@@ -202,20 +194,17 @@ def test_it_needs_little_but_the_standard_library(tmp_path: Path) -> None:
     assert own == {"holdfast", "holdfast.tools", *tools}
 
 
-@pytest.mark.parametrize("name", NASTY)
-def test_keeper_and_guard_each_end_what_the_other_kept(tmp_path: Path, name: str) -> None:
-    """A killed keeper's orphans fall to the guard; a killed guard is the keeper's sign to end everything."""
-    for which in ("keeper", "guard"):
-        with spoken(tmp_path) as made:
-            call = f"call-{uuid.uuid4().hex}"
-            made.ask(call, NASTY[name])
-            eventually(lambda call=call: "ready" in partial(tmp_path / f"{call}.out"))
-            assert alive(call)
-            pids = {"keeper": made.keeper, "guard": made.process.pid}
-            os.kill(pids[which], signal.SIGKILL)
-            assert made.process.wait(10) == (0 if which == "keeper" else -signal.SIGKILL)
-            assert gone(tmp_path)
-            assert alive(call) == []
+@pytest.mark.parametrize(("killed", "code"), [("keeper", 0), ("guard", -signal.SIGKILL)])
+def test_keeper_and_guard_each_end_what_the_other_kept(tmp_path: Path, killed: str, code: int) -> None:
+    """All the others, and the agent beside them, are in `tests/faults/test_nasty_children.py`."""
+    with spoken(tmp_path) as made:
+        call = f"call-{uuid.uuid4().hex}"
+        made.ask(call, NASTY["has a daemon"])
+        eventually(lambda: "ready" in partial(tmp_path / f"{call}.out"))
+        os.kill(made.keeper if killed == "keeper" else made.process.pid, signal.SIGKILL)
+        assert made.process.wait(10) == code
+        assert gone(tmp_path)
+        assert alive(call) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

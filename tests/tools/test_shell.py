@@ -255,10 +255,12 @@ def test_the_environment_is_an_allow_list() -> None:
 # Ending
 
 
-@pytest.mark.parametrize("command", NASTY.values(), ids=NASTY)
-def test_a_stop_ends_everything_and_keeps_what_there_was(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["waits", "is deaf to SIGTERM", "writes for ever", "stops itself", "closes its output"]
+)
+def test_a_stop_ends_everything_and_keeps_what_there_was(tmp_path: Path, name: str) -> None:
     async def act(bench: Bench) -> None:
-        task = asyncio.create_task(bench.run(command))
+        task = asyncio.create_task(bench.run(NASTY[name]))
         await bench.ready.wait()
         bench.stop.set()
         got = await task  # Bench.run has looked for survivors

@@ -6,7 +6,6 @@ long enough to clean up: only the death of both at one moment leaves something, 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
@@ -48,13 +47,14 @@ def _remains(guard: int) -> bool:
     """Kill whatever is below the guard until nothing is, and return whether something cannot be killed."""
     until = time.monotonic() + GIVE_UP
     while time.monotonic() < until:
-        with contextlib.suppress(ChildProcessError):
+        try:
             while os.waitpid(-1, os.WNOHANG) != (0, 0):
                 pass
-        left = below(guard, by_parent(living()))
-        killed = [_killed(each.pid) for each in left]
-        if not any(killed):
-            return bool(left)
+        except ChildProcessError:  # the kernel's word; a look at /proc can miss one that is just being started
+            return False
+        killed = [_killed(each.pid) for each in below(guard, by_parent(living()))]
+        if killed and not any(killed):
+            return True
         time.sleep(TICK)
     return True
 

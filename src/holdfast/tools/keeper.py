@@ -294,7 +294,9 @@ class Keeper:
 
     def _press(self, command: Command, members: list[int], now: float) -> None:
         """Bring a command nearer its end: wait a little, then SIGTERM, then SIGKILL until nothing is left."""
-        over = command.status is not None and not members
+        # A look at /proc can miss a process that is just being started. Where it counts, the kernel's word does.
+        nobody = not members and (self.childless or len(self.commands) > 1)
+        over = command.status is not None and nobody
         if over or (command.phase == "killing" and now >= command.until):
             self._finish(command, survivors=len(members))
         elif command.phase == "settling" and now >= command.until:

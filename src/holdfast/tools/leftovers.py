@@ -8,7 +8,6 @@ have a new owner.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import select
 import signal
@@ -92,15 +91,13 @@ def _open(process: Process) -> _Found | None:
     """Return the process with a descriptor of it, None if it is gone or its pid has a new owner."""
     try:
         descriptor = os.pidfd_open(process.pid)
-        with io.FileIO(f"/proc/{process.pid}/comm") as file:
-            name = valid_unicode(file.readall().decode(errors="replace").strip())
-    except (ProcessLookupError, FileNotFoundError):
+    except OSError:  # gone; or there are more of them than descriptors, and it is its turn when others are gone
         return None
     now = look(process.pid)
     if now is None or now.start != process.start:
         os.close(descriptor)
         return None
-    return _Found(descriptor, f"{name} ({process.pid})")
+    return _Found(descriptor, f"{valid_unicode(process.name.decode(errors='replace'))} ({process.pid})")
 
 
 def _of(calls: Collection[str], known: Collection[ProcessId]) -> list[Process]:

@@ -24,10 +24,11 @@ _PR_SET_CHILD_SUBREAPER = 36
 class Process:
     """A process with a running thread; `start` is when it began, in clock ticks since the system did."""
 
-    __slots__ = ("parent", "pid", "session", "start")
+    __slots__ = ("name", "parent", "pid", "session", "start")
 
-    def __init__(self, *, pid: int, parent: int, session: int, start: int) -> None:
+    def __init__(self, *, pid: int, name: bytes, parent: int, session: int, start: int) -> None:
         self.pid = pid
+        self.name = name
         self.parent = parent
         self.session = session
         self.start = start
@@ -37,14 +38,16 @@ def look(pid: int) -> Process | None:
     """Return the process if it lives; a zombie does not."""
     try:
         with io.FileIO(f"/proc/{pid}/stat") as file:
-            fields = file.readall().rpartition(b")")[2].split()
+            head, _, tail = file.readall().rpartition(b")")
     except (FileNotFoundError, ProcessLookupError):
         return None
+    fields = tail.split()
     state, parent, session, threads, start = fields[0], fields[1], fields[3], fields[17], fields[19]
     # A process whose first thread ended looks like a zombie, but its other threads run on.
     if state in b"ZX" and int(threads) <= 1:
         return None
-    return Process(pid=pid, parent=int(parent), session=int(session), start=int(start))
+    name = head.partition(b"(")[2]
+    return Process(pid=pid, name=name, parent=int(parent), session=int(session), start=int(start))
 
 
 def living() -> list[Process]:

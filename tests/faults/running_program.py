@@ -1,0 +1,99 @@
+"""A program that runs the commands of a file, all at once, with the keeper or as one would at first.
+
+    python running_program.py KIND FOLDER
+
+SIGUSR1 stops them as a person does; SIGUSR2 has nobody wait for them any more. What `FOLDER/commands.json` has under a
+key runs in `FOLDER/KEY`, prints to `FOLDER/KEY.out`, and has left `FOLDER/KEY.done` when its runner returned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from pathlib import Path
+
+from holdfast.tools.shell import Keeper
+
+
+async def kept(keeper: Keeper, command: str, *, cwd: Path, stop: asyncio.Event) -> None:
+    """Run a command as holdfast does."""
+    await keeper.run(
+        command,
+        call=cwd.name,
+        cwd=cwd,
+        timeout=60,
+        stop=stop,
+        emit=lambda _: None,
+        spool=cwd.with_name(f"{cwd.name}.out"),
+    )
+
+
+async def naive(command: str, *, cwd: Path, stop: asyncio.Event) -> None:
+    """Run a command with `asyncio`'s subprocess; kill it when it is stopped, and read what it had to say."""
+    process = await asyncio.create_subprocess_exec(
+        "/bin/bash",
+        "-c",
+        command,
+        cwd=cwd,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+
+    async def read() -> None:
+        assert process.stdout is not None
+        with cwd.with_name(f"{cwd.name}.out").open("wb") as file:
+            while data := await process.stdout.read(65_536):
+                if file.tell() < 1_000_000:
+                    file.write(data)
+                    file.flush()
+
+    async def stopped() -> None:
+        await stop.wait()
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+
+    killer = asyncio.create_task(stopped())
+    try:
+        await read()
+        await process.wait()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        raise
+    finally:
+        killer.cancel()
+
+
+async def main(kind: str, folder: Path) -> None:
+    """Run everything until killed."""
+    commands: dict[str, str] = json.loads((folder / "commands.json").read_text())
+    keeper = Keeper(folder)
+    stop = asyncio.Event()
+
+    async def run(name: str, command: str) -> None:
+        (folder / name).mkdir()
+        try:
+            if kind == "kept":
+                await kept(keeper, command, cwd=folder / name, stop=stop)
+            else:
+                await naive(command, cwd=folder / name, stop=stop)
+        finally:
+            (folder / f"{name}.done").touch()
+
+    running = [asyncio.create_task(run(name, command)) for name, command in commands.items()]
+
+    def leave() -> None:
+        for task in running:
+            task.cancel()
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGUSR1, stop.set)
+    loop.add_signal_handler(signal.SIGUSR2, leave)
+    await asyncio.sleep(120)
+
+
+asyncio.run(main(sys.argv[1], Path(sys.argv[2])))
