@@ -6,32 +6,297 @@ text is read as markup or reaches the terminal as anything but characters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from typing import ClassVar
 
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Offset, Region, Size
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.timer import Timer
 
 from holdfast.ui.blocks import Key
+from holdfast.ui.tui import cards
+from holdfast.ui.tui.lexers import Lexers
+from holdfast.ui.tui.lines import MARK, Line, line
+from holdfast.ui.tui.look import COMPONENTS, STYLES, look
+from holdfast.ui.tui.roll import Place, Roll
 from holdfast.ui.view import View
+
+FRAME = 1 / 30
+"""Seconds between two frames at least."""
+
+TICK = 0.5
+"""Seconds between two looks at how long something has taken."""
+
+_LINE, _PIECE = 1 << 20, 1 << 20  # a place as one number, for Textual's selection
 
 
 class Transcript(ScrollView, can_focus=True):
-    """Draw a view and follow its end, unless the person has scrolled up."""
+    """Draw a view and follow its end, unless the person has scrolled up.
+
+    `clock` is the one whose times `View.take` was given.
+    """
+
+    ALLOW_SELECT = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
+    DEFAULT_CSS = STYLES
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "choose(-1)", "Previous", show=False),
+        Binding("down", "choose(1)", "Next", show=False),
+        Binding("enter,space", "open", "Open", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self._view = View()
+        self._clock = clock
+        self._roll: Roll | None = None  # none until there are colours
+        self._lexers = Lexers(self._lexer_loaded)
+        self._chosen: Key | None = None
+        self._rows: list[Line] = []
+        self._dirty: set[Key] = set()
+        self._due: Timer | None = None
+        self._drawn_at = 0.0
+        self._placing = False
+        self._pressed: Offset | None = None
+
+    # What there is to show.
 
     def load(self, view: View) -> None:
         """Show another view, at its end."""
+        self._view = view
+        self._chosen = None
+        self._dirty.clear()
+        if self._roll is not None:
+            self._roll.load(view)
+            self._place()
 
     def show(self, changed: Iterable[Key]) -> None:
         """Draw what changed in the view, with the next frame; call it with whatever `View.take` returned."""
+        self._dirty.update(changed)
+        if self._dirty and self._due is None and self._roll is not None:
+            self._due = self.set_timer(max(0.001, self._drawn_at + FRAME - time.monotonic()), self._frame)
+
+    @property
+    def following(self) -> bool:
+        """Return whether the end is in sight, and stays so when there is more."""
+        return self._roll is None or self._roll.following
 
     def follow(self) -> None:
         """Go to the end and stay there."""
+        if self._roll is not None:
+            self._roll.following = True
+            self._place()
 
     def toggle(self, key: Key) -> None:
         """Show all of a block, or its first lines again."""
+        if self._roll is not None:
+            self._roll.toggle(key)
+            self._place()
 
     def toggle_all(self) -> None:
         """Show all of every block, or only the first lines again."""
+        if self._roll is not None:
+            self._roll.toggle_all()
+            self._place()
 
-    def text(self) -> str:
-        """Return the text of the last finished answer, for /copy."""
-        return ""
+    # What is done with keys and the mouse.
+
+    def action_choose(self, step: int) -> None:
+        """Choose the next block that can be opened, or with -1 the one before."""
+        if self._roll is None or (key := self._roll.next_openable(self._chosen, step)) is None:
+            return
+        self._chosen = key
+        begin, end = self._roll.span(key)
+        if begin < self._roll.top:
+            self._roll.look_at(begin)
+        elif end > self._roll.top + self._roll.height:
+            self._roll.look_at(min(begin, end - self._roll.height))
+        self._place()
+
+    def action_open(self) -> None:
+        """Open the chosen block, or close it."""
+        if self._chosen is not None:
+            self.toggle(self._chosen)
+
+    def action_page_up(self) -> None:
+        """Go up by almost what is in sight."""
+        self._scroll_by(2 - self.size.height)
+
+    def action_page_down(self) -> None:
+        """Go down by almost what is in sight."""
+        self._scroll_by(self.size.height - 2)
+
+    def action_scroll_home(self) -> None:
+        """Go to the beginning."""
+        self._scroll_by(-self.virtual_size.height)
+
+    def action_scroll_end(self) -> None:
+        """Go to the end and stay there."""
+        self.follow()
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Note where a press began: a drag selects."""
+        self._pressed = event.screen_offset
+
+    def on_click(self, event: events.Click) -> None:
+        """Open or close the block that was clicked; on the hint, go to the end."""
+        if self._roll is None or event.screen_offset != self._pressed or event.chain > 1:
+            return
+        if not self.following and event.y == self.size.height - 1:
+            self.follow()
+            return
+        block = self._roll.block_at(self._roll.top + event.y)
+        if block is not None and cards.opens(block):
+            self.toggle(block.key)
+
+    # What Textual asks.
+
+    def on_mount(self) -> None:
+        """Begin to draw."""
+        super().on_mount()
+        self._look_again()
+        self.set_interval(TICK, self._tick)
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self._place()
+
+    def notify_style_update(self) -> None:
+        """Draw in the colours of the theme of now."""
+        super().notify_style_update()
+        if self._roll is not None:
+            self._look_again()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Look where the person scrolled to."""
+        if self.show_vertical_scrollbar:
+            self.vertical_scrollbar.position = new_value
+        if not self._placing and self._roll is not None and round(old_value) != round(new_value):
+            self._roll.look_at(round(new_value))
+            self._place()
+
+    def render_line(self, y: int) -> Strip:
+        """Return the line in row `y`."""
+        if self._roll is None or y >= len(self._rows):
+            return Strip.blank(self.size.width, self.rich_style)
+        top = self._roll.top
+        place = self._roll.place(top + y)
+        strip = self._composed(self._rows[y])
+        selected = self.text_selection
+        if selected is not None and (span := selected.get_span(_number(place))) is not None:
+            strip = _selected(strip, *span, self.screen.get_component_rich_style("screen--selection"))
+        return strip.apply_offsets(0, _number(place))
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw what is selected."""
+        del selection
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected text as one would write it."""
+        if self._roll is None or selection.start is None or selection.end is None:
+            return None
+        start, end = selection.start, selection.end
+        return self._roll.text(_place(start.y), start.x - MARK, _place(end.y), end.x - MARK), "\n"
+
+    # How it is done.
+
+    def _frame(self) -> None:
+        """Draw what changed."""
+        self._due = None
+        if self._roll is not None:
+            changed, self._dirty = self._dirty, set()
+            self._roll.update(changed)
+            self._place()
+            self._drawn_at = time.monotonic()
+
+    def _tick(self) -> None:
+        if self._roll is not None:
+            self.show(self._roll.moving)
+
+    def _look_again(self) -> None:
+        colours = look(self.get_component_rich_style, self._lexers)
+        if self._roll is None:
+            self._roll = Roll(colours, clock=self._clock)
+            self._roll.load(self._view)
+        self._roll.fit(colours, self.size.width, self.size.height)
+        self._place()
+        self.refresh()
+
+    def _lexer_loaded(self) -> None:
+        if self.is_running:
+            self.app.call_from_thread(self._redraw)  # pyright: ignore[reportUnknownMemberType] - an app of any result
+
+    def _redraw(self) -> None:
+        if self._roll is not None:
+            self._roll.redraw()
+            self._place()
+
+    def _scroll_by(self, lines: int) -> None:
+        if self._roll is not None:
+            self._roll.look_at(max(0, self._roll.top + lines))
+            self._place()
+
+    def _place(self) -> None:
+        """Put the lines where they are to be seen, and draw the rows that are others than before."""
+        width, height = self.size
+        if self._roll is None or not height:
+            return
+        self._roll.fit(self._roll.look, width, height)
+        self._roll.settle()
+        top = self._roll.top
+        self._placing = True
+        self.virtual_size = Size(width, self._roll.total)
+        self.scroll_to(y=top, animate=False, force=True)
+        self._placing = False
+        rows = [self._roll.line(top + y) for y in range(height)]
+        below = self._roll.total - top - height
+        if below > 0:
+            rows[-1] = self._hint(below)
+        old = self._rows
+        self._rows = rows
+        changed = [y for y in range(height) if y >= len(old) or rows[y] is not old[y]]
+        self.refresh(*(Region(0, y, width, 1) for y in changed))
+
+    def _hint(self, below: int) -> Line:
+        """Return the row that says how much is out of sight below."""
+        assert self._roll is not None
+        look = self._roll.look
+        said = f" ↓ {below:,} more below · End "
+        room = max(0, self.size.width - MARK - cell_len(said))
+        return line([(" " * room, look.text), (said, look.hint)])
+
+    def _composed(self, one: Line) -> Strip:
+        """Return a line with its mark, as wide as the widget."""
+        text, style = one.mark or ("", self.rich_style)
+        mark = Segment(text + " " * max(0, MARK - cell_len(text)), style)
+        strip = Strip([mark, *one.strip], MARK + one.strip.cell_length)
+        return strip.adjust_cell_length(self.size.width, self.rich_style)
+
+
+def _number(place: Place) -> int:
+    """Return a place as one number, in the same order; it stays when lines are drawn or come above it."""
+    return (place.block * _PIECE + place.piece + 1) * _LINE + place.line
+
+
+def _place(number: int) -> Place:
+    rest, at = divmod(number, _LINE)
+    block, piece = divmod(rest, _PIECE)
+    return Place(block, piece - 1, at)
+
+
+def _selected(strip: Strip, start: int, end: int, style: Style) -> Strip:
+    """Return the strip with the characters from `start` to `end` (-1: all the rest) in the style of a selection."""
+    text = strip.text
+    begin = cell_len(text[:start])
+    stop = strip.cell_length if end < 0 else cell_len(text[:end])
+    before, chosen, after = strip.divide([begin, max(begin, stop), strip.cell_length])
+    return Strip.join([before, chosen.apply_style(style), after])

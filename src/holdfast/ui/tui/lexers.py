@@ -1,0 +1,88 @@
+"""The lexers that colour code, loaded when they are needed.
+
+One rule: only languages named here are coloured; among the others are lexers that some texts keep busy for minutes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_LANGUAGES = {
+    "bash": "sh shell zsh",
+    "c": "h",
+    "console": "shell-session shellsession terminal",
+    "cpp": "c++ cc cxx hpp hh",
+    "csharp": "cs c#",
+    "css": "scss less",
+    "diff": "patch udiff",
+    "docker": "dockerfile",
+    "elixir": "ex exs",
+    "go": "golang",
+    "haskell": "hs",
+    "html": "htm vue svelte",
+    "ini": "cfg conf properties",
+    "java": "",
+    "javascript": "js mjs cjs node",
+    "json": "jsonc json5 jsonl",
+    "kotlin": "kt kts",
+    "lua": "",
+    "make": "makefile mk",
+    "nix": "",
+    "ocaml": "ml mli",
+    "php": "",
+    "protobuf": "proto",
+    "python": "py pyi python3",
+    "r": "",
+    "ruby": "rb",
+    "rust": "rs",
+    "scala": "",
+    "sql": "sqlite postgresql mysql",
+    "swift": "",
+    "terraform": "tf hcl",
+    "toml": "",
+    "typescript": "ts mts cts",
+    "tsx": "jsx",
+    "xml": "svg xsd",
+    "yaml": "yml",
+    "zig": "",
+}
+_NAMED = {name: language for language, others in _LANGUAGES.items() for name in (language, *others.split())}
+
+
+def language_of(path: str) -> str:
+    """Return the language that a file's name says it is in, "" if none is known."""
+    name = path.rpartition("/")[2].lower()
+    return _NAMED.get(name.rpartition(".")[2], "")
+
+
+class Lexers:
+    """The lexers that are loaded; one that is not is loaded on a thread, for it takes a tenth of a second or more.
+
+    `loaded` is called on that thread when there is one more.
+    """
+
+    def __init__(self, loaded: Callable[[], None]) -> None:
+        self._loaded = loaded
+        self._lexers: dict[str, Lexer | None] = {}
+
+    def lexer(self, language: str) -> Lexer | None:
+        """Return the lexer of a language, None if it is not known or not loaded yet."""
+        name = _NAMED.get(language.strip().lower())
+        if name is None:
+            return None
+        if name not in self._lexers:
+            self._lexers[name] = None
+            threading.Thread(target=self.load, args=(name,), name=f"lexer {name}", daemon=True).start()
+        return self._lexers[name]
+
+    def load(self, name: str) -> None:
+        """Load the lexer called `name`, one of those we know."""
+        from pygments import lexers  # noqa: PLC0415 - not before there is code
+
+        self._lexers[name] = lexers.get_lexer_by_name(name)  # pyright: ignore[reportUnknownMemberType] - its options are anything
+        self._loaded()

@@ -1,0 +1,88 @@
+"""The styles of the transcript: one field for each thing that looks like itself, all of them colours of the theme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from rich.style import Style
+
+from holdfast.ui.tui.lexers import Lexers
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What things look like in the theme of the moment; each style has its background."""
+
+    text: Style
+    dim: Style
+    faint: Style
+    bar: Style
+    prompt: Style
+    heading: Style
+    name: Style
+    code: Style
+    link: Style
+    running: Style
+    ok: Style
+    failed: Style
+    warning: Style
+    block: Style
+    number: Style
+    added: Style
+    added_word: Style
+    removed: Style
+    removed_word: Style
+    keyword: Style
+    string: Style
+    literal: Style
+    function: Style
+    comment: Style
+    hint: Style
+    chosen: Style
+    lexers: Lexers
+
+
+CLASS = "transcript--"
+COMPONENTS = frozenset(f"{CLASS}{field.name}" for field in fields(Look) if field.name != "lexers")
+"""The component classes, one for each field, that a style sheet sets."""
+
+STYLES = """
+Transcript {
+    scrollbar-size-vertical: 1;
+    scrollbar-gutter: stable;
+    overflow-x: hidden;
+    overflow-y: auto;
+    & > .transcript--text { color: $foreground; }
+    & > .transcript--dim { color: $foreground 62%; }
+    & > .transcript--faint { color: $foreground 38%; }
+    & > .transcript--bar { color: $primary; background: $surface; }
+    & > .transcript--prompt { color: $foreground; background: $surface; }
+    & > .transcript--heading { color: $primary; text-style: bold; }
+    & > .transcript--name { color: $foreground; text-style: bold; }
+    & > .transcript--code { color: $secondary; }
+    & > .transcript--link { color: $secondary; text-style: underline; }
+    & > .transcript--running { color: $primary; }
+    & > .transcript--ok { color: $success; }
+    & > .transcript--failed { color: $error; }
+    & > .transcript--warning { color: $warning; }
+    & > .transcript--block { color: $foreground; background: $surface; }
+    & > .transcript--number { color: $foreground 38%; }
+    & > .transcript--added { color: $foreground; background: $success 12%; }
+    & > .transcript--added_word { color: $foreground; background: $success 32%; }
+    & > .transcript--removed { color: $foreground 80%; background: $error 12%; }
+    & > .transcript--removed_word { color: $foreground; background: $error 32%; }
+    & > .transcript--keyword { color: $primary; background: $surface; }
+    & > .transcript--string { color: $success; background: $surface; }
+    & > .transcript--literal { color: $warning; background: $surface; }
+    & > .transcript--function { color: $secondary; background: $surface; }
+    & > .transcript--comment { color: $foreground 50%; background: $surface; text-style: italic; }
+    & > .transcript--hint { color: $foreground; background: $panel; }
+    & > .transcript--chosen { color: $foreground; background: $surface; }
+}
+"""
+
+
+def look(style: Callable[[str], Style], lexers: Lexers) -> Look:
+    """Return the look that `style` gives, asked for each component class."""
+    return Look(**{name.removeprefix(CLASS): style(name) for name in COMPONENTS}, lexers=lexers)
