@@ -158,6 +158,16 @@ def test_a_cache_is_believed_only_while_the_journal_is_the_same(catalog: Catalog
     assert catalog.find("s1").model == "openai-chat:n"
 
 
+def test_what_a_killed_writer_of_a_summary_left_goes_with_the_next_one(catalog: Catalog, root: Path) -> None:
+    session(root, "s1")
+    old, new = (root / "s1" / f".about.json.{pid}" for pid in (11, 12))
+    old.write_bytes(b"{")
+    os.utime(old, (1000, 1000))
+    new.write_bytes(b"{")  # another process may be writing it
+    catalog.all()
+    assert (old.exists(), new.exists()) == (False, True)
+
+
 def test_a_copied_folder_does_not_bring_the_summary_of_the_original(catalog: Catalog, root: Path) -> None:
     session(root, "s1", text="title")
     catalog.all()

@@ -24,6 +24,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another w
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 _TITLE_LENGTH = 80
 _NAMED = 5
+_ABANDONED = 3600.0  # seconds: a summary is written in less, and one that is not is made again
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,6 +231,9 @@ def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str
 
 def _keep(folder: Path, about: _About) -> None:
     with contextlib.suppress(OSError):  # a full or read-only disk: it is rebuilt each time
+        for left in folder.glob(f".{ABOUT}.*"):
+            if time.time() - left.stat().st_mtime > _ABANDONED:  # by a writer that was killed
+                left.unlink()
         write_whole(folder / ABOUT, msgspec.json.encode(about))
 
 
