@@ -348,12 +348,19 @@ def test_arguments_are_an_object(written: object, becomes: object) -> None:
 
 @pytest.mark.parametrize(
     ("response", "becomes"),
-    [("said", {"output": "said"}), (["a", "b"], {"output": "a\nb"}), (None, {"output": EMPTY}), (3, {"output": "3"})],
+    [("said", {"output": "said"}), (["a", "b"], {"output": "a\nb"}), (3, {"output": "3"})],
 )
 def test_a_response_is_an_object(response: object, becomes: object) -> None:
     given: Json = {"functionResponse": {"name": "read", "response": response, "x": 1}}
     done = mended(USER, model(call()), user(given))
     assert done.messages[2] == user({"functionResponse": {"name": "read", "response": becomes, "x": 1}})
+
+
+@pytest.mark.parametrize(("more", "becomes"), [({}, EMPTY), ({"x": 1}, '{"x": 1}')])
+def test_a_response_that_is_missing_is_what_stands_beside_it_or_empty(more: Json, becomes: str) -> None:
+    given: Json = {"functionResponse": {"name": "read", "response": None, **more}}
+    done = mended(USER, model(call()), user(given))
+    assert done.messages[2] == user({"functionResponse": {"name": "read", "response": {"output": becomes}}})
 
 
 # --- what holds nothing, what is not known ---------------------------------------------------------------------------

@@ -362,7 +362,7 @@ def test_content_that_cannot_be_sent_is_said_in_words() -> None:
     assert "https://x/y.png" in done[0]["content"][1]["text"]
 
 
-@pytest.mark.parametrize("raw", ["words", 7, {"content": "words"}, {"role": "tool", "content": "words"}, {"type": "x"}])
+@pytest.mark.parametrize("raw", ["words", 7, {"content": "words"}, {"role": "x", "content": "words"}, {"type": "x"}])
 def test_what_is_no_item_is_told_and_quoted(raw: object) -> None:
     assert set(rules([USER, raw])) <= {"malformed-message", "unknown-role"}
     assert mended(USER, raw)[1]["role"] == "user"

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.history import NO_RESULT, find_dangling_tool_call_ids, repair
 from holdfast.history.formats.format import Json
+from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
 
 ITSELF = {"openai-chat": "chat", "anthropic": "messages", "openai-responses": "items", "gemini": "parts"}
@@ -76,3 +77,54 @@ def test_one_without_its_call_is_quoted(form: str, profile: str, wire: str, amon
     mended = repair(messages, format=form, profile=profile)
     assert mended.remaining == ()
     assert all(json.dumps(mended.messages).count(word) == 1 for word in ("done", "go on", "beside"))
+
+
+BESIDE: dict[str, Json] = {
+    "openai-chat": {"role": "tool", "tool_call_id": "a", "output": "done"},
+    "anthropic": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "output": "done"}]},
+    "openai-responses": {"type": "function_call_output", "call_id": "a", "content": [{"text": "done"}]},
+    "gemini": {"role": "user", "parts": [{"functionResponse": {"id": "a", "name": "f", "output": "done"}}]},
+}
+
+
+@pytest.mark.parametrize(("form", "profile"), [(form, profile) for form in ITSELF for profile in PAIRS[form]])
+@pytest.mark.parametrize("called", [True, False])
+def test_what_a_result_says_in_the_field_of_another_wire_is_what_it_says(
+    form: str,
+    profile: str,
+    called: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    messages: list[object] = [said(form, "begin"), *([call(form)] if called else []), BESIDE[form], said(form, "go on")]
+    mended = repair(messages, format=form, profile=profile)
+    assert mended.remaining == ()
+    told = json.dumps(mended.messages)
+    assert told.count("done") == 1
+    assert ("A result whose call" in told) is not called
+    assert not any(nothing in told for nothing in (NO_RESULT, EMPTY))
+
+
+@pytest.mark.parametrize("profile", PAIRS["anthropic"])
+@pytest.mark.parametrize("said_after", [{"type": "text", "text": "so"}, {}])
+def test_a_server_call_that_its_response_went_on_without_is_told_at_the_end_too(said_after: Json, profile: str) -> None:
+    search: Json = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+    history: list[object] = [said("anthropic", "begin"), {"role": "assistant", "content": [search, said_after]}]
+    mended = repair(history, format="anthropic", profile=profile)
+    assert mended.remaining == ()
+    paused: list[object] = [
+        history[0],
+        {"role": "assistant", "content": [said_after, search] if said_after else [search]},
+    ]
+    if profile == "anthropic":
+        assert repair(paused, format="anthropic", profile=profile).edits == ()
+
+
+@pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "anthropic"])
+@pytest.mark.parametrize("content", [{"text": " "}, {"type": "text", "text": ""}])
+def test_a_text_in_place_of_a_list_is_a_text_in_every_format(form: str, content: Json) -> None:
+    for text in (content, {**content, "text": "said"}):
+        history: list[object] = [said(form, "begin"), {"role": "user", "content": text}]
+        for profile in PAIRS[form]:
+            mended = repair(history, format=form, profile=profile)
+            assert mended.remaining == ()
+            assert "Content of a kind" not in json.dumps(mended.messages)
+            assert ("said" in json.dumps(mended.messages)) is (text["text"] == "said")

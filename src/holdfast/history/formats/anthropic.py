@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.formats.elsewhere import result_of_another, text_of_another
+from holdfast.history.formats.elsewhere import result_beside, result_of_another, text_of_another
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -26,11 +26,10 @@ from holdfast.history.formats.format import (
     quoted,
     role_in,
     says_elsewhere,
-    text_of,
     told_by,
     words,
 )
-from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, says_nothing
+from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, foreign, says_nothing
 from holdfast.history.formats.writing import held_now, note, quoted_result, raw_at
 from holdfast.history.media import look
 from holdfast.history.rows import Piece, Row
@@ -131,7 +130,8 @@ def _unmarked_block(path: Path, role: Role, block: object) -> Item:
     elif kind == "tool_use":
         item = _call(path, role, raw)
     elif kind == "tool_result":
-        item = _result(path, role, raw)
+        beside = raw.get("content") is None and result_beside(path, role, raw, Anthropic.grammar)
+        item = beside or _result(path, role, raw)
     elif role == "assistant":
         item = _of_assistant(path, kind, raw)
     if item is None and role != "system":
@@ -159,7 +159,7 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     """Return a block of the message, or of the result (then `role` is `tool`), as an item."""
     text = "" if kind == "text" and block.get("text") is None and is_hollow(block) else block.get("text")
     if kind not in _KINDS[role] or (kind == "text" and not isinstance(text, str)):
-        return Item("other" if text_of(block) is None else "text", role, path, flags=FOREIGN)
+        return foreign(path, role, block)
     if isinstance(text, str) and kind == "text":
         blank = _NOTHING if block.get("text") is None else BLANK
         return Item("text", role, path, flags=NO_FLAGS if text.strip() else blank)
@@ -339,7 +339,8 @@ def _built_result(piece: Piece, raw: Json) -> Json:
     assert piece.item is not None
     if "other-wire" in piece.item.flags:
         said = text_of_another(raw) if piece.text is None else piece.text
-        return {"type": "tool_result", "tool_use_id": piece.id, "content": said}
+        failed = {"is_error": raw["is_error"]} if "is_error" in raw else {}
+        return {"type": "tool_result", "tool_use_id": piece.id, "content": said, **failed}
     if piece.id != piece.item.id:
         block["tool_use_id"] = piece.id
     if piece.text is not None or piece.as_text or piece.left_out:

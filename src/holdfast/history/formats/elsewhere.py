@@ -14,6 +14,7 @@ from holdfast.history.shape import Flag, Grammar, Item, Path, Role, is_synthetic
 _WIRES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "tool": ("tool_call_id", "content"),  # Chat, by its role
+        "function": ("tool_call_id", "content"),
         "tool_result": ("tool_use_id", "content"),  # Anthropic
         "function_call_output": ("call_id", "output"),  # Responses
         "custom_tool_call_output": ("call_id", "output"),
@@ -35,8 +36,6 @@ def result_of_another(path: Path, role: Role, raw: object, grammar: Grammar) -> 
     kind, told = found
     call = as_text(told.get(_WIRES[kind][0]))
     name = as_text(told.get("name")) or as_text(told.get("tool_name"))
-    if call is None and name is None:
-        return None
     text = text_of_another(raw)
     flags: set[Flag] = {"other-wire"}
     if call is None and grammar.by_id:
@@ -48,6 +47,12 @@ def result_of_another(path: Path, role: Role, raw: object, grammar: Grammar) -> 
     if is_synthetic(text):
         flags.add("synthetic")
     return Item("result", role, path, call, name, frozenset(flags), digest=digest(text))
+
+
+def result_beside(path: Path, role: Role, raw: object, grammar: Grammar) -> Item | None:
+    """Return a result that says what it has to say in another field than its wire's as an item, None if in none."""
+    item = result_of_another(path, role, raw, grammar)
+    return item if item is not None and "blank" not in item.flags else None
 
 
 def text_of_another(raw: object) -> str:
@@ -70,7 +75,7 @@ def _told(raw: object) -> tuple[str, Json] | None:
     for key in ("functionResponse", "function_response"):
         if is_object(message.get(key)):
             return key, as_object(message[key])
-    if message.get("role") == "tool" and "parts" not in message:
-        return "tool", message
+    if message.get("role") in ("tool", "function") and "parts" not in message:
+        return str(message["role"]), message
     kind = as_text(message.get("part_kind")) or as_text(message.get("type"))
-    return (kind, message) if kind is not None and kind in _WIRES and kind != "tool" else None
+    return (kind, message) if kind is not None and kind in _WIRES and kind not in ("tool", "function") else None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.formats.elsewhere import result_of_another, text_of_another
+from holdfast.history.formats.elsewhere import result_beside, result_of_another, text_of_another
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -207,7 +207,8 @@ def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
     elif kind == "call" and is_object(value):
         item = _call(path, role, raw, value)
     elif kind == "result" and is_object(value):
-        item = _result(path, role, value)
+        bare = value.get("response") is None and "parts" not in value
+        item = (bare and result_beside(path, role, raw, Gemini.grammar)) or _result(path, role, value)
     elif kind in ("server-call", "server-result") and is_object(value) and role == "assistant":
         item = Item(kind, role, path, as_text(value.get("id")), key)
     elif kind == "media" and (media := _media(value)) is not None:

@@ -12,7 +12,7 @@ from functools import cache
 import msgspec
 
 from holdfast.history.formats.chat_messages import ROLES, THINKING, build, flat_function, role_of
-from holdfast.history.formats.elsewhere import result_of_another
+from holdfast.history.formats.elsewhere import result_beside, result_of_another
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -27,10 +27,9 @@ from holdfast.history.formats.format import (
     json_text,
     not_a_message,
     says_elsewhere,
-    text_of,
     words,
 )
-from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, says_nothing
+from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, foreign, says_nothing
 from holdfast.history.media import look_at
 from holdfast.history.rows import Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
@@ -74,7 +73,7 @@ class OpenAIChat:
             other = result_of_another((index,), "tool", raw, self.grammar)
             written = as_text(raw.get("role")) or as_text(raw.get("type"))
             return Message(index, "tool", (other,)) if other else not_a_message(index, "unknown-role", written)
-        if role == "tool":
+        if role == "tool" and (raw.get("content") is not None or "parts" not in raw):
             return Message(index, role, (_result(index, raw),))
         if says_elsewhere(raw) and not raw.get("tool_calls"):
             return not_a_message(index, "malformed")
@@ -182,6 +181,8 @@ def _call(path: Path, raw: Json) -> Item:
 
 def _result(index: int, raw: Json) -> Item:
     content = raw.get("content")
+    if content is None and (beside := result_beside((index,), "tool", raw, OpenAIChat.grammar)):
+        return beside
     call = as_text(raw.get("tool_call_id"))
     flags: set[Flag] = set()
     media: list[Media] = []
@@ -230,7 +231,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
     if role in ("user", "assistant") and (result := result_of_another(path, role, part, OpenAIChat.grammar)):
         return result
     if not is_object(part) or kind is None or kind not in _KINDS[role] or not (kind in _TEXTS or part.get(kind)):
-        return Item("other" if text_of(part) is None else "text", role, path, flags=FOREIGN)
+        return foreign(path, role, part)
     if kind == "image_url":
         return _image(path, role, part.get("image_url"))
     if kind not in _TEXTS:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.formats.elsewhere import result_of_another
+from holdfast.history.formats.elsewhere import result_beside, result_of_another
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -231,6 +231,8 @@ def _result(index: int, kind: str, raw: Json) -> Item:
     key = id_key(raw)
     call = as_text(raw.get(key))
     output = raw.get("output")
+    if output is None and kind in TEXTUAL and (beside := result_beside((index,), "tool", raw, OpenAIResponses.grammar)):
+        return beside
     flags: set[Flag] = set()
     parts: list[Item] = []
     if call is None:

@@ -19,12 +19,17 @@ def content_of(path: Path, role: Role, content: object, part: Callable[[Path, Ro
         yield Item("text", role, path, flags=NO_FLAGS if content.strip() else BLANK)
     elif is_array(content):
         for number, each in enumerate(content):
-            if isinstance(each, str):
-                yield Item("text", role, (*path, number), flags=FOREIGN if each.strip() else FOREIGN | BLANK)
-            else:
-                yield part((*path, number), role, each)
+            yield foreign((*path, number), role, each) if isinstance(each, str) else part((*path, number), role, each)
     else:
-        yield Item("other" if text_of(content) is None else "text", role, path, flags=FOREIGN)
+        yield foreign(path, role, content)
+
+
+def foreign(path: Path, role: Role, raw: object) -> Item:
+    """Return what is not written as the format has it as an item: a text if it is one and nothing else."""
+    text = raw if isinstance(raw, str) else text_of(raw)
+    if text is None:
+        return Item("other", role, path, flags=FOREIGN)
+    return Item("text", role, path, flags=FOREIGN if text.strip() else FOREIGN | BLANK)
 
 
 def says_nothing(role: Role, items: Sequence[Item]) -> set[MessageFlag]:

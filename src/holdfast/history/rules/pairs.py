@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from holdfast.history.pairing import Pairing, Verdict
 from holdfast.history.profiles import Profile
 from holdfast.history.rules.rule import Found, Rule, about, titled
-from holdfast.history.shape import SERVED, Grammar, Item, Path, Shape
+from holdfast.history.shape import SERVED, Grammar, Item, Message, Path, Shape
 
 _MUST_FOLLOW = (
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
@@ -373,3 +373,12 @@ def _server_pairs(shape: Shape, answers: AbstractSet[Path]) -> Iterator[Found]:
                 calls[item.id] = item
             elif item.kind == "server-result" and calls.pop(item.id, None) is None:
                 yield about("server-result-without-call", item, "has no call before it that waits for it")
+    if _goes_on(shape.messages[-1]):
+        for item in calls.values():
+            yield about("server-call-without-result", item, "has no result, and the response went on")
+
+
+def _goes_on(message: Message) -> bool:
+    """Return whether the message, the last one, ends neither in a pause of the provider's nor in calls to answer."""
+    said = [item.kind for item in message.items if "blank" not in item.flags]
+    return message.role == "assistant" and bool(said) and said[-1] not in SERVED and "call" not in said
