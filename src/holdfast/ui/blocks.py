@@ -55,10 +55,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """The model's reasoning: `since` the clock's time it began, None once it ended; `seconds` it took, if we saw it."""
+    """The model's reasoning: `since` is the clock's time it began while it goes on, `seconds` what it took, if known."""
 
     key: Key
     text: str
+    live: bool = False
     since: float | None = None
     seconds: float | None = None
 

@@ -98,10 +98,10 @@ class View:
         """Return all blocks, in order."""
         return tuple(block for key in self._order if (block := self.block(key)) is not None)
 
-    def take(self, event: Event, *, at: float = 0.0) -> frozenset[Key]:
+    def take(self, event: Event, *, at: float | None = None) -> frozenset[Key]:
         """Fold in an event that came at `at` on the clock of your choice, and return the keys of what changed.
 
-        A key that is new is in `keys`; one whose block is gone is not.
+        Without a time nobody is told how long anything has taken so far. A key that is new is in `keys`; one whose block is gone is not.
         """
         match event:
             case Fact(seq=seq, entry=entry):
@@ -132,7 +132,7 @@ class View:
         self._rest()
         self._changed.clear()
 
-    def _fact(self, seq: str, entry: Entry, at: float) -> None:
+    def _fact(self, seq: str, entry: Entry, at: float | None) -> None:
         match entry:
             case SessionOpened():
                 self._note(f"{seq}.session", "session", _opened(entry))
@@ -150,6 +150,8 @@ class View:
                 response = self._response(step, seq)
                 if not response.live:  # else it has all been shown
                     self._stream(response, "thinking", thinking, at)
+                    if text:
+                        self._thought(at)
                     self._stream(response, "answer", text, at)
             case ResponseEnded():
                 self._thought(at)
@@ -196,7 +198,7 @@ class View:
         self._request.live = self._request.live or live
         return self._request
 
-    def _stream(self, response: _Request, kind: Literal["thinking", "answer"], text: str, at: float) -> None:
+    def _stream(self, response: _Request, kind: Literal["thinking", "answer"], text: str, at: float | None) -> None:
         """Add to the one thinking or the one answer that a response has until its end says which parts it was."""
         key = f"{response.origin}.{kind}0"
         self._grown.setdefault(key, []).append(text)
@@ -204,7 +206,9 @@ class View:
             self._changed.add(key)
         elif text.strip():  # an answer of white space is none
             block = (
-                Thinking(key=key, text="", since=at) if kind == "thinking" else Answer(key=key, text="", state="live")
+                Thinking(key=key, text="", live=True, since=at)
+                if kind == "thinking"
+                else Answer(key=key, text="", state="live")
             )
             at_top = kind == "thinking" and response.keys
             self._add(block, before=response.keys[0] if at_top else None)
@@ -225,12 +229,12 @@ class View:
         self._grown.setdefault(key, []).append(event.arguments)
         self._changed.add(key)
 
-    def _thought(self, at: float) -> None:
+    def _thought(self, at: float | None) -> None:
         """Take note that the model is past its thinking."""
-        key = f"{self._request.origin}.thinking0" if self._request is not None else ""
-        block = self._blocks.get(key)
-        if self._request is not None and self._request.live and isinstance(block, Thinking) and block.since is not None:
-            self._set(replace(block, since=None, seconds=max(0.0, at - block.since)))
+        block = self._blocks.get(f"{self._request.origin}.thinking0") if self._request is not None else None
+        if isinstance(block, Thinking) and block.live:
+            seconds = None if at is None or block.since is None else at - block.since
+            self._set(replace(block, live=False, since=None, seconds=seconds))
 
     def _ended(self, entry: ResponseEnded, seq: str) -> None:
         """Put the parts of the response in the place of what was streamed of it."""
@@ -281,7 +285,7 @@ class View:
     # What a call does.
 
     def _call(
-        self, entry: ApprovalAsked | ApprovalAnswered | CallStarted | CallEnded | CallLate, seq: str, at: float
+        self, entry: ApprovalAsked | ApprovalAnswered | CallStarted | CallEnded | CallLate, seq: str, at: float | None
     ) -> None:
         call = self._called(entry.call, seq)
         match entry:
@@ -331,8 +335,8 @@ class View:
         match self.block(key):
             case Answer(state="live") as answer:
                 self._set(replace(answer, state="cut"))
-            case Thinking() as thinking:
-                self._set(replace(thinking, since=None))
+            case Thinking(live=True) as thinking:
+                self._set(replace(thinking, live=False, since=None))
             case Call(state="writing") as call:
                 self._set(replace(call, state="not_started"))
             case Call(state="ready" | "waiting" | "running") as call:

@@ -112,14 +112,14 @@ class Screen(Desk):
                 pass
             case _:
                 self.status = spent(doing(self.status, told), told)
-                self.transcript.show(self.view.take(told))
+                self.transcript.show(self.view.take(told, at=time.monotonic()))
 
     def _opened(self, opened: Opened) -> None:
         self.session, self.cwd = opened.session, Path(opened.cwd)
         self.view = View()
         status = Status(mode=self.status.mode, model=opened.model)
+        self.view.load(opened.facts)
         for fact in opened.facts:
-            self.view.take(fact)
             status = spent(status, fact)
         self.tell(status)
         self.transcript.load(self.view)

@@ -199,8 +199,8 @@ def _prompt(text: str, *, opened: bool) -> list[Piece]:
 
 
 def _thinking(block: Thinking, *, opened: bool, now: float) -> list[Piece]:
-    if block.since is not None:
-        said = f"thinking, {_ticking(now - block.since)}"
+    if block.live:
+        said = "thinking" if block.since is None else f"thinking, {_ticking(now - block.since)}"
     else:
         said = "thought" if block.seconds is None or block.seconds < 1 else f"thought for {duration(block.seconds)}"
     head = Text((said,), "faint", mark=("✻", "faint"))
