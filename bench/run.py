@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import journal
+import looking
 import rules
 import startup
 from pairs import Comparison, table
@@ -49,6 +50,8 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "open": lambda folder, sizes: journal.opening(folder, entries=sizes.entries, rounds=sizes.rounds),
     "fold": lambda _, sizes: journal.folding(entries=sizes.entries, rounds=sizes.rounds),
     "rules": lambda _, sizes: rules.rules(lengths=sizes.lengths, rounds=max(1, sizes.rounds - 2)),
+    "debug": lambda folder, sizes: looking.logging(folder, messages=sizes.lengths[0], rounds=sizes.rounds),
+    "verify": lambda folder, sizes: looking.verifying(folder, entries=sizes.entries, rounds=sizes.rounds),
     "bytes": lambda folder, sizes: journal.written(folder, few=sizes.few, many=sizes.many, turns=sizes.turns),
 }
 
