@@ -13,10 +13,10 @@ from holdfast.session.catalog import Catalog, Summary
 from holdfast.ui.arguments import Arguments
 
 
-def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path) -> Summary | None:
+def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = True) -> Summary | None:
     """Return the session that -c or -r names, None if a new one is meant; raises `UsageError` or `SessionUnknown`.
 
-    Raises `SessionBusy` if another process holds it and it is not to be copied.
+    Raises `SessionBusy` if it is to be `free`, which a copy does not need, and another process holds it.
     """
     if arguments.fork and not (arguments.continue_ or arguments.resume):
         raise UsageError("Option --fork needs a session to copy, -c or -r ID was expected. Add one of them.")
@@ -25,7 +25,7 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path) -> Summary | No
             f"Option --continue contradicts --resume {arguments.resume!r}, one of them was expected. Leave one out."
         )
     if arguments.resume is not None:
-        summary = catalog.find(arguments.resume, free=not arguments.fork)
+        summary = catalog.find(arguments.resume, free=free and not arguments.fork)
         if arguments.cwd is not None and summary.cwd and Path(summary.cwd) != cwd:
             raise UsageError(
                 f"Folder {str(cwd)!r} is not where session {summary.id!r} works, {summary.cwd!r} was expected. "
@@ -34,7 +34,7 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path) -> Summary | No
         return summary
     if not arguments.continue_:
         return None
-    latest = catalog.latest(cwd, free=not arguments.fork)
+    latest = catalog.latest(cwd, free=free and not arguments.fork)
     if latest is None:
         raise SessionUnknown(
             f"Folder {str(cwd)!r} has no session to continue, at least one was expected. "

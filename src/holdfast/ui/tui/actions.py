@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from holdfast import __version__
-from holdfast.agent.opening import fork, resume
 from holdfast.agent.providers import PROVIDERS
 from holdfast.config import homes
 from holdfast.errors import UsageError
-from holdfast.session.catalog import Summary
 from holdfast.session.entries import Usage
 from holdfast.text import literal
 from holdfast.ui.table import age, home, size
+from holdfast.ui.tui.agent import InUse
 from holdfast.ui.tui.commands import COMMANDS, Line
 from holdfast.ui.tui.desk import Desk
 from holdfast.ui.tui.pickers import Choice
@@ -42,6 +41,22 @@ KEYS: tuple[tuple[str, str], ...] = (
 )
 
 
+def offer(in_use: InUse, desk: Desk) -> None:
+    """Let the person choose what to do about a session that another process holds."""
+    choices = [
+        Choice("fork", "Go on in a copy", "the other process keeps the original"),
+        Choice("read", "Only read it", "as it is now"),
+    ]
+
+    def chosen(what: str) -> None:
+        if what == "fork":
+            desk.agent.fork(in_use.session)
+        else:
+            desk.agent.read(in_use.session)
+
+    desk.pick(in_use.message, choices, chosen)
+
+
 def act(line: Line, desk: Desk, *, themes: Sequence[str]) -> None:
     """Do what the command says; raises `HoldfastError`, in words for the person, if it cannot be done."""
     rest = line.rest
@@ -52,12 +67,11 @@ def act(line: Line, desk: Desk, *, themes: Sequence[str]) -> None:
             desk.begin_anew()
             desk.say("The next prompt begins a new session. The last one is kept: /resume.")
         case "resume" if rest:
-            _resume(desk, desk.catalog.find(rest))
+            desk.agent.resume(desk.catalog.find(rest))
         case "resume":
             _pick_session(desk)
         case "fork":
-            summary = desk.catalog.find(_open(desk))
-            desk.agent.open(lambda: fork(desk.catalog, summary))
+            desk.agent.fork(desk.catalog.find(_open(desk)))
         case "model" if rest:
             desk.use_model(rest)
         case "model":
@@ -91,11 +105,6 @@ def _open(desk: Desk) -> str:
     return desk.session
 
 
-def _resume(desk: Desk, summary: Summary) -> None:
-    catalog = desk.catalog
-    desk.agent.open(lambda: resume(catalog, summary))
-
-
 def _pick_session(desk: Desk) -> None:
     now = time.time()
     summaries = {each.id: each for each in desk.catalog.all() if each.id != desk.session}
@@ -118,7 +127,7 @@ def _pick_session(desk: Desk) -> None:
         )
         for each in ordered
     ]
-    desk.pick("Go on with", choices, lambda chosen: _resume(desk, summaries[chosen]))
+    desk.pick("Go on with", choices, lambda chosen: desk.agent.resume(summaries[chosen]))
 
 
 def _pick_model(desk: Desk) -> None:

@@ -17,24 +17,26 @@ from holdfast.agent.calls import Answer
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Model
-from holdfast.agent.opening import OpenSession
+from holdfast.agent.opening import OpenSession, fork, resume
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
 from holdfast.config import Limits
-from holdfast.errors import HoldfastError, UsageError
+from holdfast.errors import HoldfastError, SessionBusy, UsageError
+from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import CallPart, TurnEnded
+from holdfast.session.sqlite import read_copy
 from holdfast.tools.tool import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A session is open; `facts` are its journal so far, `left_open` says that a turn in it has no end yet."""
+    """A session is open; `facts` are its journal so far. One that may only be `read` takes no prompts."""
 
     session: str
     cwd: str
     model: str
     facts: tuple[Fact, ...]
-    left_open: bool
+    read: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,19 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
+class InUse:
+    """Another process holds the session that was to be opened; `message` says which."""
+
+    session: Summary
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Closed:
     """The session was given up and every process of its tools has ended: the last message."""
 
 
-Told = Event | Opened | Busy | Idle | Asked | AskedNoMore | Refused | Trouble | Closed
+Told = Event | Opened | Busy | Idle | Asked | AskedNoMore | Refused | Trouble | InUse | Closed
 """What the agent's side tells the screen."""
 
 Begin = Callable[[], OpenSession]
@@ -94,6 +104,7 @@ Begin = Callable[[], OpenSession]
 class Wishes:
     """What every session of a run has in common; `connect` gives the model of a name."""
 
+    catalog: Catalog
     connect: Callable[[str], Awaitable[Model]]
     limits: Limits
     debug: bool = False
@@ -123,6 +134,32 @@ class Agent:
     def open(self, begin: Begin, model: str = "") -> None:
         """Open a session in place of the present one, and use `model` in it if one is named."""
         self._do(lambda: self._open(begin, model))
+
+    def resume(self, session: Summary, model: str = "") -> None:
+        """Open an existing session; one that another process holds is told as `InUse`."""
+
+        async def open_it() -> None:
+            try:
+                await self._open(lambda: resume(self._wishes.catalog, session), model)
+            except SessionBusy as busy:
+                self._tell(InUse(session, str(busy)))
+
+        self._do(open_it)
+
+    def fork(self, session: Summary) -> None:
+        """Open a copy of a session, which may be in use."""
+        self.open(lambda: fork(self._wishes.catalog, session))
+
+    def read(self, session: Summary) -> None:
+        """Show a session as it is now, without opening it."""
+
+        async def show() -> None:
+            await self._give_up()
+            reading = read_copy(self._wishes.catalog.folder(session.id))
+            facts = tuple(Fact(record.seq, record.entry) for record in reading.records)
+            self._tell(Opened(session=session.id, cwd=session.cwd, model=session.model, facts=facts, read=True))
+
+        self._do(show)
 
     def give_up(self) -> None:
         """Give the session up, its turn stopped."""
@@ -229,7 +266,6 @@ class Agent:
                 cwd=str(session.cwd),
                 model=conversation.model,
                 facts=facts,
-                left_open=conversation.open_turn is not None,
             )
         )
         await driver.recover()

@@ -11,16 +11,16 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from holdfast.agent.opening import resume
 from holdfast.agent.settle import Leave
 from holdfast.session.entries import PromptAccepted
-from holdfast.ui.tui.actions import act
-from holdfast.ui.tui.agent import Asked, AskedNoMore, Busy, Closed, Idle, Opened, Refused, Told, Trouble
+from holdfast.ui.tui.actions import act, offer
+from holdfast.ui.tui.agent import Asked, AskedNoMore, Busy, Closed, Idle, InUse, Opened, Refused, Told, Trouble
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.commands import parse
 from holdfast.ui.tui.completion import Completions
 from holdfast.ui.tui.composer import Composer
-from holdfast.ui.tui.desk import NO_MODEL, Desk
+from holdfast.ui.tui.desk import NO_MODEL, READ_ONLY, Desk
+from holdfast.ui.tui.editor import edited
 from holdfast.ui.tui.status import STOPPING, Status, doing, spent
 from holdfast.ui.view import View
 
@@ -44,6 +44,7 @@ class Screen(Desk):
         Binding("ctrl+q", "quit", "Quit", show=False),
         Binding("ctrl+l", "redraw", "Redraw", show=False),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False),
+        Binding("ctrl+g", "edit", "Write in an editor", show=False, priority=True),
         Binding("ctrl+o", "expand", "Expand", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
         Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
@@ -72,9 +73,10 @@ class Screen(Desk):
     def _begin(self) -> None:
         self.agent.start()
         summary = self._start.resumed
-        if summary is not None:
-            catalog = self.catalog
-            self.agent.open(lambda: resume(catalog, summary), self._start.model)
+        if summary is not None and self._start.fork:
+            self.agent.fork(summary)
+        elif summary is not None:
+            self.agent.resume(summary, self._start.model)
         elif not self.status.model:
             self.say(NO_MODEL)
 
@@ -108,20 +110,24 @@ class Screen(Desk):
                 self.say(message)
             case Trouble(message=message):
                 self.say(message)
+            case InUse():
+                offer(told, self)
             case Closed():
                 pass
             case _:
                 self.status = spent(doing(self.status, told), told)
-                self.transcript.show(self.view.take(told, at=time.monotonic()))
+                self.transcript.show(self.view.take(told))
 
     def _opened(self, opened: Opened) -> None:
-        self.session, self.cwd = opened.session, Path(opened.cwd)
+        self.opened(opened.session, Path(opened.cwd), read=opened.read)
         self.view = View()
         status = Status(mode=self.status.mode, model=opened.model)
-        self.view.load(opened.facts)
         for fact in opened.facts:
+            self.view.take(fact)
             status = spent(status, fact)
         self.tell(status)
+        if opened.read:
+            self.say(READ_ONLY)
         self.transcript.load(self.view)
         self.composer.remember(
             tuple(fact.entry.text for fact in opened.facts if isinstance(fact.entry, PromptAccepted))
@@ -179,6 +185,10 @@ class Screen(Desk):
             self.composer.action_delete_right()
         else:
             self.exit(0)
+
+    def action_edit(self) -> None:
+        """Write the prompt in $VISUAL or $EDITOR."""
+        self.attempt(lambda: self.composer.load_text(edited(self, self.composer.prompt, self.environ)))
 
     def action_redraw(self) -> None:
         """Draw everything anew."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from textual.widgets import Static
 from holdfast.agent.opening import create
 from holdfast.calls import Mode
 from holdfast.config import Limits
-from holdfast.errors import HoldfastError, ModelUnusable
+from holdfast.errors import HoldfastError, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.text import literal
 from holdfast.ui.tui.agent import Agent, Told, Wishes
@@ -29,6 +30,8 @@ from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.transcript import Transcript
 from holdfast.ui.tui.trial import Connections
 from holdfast.ui.view import View
+
+READ_ONLY = "This session is in use elsewhere and only shown here. Go on in a copy: /fork."
 
 NO_MODEL = "No model is set up. Name one: /model PROVIDER:MODEL. Or /model demo, which needs neither key nor network."
 
@@ -51,7 +54,7 @@ Screen { background: $background; }
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What the screen begins with: `resumed` is the session to go on with, None for a new one."""
+    """What the screen begins with: `resumed` is the session to go on with, in a copy if `fork`; None for a new one."""
 
     catalog: Catalog
     cwd: Path
@@ -59,6 +62,7 @@ class Start:
     mode: Mode
     environ: Mapping[str, str]
     resumed: Summary | None
+    fork: bool = False
     debug: bool = False
     theme: str = DARK.name
 
@@ -84,8 +88,9 @@ class Desk(App[int]):
         self._start = start
         self._connections = connections
         self._open = start.resumed is not None
+        self._read = False
         self._inbox: Inbox[Told] = Inbox(self.heard)
-        wishes = Wishes(connect=connections.connect, limits=limits, debug=start.debug)
+        wishes = Wishes(catalog=start.catalog, connect=connections.connect, limits=limits, debug=start.debug)
         self.agent = Agent(wishes, mode=start.mode, tell=self._inbox.put)
 
     def compose(self) -> ComposeResult:
@@ -114,6 +119,13 @@ class Desk(App[int]):
     def heard(self, told: Told) -> None:
         """Show what the agent told."""
         raise NotImplementedError
+
+    def _fatal_error(self) -> None:
+        """Leave after a fault of ours, with its traceback; Textual's own shows every local variable, a key perhaps."""
+        said = (
+            "holdfast: Internal error. This is a bug of holdfast, please report it with what follows; the session is "
+        )
+        self.panic(Text(f"{said}safe, go on with -c.\n\n{traceback.format_exc()}"))
 
     def tell(self, status: Status) -> None:
         """Show `status` at the foot."""
@@ -149,7 +161,9 @@ class Desk(App[int]):
         self.push_screen(Picker(title, choices, shown=shown), chosen)
 
     def begin(self, text: str) -> None:
-        """Begin a turn with `text`, in a new session if none is open; raises `ModelUnusable`."""
+        """Begin a turn with `text`, in a new session if none is open; raises `UsageError`."""
+        if self._read:
+            raise UsageError(READ_ONLY)
         model = self.status.model
         if not model:
             raise ModelUnusable(NO_MODEL)
@@ -160,11 +174,16 @@ class Desk(App[int]):
             self.agent.open(lambda: create(catalog, cwd=cwd, model=model))
         self.agent.prompt(text)
 
+    def opened(self, session: str, cwd: Path, *, read: bool = False) -> None:
+        """Take note of the session that is open now, perhaps only to be read."""
+        self._open, self._read = True, read
+        self.session, self.cwd = session, cwd
+
     def begin_anew(self) -> None:
         """Give up the session; the next prompt begins one."""
         self.agent.give_up()
+        self.opened("", self._start.cwd)
         self._open = False
-        self.session, self.cwd = "", self._start.cwd
         self.view = View()
         self.transcript.load(self.view)
         self.tell(Status(mode=self.status.mode, model=self.status.model))

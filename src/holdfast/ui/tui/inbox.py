@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -21,11 +22,13 @@ class Inbox(Generic[T]):
         """Hand everything that is put in to `take`, once `open` says on which loop."""
         self._take = take
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._context = copy_context()
         self._waiting: deque[T] = deque()
         self._woken = False
 
     def open(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to hand over, on `loop`; call it there."""
+        """Begin to hand over, on `loop` and in the context of the caller; call it there."""
+        self._context = copy_context()  # that of whoever puts something in knows of no application
         self._loop = loop
         self._drain(loop)
 
@@ -36,7 +39,7 @@ class Inbox(Generic[T]):
         if loop is not None and not self._woken:
             self._woken = True
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._drain, loop)
+                loop.call_soon_threadsafe(self._drain, loop, context=self._context)
 
     def _drain(self, loop: asyncio.AbstractEventLoop) -> None:
         self._woken = False  # before looking: what is put in from now on wakes again
@@ -45,5 +48,5 @@ class Inbox(Generic[T]):
             self._take(self._waiting.popleft())
             if self._waiting and loop.time() > until:
                 self._woken = True
-                loop.call_soon(self._drain, loop)
+                loop.call_soon(self._drain, loop, context=self._context)
                 return

@@ -35,7 +35,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     mode: Mode = "yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode
     cwd = folder(arguments.cwd)
     catalog = Catalog(places.sessions)
-    resumed = chosen(catalog, arguments, cwd=cwd)
+    resumed = chosen(catalog, arguments, cwd=cwd, free=False)  # what is in use is offered as a copy, or to read
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
     with guarded():
         from holdfast.ui.tui.app import Screen  # noqa: PLC0415 - after the fork, which wants one thread
@@ -50,6 +50,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             mode=mode,
             environ=environ,
             resumed=resumed,
+            fork=arguments.fork,
             debug=arguments.debug,
         )
         connections = Connections(environ, limits)

@@ -1,0 +1,45 @@
+"""The person's own editor, for a prompt that is longer than a composer is good for."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from textual.app import App
+
+from holdfast.errors import UsageError
+
+
+def edited(app: App[int], text: str, environ: Mapping[str, str]) -> str:
+    """Return `text` as the person left it in $VISUAL or $EDITOR; the screen is theirs meanwhile.
+
+    Raises `UsageError` if there is no editor, or if it says that it failed: then the text is unchanged.
+    """
+    command = environ.get("VISUAL") or environ.get("EDITOR") or ""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    if not words:
+        raise UsageError("Editor is not set, $VISUAL or $EDITOR was expected. For example: export EDITOR=nano")
+    with tempfile.NamedTemporaryFile("w+", suffix=".md", prefix="holdfast-", encoding="utf-8", delete=False) as file:
+        file.write(text)
+    path = Path(file.name)
+    try:
+        with app.suspend():
+            done = subprocess.run([*words, str(path)], check=False, env=dict(environ))  # noqa: S603 - the person's own
+        if done.returncode:
+            raise UsageError(
+                f"Editor {command!r} ended with code {done.returncode}, 0 was expected. Nothing is changed."
+            )
+        return path.read_text("utf-8", "replace").removesuffix(os.linesep)
+    except OSError as error:
+        raise UsageError(
+            f"Editor {command!r} cannot be run: {error.strerror}, a program was expected. Correct $VISUAL or $EDITOR."
+        ) from error
+    finally:
+        path.unlink(missing_ok=True)
