@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import journal
+import latency
 import looking
 import rules
 import startup
@@ -34,10 +35,26 @@ class Sizes:
     few: int = 10
     many: int = 5_000
     turns: int = 30
+    stops: int = 50
+    sends: int = 15
+    messages: int = 5_000
     lengths: tuple[int, ...] = (1_000, 10_000, 100_000)
 
 
-TINY = Sizes(rounds=1, starts=1, requests=1, appends=20, entries=200, sessions=3, many=50, turns=5, lengths=(20, 40))
+TINY = Sizes(
+    rounds=1,
+    starts=1,
+    requests=1,
+    appends=20,
+    entries=200,
+    sessions=3,
+    many=50,
+    turns=5,
+    stops=2,
+    sends=1,
+    messages=20,
+    lengths=(20, 40),
+)
 """Enough to see that everything runs; its ratios mean nothing."""
 
 MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
@@ -50,6 +67,8 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "open": lambda folder, sizes: journal.opening(folder, entries=sizes.entries, rounds=sizes.rounds),
     "fold": lambda _, sizes: journal.folding(entries=sizes.entries, rounds=sizes.rounds),
     "rules": lambda _, sizes: rules.rules(lengths=sizes.lengths, rounds=max(1, sizes.rounds - 2)),
+    "stop": lambda folder, sizes: latency.stopping(folder, rounds=sizes.stops),
+    "block": lambda _, sizes: latency.blocking(messages=sizes.messages, rounds=sizes.sends),
     "debug": lambda folder, sizes: looking.logging(folder, messages=sizes.lengths[0], rounds=sizes.rounds),
     "verify": lambda folder, sizes: looking.verifying(folder, entries=sizes.entries, rounds=sizes.rounds),
     "bytes": lambda folder, sizes: journal.written(folder, few=sizes.few, many=sizes.many, turns=sizes.turns),

@@ -47,7 +47,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     backoff: Seconds = 1.0
     longest_backoff: Seconds = 60.0
     stop_grace: Seconds = 0.7
-    drop_wait: Seconds = 0.3
+    drop_wait: Seconds = 0.2
     providers: dict[str, ProviderLimits] = msgspec.field(default_factory=dict[str, ProviderLimits])
 
     def of(self, model: str) -> Limits:

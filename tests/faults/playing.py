@@ -41,7 +41,7 @@ PROMPT = "do it"
 AFTERWARDS = "go on"
 STILL_HERE = "still here"
 
-IDLE_WITHIN = 1.1
+IDLE_WITHIN = 1.0
 """Virtual seconds in which a turn must be over after it was asked to end: `stop_grace` and `drop_wait`, and little."""
 
 

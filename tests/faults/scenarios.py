@@ -347,6 +347,11 @@ SCENARIOS = {
             [LOOK],
         ),
         Scenario("a silent provider", [[Hold("never")], [Hold("never")], [Say("awake")]]),
+        Scenario(
+            "a provider that does not stream",  # what follows each silence is asked for in one piece
+            [[Hold("never")], [Wait(40), *calls("look", "a")], [Hold("never")], [Wait(40), Say("in one piece")]],
+            [LOOK],
+        ),
         Scenario("a slow connection", [calls("look", "a"), [Say("seen")]], [LOOK], connecting=30),
     )
 }

@@ -27,8 +27,12 @@ async def in_daemon(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             result = work()
-        except Exception as error:  # noqa: BLE001 - handed to whoever awaits
-            give = functools.partial(future.set_exception, error)
+        except BaseException as error:  # noqa: BLE001 - handed to whoever awaits, or they would wait for ever
+            fit = isinstance(error, Exception) and not isinstance(
+                error, StopIteration
+            )  # what a future takes, and a loop
+            failed = error if fit else RuntimeError(f"{type(error).__name__}: {error}")
+            give = functools.partial(future.set_exception, failed)
         else:
             give = functools.partial(future.set_result, result)
         with suppress(RuntimeError):  # the loop has closed: nobody awaits any more

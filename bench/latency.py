@@ -1,0 +1,299 @@
+"""How long a stop takes: until the driver has heard it, until the session is idle, until no process is left."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+
+from history import conversation
+from holdfast.agent.connecting import connect
+from holdfast.agent.driver import Driver
+from holdfast.agent.events import Event, LiveOutput, LiveText
+from holdfast.agent.model import Model
+from holdfast.agent.models import open_model
+from holdfast.agent.opening import create
+from holdfast.agent.providers import target
+from holdfast.agent.turn import Signal
+from holdfast.session.catalog import Catalog
+from holdfast.session.store import MemoryStore
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Call, Hold, Reply, Say, WireName
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output, Toolbox
+from pairs import AtMost, Comparison, percentile
+
+HEARD = 0.1
+"""Seconds in which the driver should acknowledge a stop."""
+
+IDLE = 1.0
+"""Seconds in which the next prompt should be possible, and no process of a command be left."""
+
+BLOCKED = 2.0
+"""Seconds for which a provider's library may hold up the event loop while it turns a huge history into a request."""
+
+WIRES: tuple[WireName, ...] = ("openai-chat", "anthropic")
+COMMAND = "sleep 60 & sleep 60 & echo up; wait"
+PROCESSES = 3
+TICK = 0.002
+
+
+@dataclass(slots=True)
+class Times:
+    """What stops took, in seconds, one number for each."""
+
+    heard: list[float] = field(default_factory=list[float])
+    idle: list[float] = field(default_factory=list[float])
+    gone: list[float] = field(default_factory=list[float])
+
+
+class Timed(Driver):
+    """A driver that remembers when it last left a turn."""
+
+    left = 0.0
+
+    def to(self, signal: Signal) -> None:
+        """Move along the turn table."""
+        super().to(signal)
+        if signal is Signal.LEAVE:
+            self.left = time.perf_counter()
+
+
+class Deaf:
+    """A tool that hears neither a stop nor a cancellation until it is released."""
+
+    def __init__(self) -> None:
+        self._released = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    async def run(self, arguments: dict[str, object], context: Context) -> Output:
+        """Do nothing, whoever says what."""
+        del arguments
+        self._released.clear()
+        self._ended.clear()
+        context.emit("up")
+        while not self._released.is_set():
+            try:
+                await self._released.wait()
+            except asyncio.CancelledError:
+                continue
+        self._ended.set()
+        return Output(text="done")
+
+    async def release(self) -> None:
+        """Let it end, and wait until it has."""
+        self._released.set()
+        await self._ended.wait()
+
+
+def stopping(scratch: Path, *, rounds: int) -> list[Comparison]:
+    """Compare how long stops take with how long they may: of a stream, of a command, of what hears nothing."""
+    with ScriptedProvider() as provider:
+        found: list[Comparison] = []
+        for what, measure in (
+            ("while streaming", _streaming),
+            ("while the provider is silent", _silent),
+            ("while `sleep 60` runs", _sleeping),
+            ("while a tool ignores cancellation", _deaf),
+        ):
+            folder = scratch / str(len(found))
+            folder.mkdir()
+            times = asyncio.run(measure(provider, folder, rounds))
+            found += _rows(f"stop {what}: acknowledged", times.heard, HEARD)
+            found += _rows(f"stop {what}: idle", times.idle, IDLE)
+            if times.gone:
+                found += _rows(f"stop {what}: no process left", times.gone, IDLE)
+    return found
+
+
+def blocking(*, messages: int, rounds: int) -> list[Comparison]:
+    """Compare the longest wait of a stop for the event loop, while a long conversation is sent, with its limit.
+
+    What holds it up is the provider's library, which turns the conversation into a request without a pause.
+    """
+    found: list[Comparison] = []
+    for wire in WIRES:
+        waits = asyncio.run(_blocked(wire, messages=messages, rounds=rounds))
+        found += _rows(f"stop while {messages:,} messages are sent to {wire}: heard", waits, BLOCKED)
+    return found
+
+
+def _rows(what: str, seconds: Sequence[float], aim: float) -> list[Comparison]:
+    return [
+        Comparison(
+            what=f"{what}, p{percent} of {len(seconds)}",
+            against=f"{aim:g} s",
+            ours=[percentile(seconds, percent)],
+            theirs=[aim],
+            aim=AtMost(ratio=1),
+        )
+        for percent in (50, 99)
+    ]
+
+
+async def _streaming(provider: ScriptedProvider, folder: Path, rounds: int) -> Times:
+    return await _turns(provider, folder, [(Say("word ", chunk=1), Hold("never"))] * rounds, FunctionToolbox([]))
+
+
+async def _silent(provider: ScriptedProvider, folder: Path, rounds: int) -> Times:
+    replies: list[Reply] = [(Hold(f"silence {number}"),) for number in range(rounds)]
+    return await _turns(provider, folder, replies, FunctionToolbox([]))
+
+
+async def _deaf(provider: ScriptedProvider, folder: Path, rounds: int) -> Times:
+    deaf = Deaf()
+    box = FunctionToolbox([FunctionTool("deaf", "execute", deaf.run)])
+    return await _turns(provider, folder, [(Call("deaf", {}),)] * rounds, box, deaf=deaf)
+
+
+async def _sleeping(provider: ScriptedProvider, folder: Path, rounds: int) -> Times:
+    return await _turns(provider, folder, [(Call("bash", {"command": COMMAND}),)] * rounds, None)
+
+
+async def _turns(
+    provider: ScriptedProvider,
+    folder: Path,
+    replies: Sequence[Reply],
+    toolbox: Toolbox | None,
+    *,
+    deaf: Deaf | None = None,
+) -> Times:
+    """Return what stopping each of the replies took, in a real session; without a toolbox, with the real one."""
+    times = Times()
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    session = create(Catalog(folder / "sessions"), cwd=workspace, model="openai-chat:m")
+    up = asyncio.Event()
+
+    async def connected(name: str) -> Model:
+        return await connect(target(name, provider.environ()))
+
+    def emit(event: Event) -> None:
+        if isinstance(event, LiveText | LiveOutput):
+            up.set()
+
+    tools = toolbox or session.toolbox
+    driver = Timed(store=session.store, toolbox=tools, connect=connected, mode="yolo", emit=emit)
+    for reply in replies:
+        provider.extend(reply)
+        up.clear()
+        turn = asyncio.ensure_future(driver.run("go"))
+        match reply[0]:
+            case Hold(name):
+                await asyncio.to_thread(provider.wait_for, name)
+            case _:
+                await up.wait()
+        tree = _inside(workspace)
+        assert len(tree) == (PROCESSES if toolbox is None else 0)
+        asked, gone = await asyncio.to_thread(_ask, driver, asyncio.get_running_loop(), tree)
+        ended = await turn
+        times.idle.append(time.perf_counter() - asked)
+        times.heard.append(driver.left - asked)
+        times.gone += [await asyncio.to_thread(gone) - asked] if tree else []
+        assert ended.cause == "user", ended
+        if deaf is not None:
+            await deaf.release()
+    await driver.close()
+    await session.toolbox.close()
+    session.store.close()
+    return times
+
+
+def _ask(driver: Driver, loop: asyncio.AbstractEventLoop, tree: Sequence[Path]) -> tuple[float, Callable[[], float]]:
+    """Ask for a stop, as a thread does that reads keys; return when, and what waits for the end of every process."""
+    ends: list[float] = []
+
+    def watch() -> None:
+        while any(map(_runs, tree)):
+            time.sleep(TICK)
+        ends.append(time.perf_counter())
+
+    watching = threading.Thread(target=watch)
+    asked = time.perf_counter()
+    loop.call_soon_threadsafe(driver.stop)
+    watching.start()
+
+    def gone() -> float:
+        watching.join()
+        return ends[0]
+
+    return asked, gone
+
+
+def _inside(workspace: Path) -> list[Path]:
+    """Return where the system describes the processes that work in the folder."""
+    found: list[Path] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink() == workspace:
+                found.append(process)
+        except OSError:
+            continue  # it ended meanwhile, or is somebody else's
+    return found
+
+
+def _runs(process: Path) -> bool:
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+async def _blocked(wire: WireName, *, messages: int, rounds: int) -> list[float]:
+    """Return the longest wait for the event loop in each of so many turns that send so many messages."""
+    store = MemoryStore()
+    store.append(conversation(messages), expected=0)
+    environ = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+
+    async def connected(name: str) -> Model:
+        return open_model(target(name, environ), http=lambda: httpx2.AsyncClient(transport=Refusing()))
+
+    driver = Timed(store=store, toolbox=FunctionToolbox([]), connect=connected, mode="yolo", emit=lambda _: None)
+    driver.use_model(f"{wire}:m")
+    waits: list[float] = []
+    for number in range(rounds + 1):
+        with closing(Heartbeat(asyncio.get_running_loop())) as heartbeat:
+            ended = await driver.run("go on")
+        assert ended.cause == "provider", ended
+        if number:  # the first loads the provider's library
+            waits.append(heartbeat.longest)
+    await driver.close()
+    return waits
+
+
+class Refusing(httpx2.AsyncBaseTransport):
+    """What takes a request and refuses it: nothing else runs in this process meanwhile, as a provider of ours would."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer with an error that is not worth another attempt."""
+        await request.aread()
+        return httpx2.Response(400, json={"error": {"message": "Not now."}})
+
+
+class Heartbeat:
+    """A thread that asks the event loop for nothing, again and again, and remembers the longest wait for that."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.longest = 0.0
+        self._loop = loop
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat)
+        self._thread.start()
+
+    def _beat(self) -> None:
+        while not self._over.wait(TICK):
+            self._loop.call_soon_threadsafe(self._heard, time.perf_counter())
+
+    def _heard(self, asked: float) -> None:
+        self.longest = max(self.longest, time.perf_counter() - asked)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._over.set()
+        self._thread.join()

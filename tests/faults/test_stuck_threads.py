@@ -1,0 +1,132 @@
+"""A tool that works in a thread which nobody can end: the turn ends, the session goes on, the program can leave."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+from playing import IDLE_WITHIN
+from report import record
+from verdicts import verdict
+
+from holdfast.agent.driver import Driver
+from holdfast.agent.model import Model
+from holdfast.config import Limits
+from holdfast.session.entries import CallEnded, PromptAccepted, SessionOpened, TurnEnded
+from holdfast.session.fold import fold
+from holdfast.session.store import MemoryStore
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Say
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.thread import in_daemon, in_thread
+from holdfast.tools.tool import Context, Output
+from polling import eventually
+
+
+async def _stop(driver: Driver, works: asyncio.Event) -> None:
+    turn = asyncio.ensure_future(driver.run("do it"))
+    await works.wait()
+    driver.stop()
+    await turn
+
+
+async def _cancel(driver: Driver, works: asyncio.Event) -> None:
+    turn = asyncio.ensure_future(driver.run("do it"))
+    await works.wait()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+
+
+async def _timeout(driver: Driver, works: asyncio.Event) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await driver.run("do it")
+    assert works.is_set()
+
+
+async def _wait_for(driver: Driver, works: asyncio.Event) -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(driver.run("do it"), 0.1)
+    assert works.is_set()
+
+
+HOW: dict[str, Callable[[Driver, asyncio.Event], Awaitable[object]]] = {
+    "stop": _stop,
+    "cancel": _cancel,
+    "asyncio.timeout": _timeout,
+    "asyncio.wait_for": _wait_for,
+}
+"""What happens to the turn, once the event says that the thread works."""
+
+
+@pytest.mark.parametrize("what", HOW)
+def test_a_thread_that_cannot_be_ended_holds_up_nothing(what: str) -> None:
+    release = threading.Event()
+    threads = set(threading.enumerate())
+    store = MemoryStore()
+
+    async def turns() -> tuple[float, TurnEnded]:
+        works = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def stuck(stop: threading.Event) -> Output:
+            del stop  # as a read from a dead network file system would
+            loop.call_soon_threadsafe(works.set)
+            release.wait(30)
+            return Output(text="late")
+
+        async def run(arguments: dict[str, object], context: Context) -> Output:
+            del arguments
+            return await in_thread(stuck, context.stop)
+
+        driver = _driver(store, FunctionToolbox([FunctionTool("stuck", "read", run)]))
+        before = loop.time()
+        await HOW[what](driver, works)
+        took = loop.time() - before
+        return took, await driver.run("go on")
+
+    before = time.monotonic()
+    took, again = asyncio.run(turns())
+    left = time.monotonic() - before - took
+    release.set()
+    eventually(lambda: set(threading.enumerate()) <= threads)
+    entries = [found.entry for found in store.read().records]
+    wrong = [f"it took {took:.3f} s to end"] if took > IDLE_WITHIN + 0.1 else []
+    wrong += [f"the program took {left:.3f} s to leave"] if left > 1 else []
+    wrong += [f"the next prompt ended with {again.cause}"] if again.cause != "finished" else []
+    outcomes = [entry.outcome for entry in entries if isinstance(entry, CallEnded)]
+    wrong += [f"the call has the outcomes {outcomes}"] if outcomes != ["interrupted"] else []
+    last = max(place for place, entry in enumerate(entries) if isinstance(entry, PromptAccepted))
+    wrong += verdict(fold(entries[: last + 1]))
+    record("a tool stuck in a thread", what, points=1, violations=wrong, slowest=round(took, 3))
+    assert wrong == []
+
+
+def _driver(store: MemoryStore, toolbox: FunctionToolbox) -> Driver:
+    tools = tuple(tool.schema for tool in toolbox.given)
+    name = "openai-chat:scripted"
+    store.append(
+        [SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=tools, version="0")], expected=0
+    )
+    model = ScriptedModel([[Call("stuck", {})], [Say("still here")]])
+
+    async def connect(name: str) -> Model:
+        del name
+        return model
+
+    return Driver(
+        store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None, limits=Limits(attempts=1)
+    )
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, StopIteration, LookupError])
+async def test_whatever_ends_a_thread_is_heard_of(error: type[BaseException]) -> None:
+    def work() -> None:
+        raise error("enough")
+
+    with pytest.raises((RuntimeError, LookupError), match="enough"):
+        await asyncio.wait_for(in_daemon(work), 5)
