@@ -15,6 +15,7 @@ from holdfast.config import homes
 from holdfast.errors import UsageError
 from holdfast.session.entries import Usage
 from holdfast.text import literal
+from holdfast.ui.blocks import Answer
 from holdfast.ui.table import age, home, size
 from holdfast.ui.tui.agent import InUse
 from holdfast.ui.tui.commands import COMMANDS, Line
@@ -150,10 +151,12 @@ def _use_theme(desk: Desk, name: str, themes: Sequence[str]) -> None:
 
 
 def _copy(desk: Desk) -> None:
-    if not desk.transcript.text():
+    blocks = (desk.view.block(key) for key in reversed(desk.view.keys))
+    answer = next((block.text for block in blocks if isinstance(block, Answer)), "")
+    if not answer:
         raise UsageError("There is no answer to copy yet. Wait for one.")
-    desk.copy_to_clipboard(desk.transcript.text())
-    desk.say(f"Copied {len(desk.transcript.text())} characters, if your terminal lets programs copy (OSC 52).")
+    desk.copy_to_clipboard(answer)
+    desk.say(f"Copied {len(answer)} characters, if your terminal lets programs copy (OSC 52).")
 
 
 def _help() -> Text:

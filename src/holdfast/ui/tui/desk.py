@@ -39,6 +39,7 @@ CSS = """
 Screen { background: $background; }
 * { scrollbar-size-vertical: 1; scrollbar-color: $foreground 20%; scrollbar-color-hover: $foreground 40%; }
 * { scrollbar-background: $background; scrollbar-background-hover: $background; scrollbar-background-active: $background; }
+#transcript { margin: 0 0 0 1; }
 #notice { display: none; height: auto; max-height: 8; padding: 0 2; color: $warning; }
 #approval { display: none; height: auto; max-height: 60%; margin: 0 1; padding: 0 1; border-left: outer $warning; background: $surface; }
 #approval #question { height: auto; }

@@ -21,8 +21,8 @@ _BEHIND = "openai-chat:demo"
 _PACE = 0.02
 
 _ANSWER = """\
-That was a real command, run in your folder after you allowed it. What I say is not real: I am a script, so that you can
-try the screen before you set up a model.
+That was a real command, run in your folder after you allowed it. What I say is not real: I am a script, \
+so that you can try the screen before you set up a model.
 
 ## Things to try
 
