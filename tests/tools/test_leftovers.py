@@ -14,7 +14,7 @@ import pytest
 from holdfast.calls import ProcessId
 from holdfast.tools import leftovers
 from holdfast.tools.leftovers import Remains, reap, said
-from holdfast.tools.processes import MARK, boot, look
+from holdfast.tools.processes import MARK, below, boot, by_parent, living, look
 from polling import eventually
 from survivors import alive, linux_only
 
@@ -25,18 +25,24 @@ Start = Callable[..., subprocess.Popen[bytes]]
 
 @pytest.fixture
 def start() -> Generator[Start]:
-    """Start a shell whose environment is `env` alone, and wait until it runs."""
+    """Start a shell whose environment is `env` alone, and wait until `name` runs in its place or with it."""
     with ExitStack() as stack:
 
-        def started(script: str, **env: str) -> subprocess.Popen[bytes]:
-            process = subprocess.Popen(["/bin/sh", "-c", f"echo; {script}"], stdout=subprocess.PIPE, env=env)
+        def started(script: str, *, name: str = "sleep", **env: str) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen(["/bin/sh", "-c", script], env=env)
             stack.enter_context(process)
             stack.callback(process.kill)
-            assert process.stdout is not None
-            process.stdout.readline()
+            eventually(lambda: name.encode() in named(process.pid))
             return process
 
         yield started
+
+
+def named(pid: int) -> list[bytes]:
+    """Return the names of a process and of all below it."""
+    processes = living()
+    mine = [process for process in processes if process.pid == pid]
+    return [process.name for process in (*mine, *below(pid, by_parent(processes)))]
 
 
 @pytest.fixture
@@ -51,8 +57,9 @@ def identity(pid: int) -> ProcessId:
 
 
 def test_a_process_is_found_by_its_mark_and_what_it_started_with_it(start: Start, call: str) -> None:
-    shell = start(f"env -i tail -f /dev/null /no/{call} 2>/dev/null & wait", PATH=os.defpath, **{MARK: call})
-    eventually(lambda: len(alive(f"/no/{call}")) == 1)
+    shell = start(
+        f"env -i tail -f /dev/null /no/{call} 2>/dev/null & wait", name="tail", PATH=os.defpath, **{MARK: call}
+    )
     bystander = start("exec sleep 300", PATH=os.defpath, **{MARK: f"{call}0"})
     found = reap({call}, [])
     assert sorted(name.partition(" ")[0] for name in found.ended) == ["sh", "tail"]
@@ -62,7 +69,7 @@ def test_a_process_is_found_by_its_mark_and_what_it_started_with_it(start: Start
 
 
 def test_a_process_without_a_mark_is_found_as_it_was_journalled(start: Start, call: str) -> None:
-    process = start("exec sleep 300")
+    process = start("exec sleep 300", PATH=os.defpath)
     known = identity(process.pid)
     for other in (
         ProcessId(pid=known.pid, start=known.start - 1, boot=known.boot),
@@ -75,15 +82,15 @@ def test_a_process_without_a_mark_is_found_as_it_was_journalled(start: Start, ca
 
 
 def test_one_that_is_deaf_or_frozen_is_killed(start: Start, call: str) -> None:
-    deaf = start("trap '' TERM; echo; while :; do sleep 0.1; done", PATH=os.defpath, **{MARK: call})
-    frozen = start("kill -STOP $$", **{MARK: call})
+    deaf = start("trap '' TERM; while :; do sleep 0.1; done", PATH=os.defpath, **{MARK: call})
+    frozen = start("kill -STOP $$", name="sh", **{MARK: call})
     assert {f"sh ({deaf.pid})", f"sh ({frozen.pid})"} <= set(reap({call}, []).ended)
     assert alive(call) == []
 
 
 def test_one_that_cannot_be_ended_is_told(start: Start, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leftovers, "GIVE_UP", 0.1)  # before SIGKILL: another user's takes no signal at all
-    process = start("trap '' TERM; echo; exec sleep 300", **{MARK: call})
+    process = start("trap '' TERM; exec sleep 300", PATH=os.defpath, **{MARK: call})
     assert reap({call}, []) == Remains(left=(f"sleep ({process.pid})",))
 
 

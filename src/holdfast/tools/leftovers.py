@@ -84,7 +84,9 @@ class _Found:
                 signal.pidfd_send_signal(self.descriptor, number)
 
     def is_alive(self) -> bool:
-        return not select.select([self.descriptor], [], [], 0)[0]
+        ended = select.poll()
+        ended.register(self.descriptor, select.POLLIN)
+        return not ended.poll(0)
 
 
 def _open(process: Process) -> _Found | None:
