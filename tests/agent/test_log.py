@@ -33,6 +33,7 @@ from holdfast.session import gate
 from holdfast.session.fold import Conversation
 from holdfast.session.outgoing import outgoing
 from holdfast.session.store import MemoryStore
+from holdfast.testing.loop import VirtualLoop, virtually
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.provider import ScriptedProvider
@@ -319,6 +320,48 @@ async def test_a_log_changes_nothing_of_a_turn() -> None:
 
     assert timeless(logged.rig.entries) == timeless(plain.entries)
     assert len(logged.events) == len(plain.events)
+
+
+async def stopped_at(number: int | None, how: Callable[[Driver, asyncio.Task[object]], object]) -> tuple[Logged, int]:
+    """Return a logged turn to which something happened before a callback, and how many callbacks it took."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    model = scripted((Think("hm"), Call("look", {})), (Fail(529),), (Say("done", chunk=1),))
+    logged = Logged(model, [says("look")])
+    begun = loop.callbacks
+    turn: asyncio.Task[object] = asyncio.ensure_future(logged.driver.run("go"))
+    if number is not None:
+        loop.at(begun + number, lambda: how(logged.driver, turn))
+    await asyncio.wait({turn})
+    await logged.driver.close()
+    return logged, loop.callbacks - begun
+
+
+def stop(driver: Driver, turn: asyncio.Task[object]) -> None:
+    del turn
+    driver.stop()
+
+
+def cancel(driver: Driver, turn: asyncio.Task[object]) -> None:
+    del driver
+    turn.cancel()
+
+
+@pytest.mark.parametrize("how", [stop, cancel])
+def test_wherever_a_turn_is_stopped_its_records_are_whole(
+    how: Callable[[Driver, asyncio.Task[object]], object],
+) -> None:
+    _, callbacks = virtually(stopped_at(None, how))
+    assert callbacks > 30
+    for number in range(callbacks):
+        logged, _ = virtually(stopped_at(number, how))
+        kinds = [record["kind"] for record in logged.records()]
+        assert kinds.count("outgoing") == kinds.count("stream"), number
+        entries = [record["seq"] for record in logged.records("entry")]
+        assert entries == list(range(2, logged.rig.store.length + 1)), number
+        if entries:
+            assert logged.records("entry")[-1]["entry"] == "turn-ended", number
+            assert logged.records("move")[-1]["to"] == State.IDLE.value, number
 
 
 async def test_a_log_that_cannot_be_written_says_so_once_and_ends_itself() -> None:
