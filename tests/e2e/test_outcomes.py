@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import time
 
 import pytest
@@ -14,7 +15,7 @@ from holdfast.session.entries import CallEnded
 from holdfast.testing.script import Call
 from polling import eventually
 
-NOTE = f"\n[Note from holdfast: {CRASH}; that this call had ended was found afterwards.]"
+NOTE = f"\n[Note from holdfast: {CRASH}; the result of this call was found afterwards.]"
 
 
 @pytest.mark.parametrize(
@@ -60,8 +61,8 @@ def test_a_command_whose_keeper_died_too_says_when_it_last_printed(one_world: Wo
     agent = world.start("-m", world.model, "--yolo", "-p", "run it")
     eventually(lambda: kept(world) != [] and world.printed() == "half of it\nmore\n")
     (keeper,) = world.lines("keeper")
-    os.kill(agent.pid, 19)  # so that it does not see its keeper go
-    os.kill(int(keeper), 9)
+    os.kill(agent.pid, signal.SIGSTOP)  # so that it does not see its keeper go
+    os.kill(int(keeper), signal.SIGKILL)
     agent.kill()
     world.go_on()
     (result,) = world.results
@@ -87,6 +88,25 @@ def test_live_output_is_kept_no_longer_than_a_call_is_open(one_world: World) -> 
     world.ask("run them")
     assert kept(world) == []
     assert list(world.session.glob("capture-*")) == []
+
+
+def test_what_a_stop_left_is_told_again_on_resuming_in_the_same_lines(one_world: World) -> None:
+    world = one_world
+    world.script((bash("echo one"), bash("echo half; sleep 300"), bash("echo three")), WHOLE)
+    agent = world.start("-m", world.model, "--yolo", "-p", "run them")
+    eventually(lambda: "half\n" in world.printed() if kept(world) else False)
+    agent.send(signal.SIGINT)
+    live = agent.wait()
+    again = world.go_on()
+    done, stopped, unstarted, turn = again.err.splitlines()[1:5]
+    assert done == "✓ bash echo one"
+    assert stopped.startswith("◐ bash echo half; sleep 300 interrupted: the user stopped the turn while this call")
+    assert unstarted.startswith("○ bash echo three not started: the user stopped the turn before this call began")
+    assert turn == "turn 1 ended: you stopped the turn"
+    assert [line for line in (done, stopped, unstarted, turn) if line not in live.err.splitlines()] == []
+    world.script(WHOLE)
+    (begun,) = world.go_on("--output-format", "stream-json").of("init")
+    assert begun["account"] == []  # the last turn ended by itself
 
 
 def kept(world: World) -> list[str]:

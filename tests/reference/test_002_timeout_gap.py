@@ -26,7 +26,7 @@ async def test_timeout_mid_tool_call(stage: Stage) -> None:
     said = await stage.goes_on()
     first, second = texts(said, "result")
     assert first.startswith("Created done.txt")
-    assert second.startswith("Interrupted: the turn reached its time limit of 2 s, the user did not stop it")
+    assert second.startswith("Interrupted: the turn reached its time limit of 2 s (the user did not stop it)")
     await stage.restart()
     assert (await stage.goes_on("and after a restart"))[: len(said)] == said
 

@@ -40,7 +40,7 @@ CLAUSES: dict[Cause, str] = {
     "max_tokens": "the response reached the output limit",
     "max_steps": "the turn reached its limit of model requests",
     "refusal": "the response was refused",
-    "timeout": "the turn reached its time limit, the user did not stop it",
+    "timeout": "the turn reached its time limit (the user did not stop it)",
     "user": "the user stopped the turn",
     "signal": "holdfast was told to exit by a signal",
     "output": "what holdfast said could not be written any more",
@@ -86,7 +86,7 @@ def _detailed(clause: str, cause: Cause, detail: str) -> str:
         return clause
     if cause == "timeout":  # its detail is how long that was
         return clause.replace("time limit", f"time limit of {detail}")
-    return f"{clause} ({detail})"
+    return f"{clause[:-1]}; {detail})" if clause.endswith(")") else f"{clause} ({detail})"
 
 
 def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
@@ -121,8 +121,8 @@ def interrupted(
 
 
 def recalled(cause: Cause, detail: str, text: str) -> str:
-    """Return the result of a call that ended, as was found out when the turn had been left: `text`, and why so late."""
-    return f"{text}\n[Note from holdfast: {_told(cause, detail)}; that this call had ended was found afterwards.]"
+    """Return the result of a call that ended with nobody there to record it: `text`, and why it comes so late."""
+    return f"{text}\n[Note from holdfast: {_told(cause, detail)}; the result of this call was found afterwards.]"
 
 
 def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was_cut: bool = False) -> str:
