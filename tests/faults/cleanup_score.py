@@ -63,7 +63,7 @@ def faults(history: list[object], mender: Mender, bench: Bench) -> Iterator[str]
     kept = mender(history)
     sent = [*kept, _prompt("and now?")]
     wire = bench.written(sent)
-    if any(each.rule not in BESIDE for each in check(wire, format="openai-chat")):
+    if breaks_a_rule(wire):
         yield "invalid"
     if deepseek_refusal("openai-chat", wire):
         yield "refused"
@@ -73,6 +73,10 @@ def faults(history: list[object], mender: Mender, bench: Bench) -> Iterator[str]
             yield what
     if mender(kept) != kept:
         yield "again"
+
+
+def breaks_a_rule(wire: list[object]) -> bool:
+    return any(each.rule not in BESIDE for each in check(wire, format="openai-chat"))
 
 
 class Bench:
@@ -161,25 +165,27 @@ CASES: dict[str, tuple[list[object], int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How many histories were tried, and how often each of `FAULTS` was found."""
+    """How many histories were tried, how many broke a rule before, and how often each of `FAULTS` was found after."""
 
     tried: int
+    broken: int
     found: Counter[str]
 
 
 def score(name: str, mender: Mender, bench: Bench, *, each: int) -> Score:
     """Return the score of a mender on histories of a name."""
-    tried, found = 0, Counter[str]()
+    tried, broken, found = 0, 0, Counter[str]()
     for history in HISTORIES[name](each, SEED):
         tried += 1
+        broken += breaks_a_rule(bench.written([*history, _prompt("and now?")]))
         found.update(faults(history, mender, bench))
-    return Score(tried, found)
+    return Score(tried, broken, found)
 
 
 def kinds(bench: Bench, *, each: int) -> Iterator[str]:
     """Yield the table of the kinds of histories: in each cell the clean-up's count, then that of repair."""
-    yield f"| of these histories | tried | {' | '.join(FAULTS.values())} |"
-    yield f"|---|---|{'---|' * len(FAULTS)}"
+    yield f"| of these histories | tried | broke a rule before | {' | '.join(FAULTS.values())} |"
+    yield f"|---|---|---|{'---|' * len(FAULTS)}"
     for name in HISTORIES:
         yield row(name, [score(name, mender, bench, each=each) for mender in MENDERS.values()])
 
@@ -187,7 +193,7 @@ def kinds(bench: Bench, *, each: int) -> Iterator[str]:
 def row(name: str, scores: Sequence[Score]) -> str:
     """Return the line on histories of a name: the scores of every mender."""
     cells = (" · ".join(f"{of.found[fault]:,}" for of in scores) for fault in FAULTS)
-    return f"| {name} | {scores[0].tried:,} | {' | '.join(cells)} |"
+    return f"| {name} | {scores[0].tried:,} | {scores[0].broken:,} | {' | '.join(cells)} |"
 
 
 def cases(bench: Bench) -> Iterator[str]:
