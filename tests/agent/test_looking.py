@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import pytest
 from hypothesis import given, settings
 from rig import Rig
 
 from holdfast.agent.drift import drift, stale, watched
+from holdfast.agent.driver import QUIET
 from holdfast.agent.looking import look
 from holdfast.calls import FileChange, FileSeen
-from holdfast.session.entries import CallStarted, Entry, FilesChanged
+from holdfast.session.entries import CallStarted, Entry, FilesChanged, PromptAccepted, TurnEnded
 from holdfast.session.fold import Fold, UserMessage
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
@@ -127,3 +131,52 @@ def test_a_change_that_landed_is_seen_and_a_command_is_recalled_from_when_it_beg
     assert known.looked == {"A": "after", "B": "before"}
     assert known.seen == {"A": OTHER}
     assert asked == [("C.out", 12.5)]
+
+
+class Slow(FunctionToolbox):
+    """A toolbox whose files are on a disk that does not answer."""
+
+    def present(self, seen: FileSeen) -> FileSeen:
+        del seen
+        threading.Event().wait()
+        raise AssertionError
+
+
+async def slow() -> Rig:
+    """Return a rig whose model has seen a file that cannot be looked at any more."""
+    rig = Rig(ScriptedModel([[Call("reads", {})], [Say("ok")], [Say("still here")]]))
+    rig.toolbox = Slow([reads(SEEN)])
+    rig.driver = rig.new_driver()
+    await rig.driver.run("read it")
+    return rig
+
+
+async def test_a_disk_that_does_not_answer_holds_up_a_prompt_for_so_long_and_no_longer() -> None:
+    rig = await slow()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    ended = await rig.driver.run("go on")
+    assert ended.cause == "finished"
+    assert loop.time() - began < QUIET + 1
+
+
+async def test_a_cancellation_during_the_look_keeps_the_prompt_and_is_raised() -> None:
+    rig = await slow()
+    turn = asyncio.create_task(rig.driver.run("go on"))
+    await asyncio.sleep(0.01)
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    prompt, end = rig.entries[-2:]
+    assert isinstance(prompt, PromptAccepted)
+    assert isinstance(end, TurnEnded)
+    assert (prompt.text, end.cause) == ("go on", "external")
+
+
+async def test_a_stop_during_the_look_ends_the_turn_at_once() -> None:
+    rig = await slow()
+    turn = asyncio.create_task(rig.driver.run("go on"))
+    await asyncio.sleep(0.01)
+    rig.driver.stop()
+    ended = await asyncio.wait_for(turn, 1)
+    assert ended.cause == "user"

@@ -45,7 +45,7 @@ _OUTCOMES = {
     "failed": "failed",
     "denied": "denied",
     "not_started": "not started",
-    "interrupted": "interrupted, its effect is unknown",
+    "interrupted": "interrupted",
 }
 _WHEN: dict[When, str] = {"steer": "for the next request", "later": "for the next turn"}
 

@@ -327,7 +327,7 @@ class Keeper:
         ended = {"kind": "ended", "call": command.call, "cause": command.cause, "status": command.status}
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
         ended |= {"leftovers": len(command.leftovers), "survivors": survivors}
-        with contextlib.suppress(OSError), open(command.end_file, "w") as file:  # noqa: PTH123 - quicker to start
+        with contextlib.suppress(OSError), open(command.end_file, "w", opener=private) as file:
             json.dump(ended, file)  # before it is told: there may be nobody left to tell
         self._tell(ended)
         del self.commands[command.call]
@@ -363,6 +363,11 @@ class Keeper:
             return call
         running = any(command.phase == "running" for command in self.commands.values())
         return None if running else next(iter(self.commands))
+
+
+def private(path: str, flags: int) -> int:
+    """Return a descriptor of `path`; a new file is the user's alone."""
+    return os.open(path, flags, 0o600)
 
 
 def main() -> None:
