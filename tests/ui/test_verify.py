@@ -236,4 +236,4 @@ def test_damage_is_told_behind_the_messages(catalog: Catalog, here: Path) -> Non
     damage(catalog, name)
     code, shown = run("show", name, "--history")
     assert code == 4
-    assert shown.endswith("! entry 4: Entry 4 is damaged. Its checksum does not fit.\n")
+    assert shown.endswith("! Entry 4 is damaged. Its checksum does not fit.\n")

@@ -31,7 +31,7 @@ def show_sent(reading: Reading, *, provider: str | None, as_json: bool, stdout: 
     conversation = as_sent_to(profile, conversation, own)
     unsettled = frozenset(call.part.id for call in conversation.open_calls)
     rows = outline(arranged(outgoing(conversation, profile), profile), unsettled)
-    found = [str(each) for each in reading.findings] + [finding(each) for each in violations(conversation, profile)]
+    found = [each.what for each in reading.findings] + [finding(each) for each in violations(conversation, profile)]
     if as_json:
         print(json.dumps(_document(conversation, profile, rows, found), indent=2), file=stdout)
     else:
