@@ -28,6 +28,7 @@ from holdfast.session.entries import (
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    Rewound,
     SessionOpened,
     Steered,
     TextPart,
@@ -68,6 +69,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Queued, id=ids, text=texts, when=st.sampled_from(["steer", "later"])),
     st.builds(Recalled, queued=ids),
     st.builds(Steered, queued=ids, text=texts),
+    st.builds(Rewound, turn=turns, note=texts),
     st.builds(RequestStarted, step=steps, attempt=st.integers(1, 2), model=models),
     st.builds(
         RequestFailed,

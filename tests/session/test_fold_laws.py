@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given, settings
 
 from holdfast.session import words
@@ -13,9 +14,11 @@ from holdfast.session.entries import (
     PromptAccepted,
     Queued,
     Recalled,
+    Repaired,
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    Rewound,
     Steered,
     TextPart,
     ThinkingPart,
@@ -82,8 +85,12 @@ def test_one_at_a_time_is_the_same_as_all_at_once(journal: list[Entry]) -> None:
     assert fold_.conversation() == fold(journal)
 
 
+onwards = journals.map(lambda journal: [entry for entry in journal if not isinstance(entry, Rewound)])
+"""Journals that nobody takes back."""
+
+
 @settings(max_examples=300)
-@given(journals)
+@given(onwards)
 def test_a_longer_journal_keeps_every_earlier_message_but_the_last(journal: list[Entry]) -> None:
     before: Conversation | None = None
     fold_ = Fold()
@@ -97,7 +104,7 @@ def test_a_longer_journal_keeps_every_earlier_message_but_the_last(journal: list
 
 
 @settings(max_examples=300)
-@given(journals)
+@given(onwards)
 def test_a_message_once_sent_only_gains_texts(journal: list[Entry]) -> None:
     """A request is sent when no call is open: from then on the last user message may only grow at its end."""
     fold_ = Fold()
@@ -119,7 +126,7 @@ def test_a_message_once_sent_only_gains_texts(journal: list[Entry]) -> None:
 
 
 @settings(max_examples=300)
-@given(journals)
+@given(onwards)
 def test_every_prompt_and_every_answer_survives(journal: list[Entry]) -> None:
     conversation = fold(journal)
     said = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
@@ -158,6 +165,40 @@ def test_what_is_queued_waits_until_it_is_sent_or_taken_back(journal: list[Entry
     if last is not None and last.cause != "finished":
         given = [entry.id for entry in journal[journal.index(last) :] if isinstance(entry, Queued)]
         assert all(each.held for each in conversation.queued if each.message.id not in given)
+
+
+@settings(max_examples=300)
+@given(journals, onwards, journals)
+def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
+    before: list[Entry], dropped: list[Entry], after: list[Entry]
+) -> None:
+    """What came later is as if the dropped part had never been, but for what a person and a provider keep counting."""
+    left = [*before, TurnEnded(turn=9, reason="end_turn", cause="finished")]
+    kept = [opened, *left]
+    gone: list[Entry] = [PromptAccepted(turn=99, text="no"), Rewound(turn=99)]
+    for entry in dropped:  # a turn has a number of its own
+        later = isinstance(entry, PromptAccepted)
+        gone.insert(-1, msgspec.structs.replace(entry, turn=entry.turn + 90) if later else entry)
+    assert fold([*kept, *gone]).messages == fold(kept).messages
+    assert fold([*kept, *gone]).prompts == fold(kept).prompts
+    assert Fold([*kept, *gone]).files == Fold(kept).files
+    texts = [entry for entry in after if isinstance(entry, PromptAccepted | Repaired)]  # no ids, which are never reused
+    assert fold([*kept, *gone, *texts]).messages == fold([*kept, *texts]).messages
+    assert fold([*kept, *gone]).usage == fold([*kept, *gone[:-1]]).usage
+    assert fold([*kept, *gone]).turns == 99
+
+
+def test_only_the_words_after_a_rewind_are_sent() -> None:
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="one"), ended(1, TextPart("first"))]
+    journal += [TurnEnded(turn=1, reason="end_turn", cause="finished"), PromptAccepted(turn=2, text="two")]
+    journal += [ended(2, TextPart("second")), Rewound(turn=2, note="[note]"), PromptAccepted(turn=3, text="three")]
+    assert fold(journal).messages == (
+        UserMessage((), ("one",)),
+        AssistantMessage("openai-chat:m", (TextPart("first"),)),
+        UserMessage((), ("[note]", "three")),
+    )
+    assert [asked.turn for asked in fold(journal).prompts] == [1, 3]
+    assert fold([*journal, Rewound(turn=2)]).messages == fold(journal).messages, "that one is gone"
 
 
 def call(name: str, id_: str) -> CallPart:

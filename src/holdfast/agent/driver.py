@@ -24,6 +24,7 @@ from holdfast.agent.model import Model
 from holdfast.agent.record import Record
 from holdfast.agent.remains import MAY_RUN, remains
 from holdfast.agent.request import Requests
+from holdfast.agent.rewinding import rewound
 from holdfast.agent.settle import Known, Leave, settle
 from holdfast.agent.stop import Left, Stop, to_the_end
 from holdfast.agent.turn import Signal, State, cause_after, step
@@ -110,11 +111,8 @@ class Driver(Record):
         """
         if not prompt.strip():
             raise UsageError("Prompt is blank, some words were expected. Say what you want done.")
-        if self._stop is not None:
-            raise UsageError("A turn of this session is running, an idle session was expected. Stop it or wait for it.")
-        stop = self._stop = Stop(self._abandoned)
+        stop = self._claim()
         changed: tuple[FilesChanged, ...] = ()
-        self._ended = asyncio.Event()
         try:
             running, raised = await self._look()
             if raised is None:
@@ -127,6 +125,14 @@ class Driver(Record):
             raise
         turn.add_done_callback(self._never_begun)
         return await to_the_end(turn, lambda error: self.stop(leave_of(error)), raised)
+
+    def _claim(self) -> Stop:
+        """Return the stop of what begins now; raises `UsageError` while something else runs."""
+        if self._stop is not None:
+            raise UsageError("A turn of this session is running, an idle session was expected. Stop it or wait for it.")
+        self._ended = asyncio.Event()
+        self._stop = Stop(self._abandoned)
+        return self._stop
 
     def _never_begun(self, turn: asyncio.Task[TurnEnded]) -> None:
         if turn.cancelled() and self._stop is not None:  # by a loop that closed before its first step
@@ -202,6 +208,21 @@ class Driver(Record):
         message = queued(text, when, seq=self._length + 1)
         self.append(message)
         return message.id
+
+    async def rewind(self, turn: int) -> str:
+        """Take the conversation back to before the prompt of `turn` and return its words; files stay as they are.
+
+        Raises `UsageError` while a turn runs, or if the conversation has no such prompt (any more).
+        """
+        self._claim()
+        try:
+            await self.recover()
+            journal = (record.entry for record in self._store.read().records)
+            entry, text = rewound(self.conversation, journal, turn)
+            self.append(entry)
+        finally:
+            self._over()
+        return text
 
     def stop(self, leave: Leave | None = None) -> None:
         """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""

@@ -81,12 +81,21 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A prompt that the conversation can be taken back to: the `text` that began `turn`."""
+
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """A journal as of some entry.
 
     `messages` is what would be sent: open calls are answered in it with what is known. `open_turn` is the turn that has
     not ended, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order. `queued`
-    are the messages that are neither sent nor taken back, in the order they were given.
+    are the messages that are neither sent nor taken back, in the order they were given. `prompts` are those that it
+    can be taken back to, `rewound` the turns it was taken back to before.
     """
 
     opened: SessionOpened | None
@@ -101,6 +110,8 @@ class Conversation:
     last_end: TurnEnded | None
     usage: Usage
     queued: tuple[Waiting, ...]
+    prompts: tuple[Asked, ...]
+    rewound: tuple[int, ...]
 
     @property
     def system(self) -> str:

@@ -150,6 +150,16 @@ class Steered(_Fact, frozen=True, tag="steered"):
     text: str
 
 
+class Rewound(_Fact, frozen=True, tag="rewound"):
+    """The conversation goes on from before the prompt of `turn`; what followed is kept here and no part of it any more.
+
+    `note`, if any, opens the next user message: the model is told what of it cannot be undone.
+    """
+
+    turn: int
+    note: str = ""
+
+
 class RequestStarted(_Fact, frozen=True, tag="request-started"):
     """A request is about to be sent; `step` counts over the session, `attempt` from 1."""
 
@@ -277,6 +287,7 @@ Entry = (
     | Queued
     | Recalled
     | Steered
+    | Rewound
     | RequestStarted
     | RequestFailed
     | ResponseCheckpoint

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from holdfast.calls import FileSeen
 from holdfast.session import words
 from holdfast.session.conversation import (
+    Asked,
     AssistantMessage,
     Conversation,
     Message,
@@ -44,6 +45,7 @@ from holdfast.session.entries import (
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    Rewound,
     SessionOpened,
     Steered,
     TextPart,
@@ -66,13 +68,28 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What a conversation was before a prompt: all that a rewind brings back. Messages before the last never change."""
+
+    asked: Asked
+    messages: int
+    last: Message | None
+    results: Mapping[str, Result]
+    texts: tuple[str, ...]
+    notes: tuple[str, ...]
+    files: int
+    last_end: TurnEnded | None
+
+
 class Fold:
     """Fold entries one at a time; `conversation()` may be taken after any of them.
 
     `left` is why a turn without an end was left, as far as is known: it is told of calls without an outcome.
 
     Laws (`tests/session/test_fold_laws.py`): any sequence of entries folds; the messages alternate and pair; folding a
-    longer journal keeps every earlier message but the last, which may only gain texts.
+    longer journal keeps every earlier message but the last, which may only gain texts, until a rewind: that gives the
+    messages there were before the prompt.
     """
 
     def __init__(self, entries: Iterable[Entry] = (), *, left: Cause = "crash") -> None:
@@ -86,6 +103,7 @@ class Fold:
         self._notes: list[str] = []  # for the next prompt
         self._calls: dict[str, str] = {}  # every call id of the session, to its name
         self._files: dict[str, tuple[FileSeen, ...]] = {}  # by path: as last seen, then as told that it changed
+        self._looks: list[tuple[str, tuple[FileSeen, ...]]] = []  # what was put there, in order
         self._turns = 0
         self._steps = 0
         self._turn_steps = 0
@@ -93,6 +111,8 @@ class Fold:
         self._streaming: Streaming | None = None
         self._last_end: TurnEnded | None = None
         self._queued: dict[str, Waiting] = {}  # by id
+        self._prompts: dict[int, _Before] = {}  # by turn
+        self._rewound: list[int] = []
         self._usage = Usage(cost="0")
         for entry in entries:
             self.add(entry)
@@ -119,10 +139,8 @@ class Fold:
                     self._model = entry.model
             case ModelChanged():
                 self._model = entry.model
-            case PromptAccepted():
-                self._prompt(entry)
-            case Queued() | Recalled() | Steered():
-                self._queue(entry)
+            case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
+                self._said(entry)
             case RequestStarted() | RequestFailed() | ResponseCheckpoint() | ResponseEnded():
                 self._request(entry)
             case ApprovalAsked() | ApprovalAnswered() | CallStarted() | ProcessStarted():
@@ -140,7 +158,7 @@ class Fold:
             case FilesChanged():
                 for file in entry.files:
                     if known := self._files.get(file.path):
-                        self._files[file.path] = (known[0], file)
+                        self._look(file.path, (known[0], file))
                 self._note(entry.note)
             case Repaired():
                 self._note(entry.note)
@@ -175,6 +193,8 @@ class Fold:
             last_end=self._last_end,
             usage=self._usage,
             queued=tuple(self._queued.values()),
+            prompts=tuple(before.asked for before in self._prompts.values()),
+            rewound=tuple(self._rewound),
         )
 
     def _request(self, entry: RequestStarted | RequestFailed | ResponseCheckpoint | ResponseEnded) -> None:
@@ -211,6 +231,17 @@ class Fold:
 
     def _prompt(self, entry: PromptAccepted) -> None:
         self._leave_turn()
+        self._prompts.pop(entry.turn, None)  # only in a damaged journal: two prompts of one turn
+        self._prompts[entry.turn] = _Before(
+            asked=Asked(entry.turn, entry.text),
+            messages=len(self._messages),
+            last=self._messages[-1] if self._messages else None,
+            results=dict(self._results),
+            texts=tuple(self._texts),
+            notes=tuple(self._notes),
+            files=len(self._looks),
+            last_end=self._last_end,
+        )
         self._texts.extend(self._notes)
         self._notes.clear()
         if entry.text.strip():
@@ -220,8 +251,36 @@ class Fold:
         self._open_turn = entry.turn
         self._turn_steps = 0
 
-    def _queue(self, entry: Queued | Recalled | Steered) -> None:
+    def _rewind(self, entry: Rewound) -> None:
+        """Bring back what was before the prompt; ids, counts, the model, the usage and what is queued stay."""
+        before = self._prompts.get(entry.turn)
+        if before is None:  # only in a damaged journal
+            return
+        self._leave_turn()
+        while entry.turn in self._prompts:
+            self._prompts.popitem()
+        del self._messages[before.messages :]
+        if before.last is not None:
+            self._messages[-1] = before.last
+        self._results = dict(before.results)
+        self._texts, self._notes = list(before.texts), list(before.notes)
+        del self._looks[before.files :]
+        self._files = dict(self._looks)
+        self._last_end = before.last_end
+        self._turn_steps = 0
+        self._rewound.append(entry.turn)
+        self._note(entry.note)
+
+    def _look(self, path: str, states: tuple[FileSeen, ...]) -> None:
+        self._looks.append((path, states))
+        self._files[path] = states
+
+    def _said(self, entry: PromptAccepted | Queued | Recalled | Steered | Rewound) -> None:
         match entry:
+            case PromptAccepted():
+                self._prompt(entry)
+            case Rewound():
+                self._rewind(entry)
             case Queued():
                 self._queued[entry.id] = Waiting(entry)
             case Recalled():
@@ -292,7 +351,7 @@ class Fold:
             self._late(entry)
             return
         if entry.seen is not None:
-            self._files[entry.seen.path] = (entry.seen,)
+            self._look(entry.seen.path, (entry.seen,))
         text = entry.text if entry.text.strip() else words.NO_OUTPUT
         self._results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text)
 

@@ -30,6 +30,7 @@ from holdfast.session.entries import (
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    Rewound,
     SessionOpened,
     Steered,
     TextPart,
@@ -94,7 +95,7 @@ class _Writer:
                 yield from _opened(entry)
             case ModelChanged(model=model):
                 yield "note", f"The model is {model} from here on."
-            case PromptAccepted() | Queued() | Recalled() | Steered():
+            case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 yield from self._said(entry)
             case RequestStarted():
                 self._streamed = ""
@@ -130,7 +131,7 @@ class _Writer:
             yield "call", f"{self._named(call)}: {known}, no outcome in the journal"
         self._open.clear()
 
-    def _said(self, entry: PromptAccepted | Queued | Recalled | Steered) -> Iterator[tuple[LineKind, str]]:
+    def _said(self, entry: PromptAccepted | Queued | Recalled | Steered | Rewound) -> Iterator[tuple[LineKind, str]]:
         match entry:
             case PromptAccepted(text=text):
                 yield from self.unfinished()
@@ -142,6 +143,9 @@ class _Writer:
                 yield "note", f"Taken back: {self._queued.get(message, message)}"
             case Steered(text=text):
                 yield "prompt", text
+            case Rewound(turn=turn):
+                yield from self.unfinished()
+                yield "note", words.went_back(turn)
 
     def _response(self, entry: ResponseEnded) -> Iterator[tuple[LineKind, str]]:
         self._streamed = ""

@@ -38,7 +38,7 @@ FORMAT = "pydantic-ai"
 LIMIT = 50_000_000
 """The longest document that is read, in bytes."""
 
-_OWN_KEYS = {"format", "holdfast", "session", "session_id", "cwd", "model", "tools", "ended", "messages"}
+_OWN_KEYS = {"format", "holdfast", "session", "session_id", "cwd", "model", "tools", "ended", "rewound", "messages"}
 _SYSTEM = "The system prompt of the file was left out: the session has its own."
 _THINKING = (
     "Signed thinking was left out: a provider takes it back only behind the very system prompt, tools and messages "
@@ -109,6 +109,8 @@ def export(conversation: Conversation) -> dict[str, object]:
     }
     if conversation.open_turn is None and conversation.last_end is not None:
         document["ended"] = msgspec.to_builtins(conversation.last_end)
+    if conversation.rewound:  # what was left behind is in the journal only
+        document["rewound"] = list(conversation.rewound)
     return document | {"messages": messages}
 
 

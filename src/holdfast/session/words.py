@@ -147,6 +147,27 @@ def late(name: str, outcome: Outcome, text: str) -> str:
 _NAMED = 20
 
 
+_FILES_NAMED = 20
+
+
+def rewound(files: tuple[str, ...], commands: int) -> str:
+    """Return what opens the next user message after a rewind, "" if nothing was done that is left behind."""
+    if not files and not commands:
+        return ""
+    more = f" and {len(files) - _FILES_NAMED} more" if len(files) > _FILES_NAMED else ""
+    named = f" Files that were or may have been changed: {', '.join(files[:_FILES_NAMED])}{more}." if files else ""
+    ran = f" Commands that were run: {commands}." if commands else ""
+    return (
+        "[Note from holdfast: the user went back to before an earlier prompt. What followed it is no longer part of "
+        f"this conversation, but its effects were not undone.{named}{ran} Look before you rely on how things were.]"
+    )
+
+
+def went_back(turn: int) -> str:
+    """Return for a person that the conversation was taken back."""
+    return f"Back to before the prompt of turn {turn}. What was said from there on stays here and is not sent any more."
+
+
 def files_changed(files: Iterable[FileSeen]) -> str:
     """Return for a person which files are not as the model last saw them."""
     return _files_that(files, "changed since the model last saw them", "gone since then")

@@ -31,6 +31,7 @@ from holdfast.session.entries import (
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    Rewound,
     SessionOpened,
     Steered,
     TextPart,
@@ -56,6 +57,7 @@ EXAMPLES: tuple[Entry, ...] = (
     Queued(id="q7", text="And the tests too.", when="steer"),
     Recalled(queued="q7"),
     Steered(queued="q7", text="And the tests too."),
+    Rewound(turn=1, note="[Note: its effects stay.]"),
     RequestStarted(step=1, attempt=1, model="openai-chat:n"),
     RequestFailed(
         step=1,

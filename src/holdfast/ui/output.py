@@ -27,6 +27,7 @@ from holdfast.session.entries import (
     Repaired,
     RequestFailed,
     ResponseEnded,
+    Rewound,
     Steered,
     TextPart,
     TurnEnded,
@@ -259,8 +260,8 @@ class StreamJsonOutput:
         match entry:
             case PromptAccepted():
                 self._line(type="message", role="user", content=entry.text, turn=entry.turn)
-            case Queued() | Recalled() | Steered():
-                self._queue(entry)
+            case Queued() | Recalled() | Steered() | Rewound():
+                self._said(entry)
             case ResponseEnded():
                 text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
                 if text:
@@ -302,7 +303,7 @@ class StreamJsonOutput:
             case _:
                 pass
 
-    def _queue(self, entry: Queued | Recalled | Steered) -> None:
+    def _said(self, entry: Queued | Recalled | Steered | Rewound) -> None:
         match entry:
             case Queued():
                 self._line(type="queued", id=entry.id, content=entry.text, when=entry.when)
@@ -310,6 +311,8 @@ class StreamJsonOutput:
                 self._line(type="recalled", id=entry.queued)
             case Steered():
                 self._line(type="message", role="user", content=entry.text, queued=entry.queued)
+            case Rewound():
+                self._line(type="rewound", turn=entry.turn)
 
     def _line(self, **fields: object) -> None:
         self._out.write(json.dumps(fields) + "\n")

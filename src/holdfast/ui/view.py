@@ -29,13 +29,14 @@ from holdfast.session.entries import (
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    Rewound,
     SessionOpened,
     Steered,
     TextPart,
     ThinkingPart,
     TurnEnded,
 )
-from holdfast.session.words import files_changed, what_happened
+from holdfast.session.words import files_changed, went_back, what_happened
 from holdfast.tools.output import HeadTail
 from holdfast.ui.blocks import Answer, Block, Call, Key, Note, NoteKind, Prompt, Thinking, TurnEnd, call_block, written
 
@@ -138,7 +139,7 @@ class View:
                 self._note(f"{seq}.session", "session", _opened(entry))
             case ModelChanged(model=model):
                 self._note(f"{seq}.model", "model", f"The model is {model} from here on.")
-            case PromptAccepted() | Queued() | Recalled() | Steered():
+            case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(seq, entry)
             case RequestStarted(step=step):
                 self._cut_response()
@@ -177,7 +178,7 @@ class View:
 
     # What a person says.
 
-    def _said(self, seq: str, entry: PromptAccepted | Queued | Recalled | Steered) -> None:
+    def _said(self, seq: str, entry: PromptAccepted | Queued | Recalled | Steered | Rewound) -> None:
         match entry:
             case PromptAccepted():
                 self._rest()
@@ -186,6 +187,9 @@ class View:
                 self._add(Prompt(key=f"{seq}.steered", turn=0, text=entry.text))
             case Queued() | Recalled():
                 pass  # what waits is in `Conversation.queued`
+            case Rewound():
+                self._rest()
+                self._note(f"{seq}.rewound", "rewound", went_back(entry.turn))
 
     # What a model says.
 

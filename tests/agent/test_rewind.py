@@ -1,0 +1,145 @@
+"""Going back to before a prompt: what is sent then, what stays, and what the model is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from rig import Rig, says, waits
+
+from holdfast.calls import FileChange
+from holdfast.errors import UsageError
+from holdfast.session.entries import PromptAccepted, Rewound, SessionOpened
+from holdfast.session.fold import Conversation, UserMessage
+from holdfast.session.store import MemoryStore, Reading
+from holdfast.session.transcript import transcript
+from holdfast.session.transfer import export, fork_entries, read_document
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Say
+from holdfast.testing.toolbox import FunctionTool
+from holdfast.tools.tool import Context, Output
+
+
+def texts(sent: Conversation) -> list[str]:
+    return [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
+
+
+async def three_turns() -> Rig:
+    rig = Rig(ScriptedModel([[Say("first")], [Call("look", {})], [Say("second")], [Say("third")]]), [says("look")])
+    for prompt in ("one", "two", "three"):
+        await rig.driver.run(prompt)
+    return rig
+
+
+async def test_a_session_goes_on_from_before_the_prompt_and_counts_on() -> None:
+    rig = await three_turns()
+    steps = rig.driver.conversation.steps
+    assert [(asked.turn, asked.text) for asked in rig.driver.conversation.prompts] == [
+        (1, "one"),
+        (2, "two"),
+        (3, "three"),
+    ]
+    assert await rig.driver.rewind(2) == "two"
+    rig.model.extend([Say("another second")])
+    ended = await rig.driver.run("rather this")
+    assert ended.turn == 4
+    assert texts(rig.model.requests[-1]) == ["one", "rather this"]
+    assert rig.model.requests[-1].steps == steps
+    assert [asked.turn for asked in rig.driver.conversation.prompts] == [1, 4]
+    prompts = [entry.text for entry in rig.entries if isinstance(entry, PromptAccepted)]
+    assert prompts == ["one", "two", "three", "rather this"], "the branch that was left stays in the journal"
+
+
+async def test_the_first_prompt_can_be_taken_back_and_so_can_a_second_branch() -> None:
+    rig = await three_turns()
+    assert await rig.driver.rewind(3) == "three"
+    assert await rig.driver.rewind(1) == "one"
+    assert rig.driver.conversation.messages == ()
+    rig.model.extend([Say("a new start")])
+    await rig.driver.run("again")
+    assert texts(rig.model.requests[-1]) == ["again"]
+    assert rig.driver.conversation.rewound == (3, 1)
+
+
+async def test_the_model_is_told_what_was_not_undone() -> None:
+    change = FileChange(path="src/app.py", before=None, after="f" * 64)
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        return Output(text="done")
+
+    tools = [says("look"), says("shell", effect="execute"), FunctionTool("write", "write", run, change=change)]
+    script = [[Say("hello")], [Call("look", {}), Call("write", {}), Call("shell", {})], [Say("done")], [Say("ok")]]
+    rig = Rig(ScriptedModel(script), tools)
+    await rig.driver.run("hi")
+    await rig.driver.run("change it")
+    await rig.driver.rewind(2)
+    await rig.driver.rewind(1)
+    await rig.driver.run("and now?")
+    note, prompt = texts(rig.model.requests[-1])
+    assert prompt == "and now?"
+    assert "src/app.py" in note
+    assert "Commands that were run: 1" in note
+    assert "not undone" in note
+
+
+async def test_what_only_looked_is_not_spoken_of() -> None:
+    rig = await three_turns()
+    await rig.driver.rewind(2)
+    assert Rewound(turn=2, note="") in rig.entries
+
+
+async def test_only_an_idle_session_is_taken_back_and_only_to_what_is_part_of_it() -> None:
+    started = asyncio.Event()
+    rig = Rig(ScriptedModel([[Say("hi")], [Call("slow", {})]]), [waits("slow", started=started)])
+    await rig.driver.run("one")
+    turn = asyncio.create_task(rig.driver.run("two"))
+    await started.wait()
+    with pytest.raises(UsageError, match="is running"):
+        await rig.driver.rewind(1)
+    rig.driver.stop()
+    await turn
+    with pytest.raises(UsageError, match="1, 2"):
+        await rig.driver.rewind(3)
+    await rig.driver.rewind(2)
+    with pytest.raises(UsageError, match="Turn 2 is not part"):
+        await rig.driver.rewind(2)
+    rig.model.extend([Say("fine")])
+    assert (await rig.driver.run("go on")).cause == "finished"
+
+
+async def test_a_turn_that_a_crash_left_open_is_settled_first() -> None:
+    started = asyncio.Event()
+    rig = Rig(ScriptedModel([[Call("slow", {})]]), [waits("slow", started=started)])
+    turn = asyncio.create_task(rig.driver.run("one"))
+    await started.wait()
+    store = MemoryStore()
+    store.append(rig.entries, expected=0)
+    again = Rig(ScriptedModel([[Say("hi")]]), [waits("slow")], store=store)
+    assert await again.driver.rewind(1) == "one"
+    await again.driver.run("two")
+    first, second = texts(again.model.requests[-1])
+    assert "Commands that were run: 1" in first
+    assert second == "two"
+    rig.driver.stop()
+    await turn
+
+
+async def test_the_branch_that_was_left_is_named_and_a_copy_knows_of_it() -> None:
+    rig = await three_turns()
+    await rig.driver.rewind(2)
+    records = rig.store.read().records
+    said = [line.text for line in transcript(records)]
+    assert "second" in said
+    assert any(line.startswith("Back to before the prompt of turn 2.") for line in said)
+    document = export(rig.driver.conversation)
+    assert document["rewound"] == [2]
+    imported = read_document(json.dumps(document).encode())
+    assert imported.mended == ()
+    store = MemoryStore()
+    store.append(fork_entries(Reading(records), "copy"), expected=0)
+    copy = Rig(ScriptedModel([[Say("hello")]]), store=store)
+    await copy.driver.run("from here")
+    assert texts(copy.model.requests[-1]) == ["one", "from here"]
+    assert isinstance(store.read().records[0].entry, SessionOpened)
