@@ -25,7 +25,7 @@ from journals import journals, opened
 
 every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 MODELS = ("openai-chat:m", "anthropic:m", "other:m")
-BEGUN = PromptAccepted(turn=1, text="go")
+BEGUN = PromptAccepted(turn=9, text="go")  # a turn that is never taken back here
 
 
 @every_profile
