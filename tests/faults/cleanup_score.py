@@ -130,7 +130,7 @@ def _prompt(text: str) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Went:
-    """How it went with prompts one after the other: which of them failed, and the results left after each."""
+    """How it went with prompts one after the other: how many failed, and how many results were left after each."""
 
     failed: int
     left: tuple[int, ...]
