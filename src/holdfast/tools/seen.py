@@ -30,14 +30,15 @@ def present(root: Path, seen: FileSeen) -> FileSeen:
 
     One with the size and time it had then is not read again.
     """
+    place = placed(root, seen.path)
     try:
-        place = placed(root, seen.path)
-        if not place.anchor.is_dir():
-            return seen  # all of it is out of reach, and nothing can be said of a single file
+        status = os.lstat(place.path)
+        if (status.st_size, status.st_mtime_ns) == (seen.size, seen.modified):
+            return seen
         with opened(place) as file:
-            status = os.fstat(file.fileno())
-            return seen if (status.st_size, status.st_mtime_ns) == (seen.size, seen.modified) else seen_in(place, file)
+            return seen_in(place, file)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ToolFailed):
-        return FileSeen(path=seen.path)
+        # If all of it is out of reach, nothing can be said of a single file.
+        return FileSeen(path=seen.path) if place.anchor.is_dir() else seen
     except (OSError, ValueError):
         return seen
