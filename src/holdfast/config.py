@@ -61,6 +61,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     model: str | None = None
     permission_mode: Mode = "ask"
+    pid_namespace: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
 
 

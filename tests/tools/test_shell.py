@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -13,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.calls import ProcessId
 from holdfast.errors import ToolFailed
 from holdfast.tools import keeper as program
 from holdfast.tools import shell
 from holdfast.tools.environment import child_environment
-from holdfast.tools.processes import look
+from holdfast.tools.processes import boot, look
 from holdfast.tools.shell import Finished, Keeper, partial, wait_gone
 from nasty import NASTY
 from polling import eventually
@@ -41,7 +44,15 @@ class Bench:
         if "ready" in self.shown:
             self.ready.set()
 
-    async def run(self, command: str, *, call: str = "", timeout: float = 30, cwd: Path | None = None) -> Finished:  # noqa: ASYNC109 - the command's
+    async def run(
+        self,
+        command: str,
+        *,
+        call: str = "",
+        timeout: float = 30,  # noqa: ASYNC109 - the command's
+        cwd: Path | None = None,
+        began: Callable[[ProcessId], None] = lambda _: None,
+    ) -> Finished:
         call = call or new_call()
         finished = await self.keeper.run(
             command,
@@ -51,6 +62,7 @@ class Bench:
             stop=self.stop,
             emit=self.emit,
             spool=self.folder / f"{call}.out",
+            began=began,
         )
         assert finished.cause == "lost" or alive(call) == []
         return finished
@@ -446,6 +458,69 @@ def test_a_keeper_that_cannot_start_is_an_answer(tmp_path: Path, monkeypatch: py
 def test_without_a_folder_nothing_is_run(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="Nothing was run"):
         finished(tmp_path / "none", "true")
+
+
+# A PID namespace
+
+NAMESPACES = {
+    "bubblewrap": ("bwrap", ""),
+    # What bubblewrap does with the same arguments, as far as it matters here.
+    "unshare": (
+        "unshare",
+        """#!/bin/sh
+        while [ "$1" != -- ]; do shift; done; shift
+        exec unshare --map-current-user --pid --fork --mount-proc --kill-child "$@"
+        """,
+    ),
+}
+
+
+@pytest.fixture(params=NAMESPACES)
+def contained(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put `bwrap` on the path, or what stands in for it; skip what this machine does not have or allow."""
+    program, script = NAMESPACES[request.param]
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    if script:
+        (tmp_path / "bwrap").write_text(script)
+        (tmp_path / "bwrap").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    if subprocess.run([*shell.CONTAINED, "true"], check=False, capture_output=True).returncode:
+        pytest.skip(f"{program} may not make a namespace here")
+    return tmp_path
+
+
+@pytest.mark.parametrize("killed", ["the keeper", "keeper and guard"])
+def test_a_namespace_ends_with_its_keeper(contained: Path, killed: str) -> None:
+    async def act(bench: Bench) -> None:
+        bench.keeper.contained = True
+        assert (await bench.run("ps -e -o pid= | wc -l")).text.strip() in "3456789"  # those in there, and no other
+        call = new_call()
+        hidden = '(env -i setsid tail -f /dev/null "/no/$HOLDFAST_CALL" >/dev/null 2>&1 </dev/null &)'
+        strike = "kill -9 $PPID" if killed == "the keeper" else "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat) $PPID"
+        began: list[ProcessId] = []
+        got = await bench.run(f"{hidden}; echo ready; sleep 0.1; {strike}; sleep 300", call=call, began=began.append)
+        assert (got.cause, got.survivors) == ("lost", 0)
+        assert alive(call) == []
+        assert began == []  # a pid of in there is nobody's out here
+
+    on_bench(contained, act)
+
+
+def test_where_no_namespace_can_be_made_commands_run_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2; exit 1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    async def act(bench: Bench) -> None:
+        bench.keeper.contained = True
+        began: list[ProcessId] = []
+        assert (await bench.run("echo ran", began=began.append)).text == "ran\n"
+        assert [process.boot for process in began] == [boot()]
+
+    on_bench(tmp_path, act)
 
 
 # Programs that only look

@@ -13,6 +13,7 @@ import fcntl
 import itertools
 import os
 import shlex
+import shutil
 import signal
 import sys
 import time
@@ -33,6 +34,9 @@ from holdfast.tools.output import beginning
 PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.keeper import main; main()"
 PACKAGES = Path(__file__).parents[2]
 """Where the keeper's bare Python finds this package, after everything of its own."""
+
+CONTAINED = ("bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent", "--")
+"""What runs the keeper in a PID namespace, which takes all that is in it along when it ends (decision 0010)."""
 
 LOCK = "keeper.lock"
 END = ".end"
@@ -168,6 +172,9 @@ class Keeper:
         self._starting: asyncio.Task[asyncio.subprocess.Process] | None = None
         self._waiting: dict[str, asyncio.Queue[_Heard]] = {}
         self._captures = itertools.count(1)
+        self._within: tuple[str, ...] = ()  # the command line that the keeper is started with
+        self.contained = False
+        """Whether a keeper that is started from now on gets a PID namespace, where there is one to be had."""
 
     async def run(  # noqa: PLR0913 - what a command is made of
         self,
@@ -207,16 +214,17 @@ class Keeper:
                         if dropped:
                             emit(f"\n[... {dropped} bytes are not shown here ...]\n")
                     case _Started(pid=pid, start=start, boot=boot):
-                        known.append(ProcessId(pid=pid, start=start, boot=boot))
-                        began(known[0])
+                        if not self._within:  # else its pid means something in there only, and it needs no finding
+                            known.append(ProcessId(pid=pid, start=start, boot=boot))
+                            began(known[0])
                     case _Refused(why=why):
                         raise ToolFailed(f"The command could not be started: {why}. Nothing was run.")
                     case _Ended() as ended:
                         return _finished(ended, spool)
                     case None:
                         found = await asyncio.to_thread(reap, {call}, known)
-                        sure = process.returncode == 0 and not found.left
-                        return _lost(time.monotonic() - since, spool, found, sure=sure)
+                        sure = (self._within or process.returncode == 0) and not found.left
+                        return _lost(time.monotonic() - since, spool, found, sure=bool(sure))
         finally:
             del self._waiting[call]
             overdue.cancel()
@@ -285,27 +293,28 @@ class Keeper:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        process = await self._spawned()
-        answers = process.stdout
-        assert answers is not None
-        ready = b""
-        with contextlib.suppress(TimeoutError):
-            ready = await asyncio.wait_for(answers.readline(), START)
-        if not ready:  # dead or late
+        for within in (CONTAINED, ()) if self.contained and shutil.which(CONTAINED[0]) else ((),):
+            self._within = within
+            process = await self._spawned()
+            answers = process.stdout
+            assert answers is not None
+            with contextlib.suppress(TimeoutError):
+                if await asyncio.wait_for(answers.readline(), START):  # it is ready
+                    self._process = process
+                    self._listener = asyncio.create_task(self._listen(process, answers))
+                    return process
             if process.returncode is None:
                 process.kill()
             await process.wait()
-            log = self._folder / LOG
-            raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {log} may say why.")
-        self._process = process
-        self._listener = asyncio.create_task(self._listen(process, answers))
-        return process
+        log = self._folder / LOG
+        raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {log} may say why.")
 
     async def _spawned(self) -> asyncio.subprocess.Process:
         program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), str(self._folder / LOCK))
         try:
             with (self._folder / LOG).open("wb") as log:
                 return await asyncio.create_subprocess_exec(
+                    *self._within,
                     *program,
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,

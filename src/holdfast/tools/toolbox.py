@@ -68,6 +68,10 @@ class LocalToolbox:
         """Return what a model is told of them."""
         return tuple(tool.schema for tool in self._tools.values())
 
+    def contain(self) -> None:
+        """Run commands in a PID namespace of their own from now on, where bubblewrap can make one (decision 0010)."""
+        self._keeper.contained = True
+
     async def quiet(self) -> bool:
         """Return whether every process of an earlier holder is gone, having waited at most a second for it."""
         return await wait_gone(self._folder)

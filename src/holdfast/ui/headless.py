@@ -62,6 +62,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     prompt = _prompt(arguments.prompt or "", sys.stdin)
     catalog = Catalog(places.sessions)
     session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, environ=environ)
+    if config.pid_namespace:
+        session.toolbox.contain()
     try:
         with debug_log(catalog.folder(session.id), session=session.id, environ=environ, wanted=arguments.debug) as log:
             return _run(session, name, prompt, mode=mode, limits=limits, arguments=arguments, environ=environ, log=log)
