@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from holdfast.history import NO_RESULT, find_dangling_tool_call_ids, repair
+from holdfast.history import NO_RESULT, check, find_dangling_tool_call_ids, repair
 from holdfast.history.formats.format import Json
 from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
@@ -116,6 +116,12 @@ def test_a_server_call_that_its_response_went_on_without_is_told_at_the_end_too(
     ]
     if profile == "anthropic":
         assert repair(paused, format="anthropic", profile=profile).edits == ()
+
+
+@pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "anthropic"])
+def test_content_of_an_unknown_kind_is_told_with_its_type(form: str) -> None:
+    (found,) = check([said(form, {"type": "hologram", "data": "x"})], format=form)
+    assert found.sentence.startswith("The content of the type 'hologram' is of a kind that")
 
 
 @pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "anthropic"])

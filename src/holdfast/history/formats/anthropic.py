@@ -229,7 +229,7 @@ def _result(path: Path, role: Role, block: Json) -> Item:
         text = content
     elif is_array(content):
         parts = [_part(path, "tool", _kind(part), as_object(part)) for part in content]
-        references = [part.name for part in parts if part.name is not None]
+        references = [part.name for part in parts if part.name is not None and "foreign" not in part.flags]
         text = words(content)
         media = [each for part in parts for each in part.media]
         written = tuple(word for part in parts for word in part.written)

@@ -26,7 +26,7 @@ from holdfast.history.formats.format import (
     says_elsewhere,
     words,
 )
-from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, says_nothing
+from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, foreign, says_nothing
 from holdfast.history.formats.responses_items import (
     CALLS,
     RESULTS,
@@ -182,7 +182,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
     if role != "assistant" and is_file(raw):
         return Item("media", role, path, media=(_file(raw),))
     result = result_of_another(path, role, part, OpenAIResponses.grammar) if role in ("user", "assistant") else None
-    return result or Item("other", role, path, flags=FOREIGN)
+    return result or foreign(path, role, part)
 
 
 def _file(raw: Json) -> Media:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from holdfast.history.formats.format import is_array, text_of
+from holdfast.history.formats.format import as_object, as_text, is_array, text_of
 from holdfast.history.shape import NO_FLAGS, Flag, Item, MessageFlag, Path, Role
 
 BLANK: frozenset[Flag] = frozenset({"blank"})
@@ -28,7 +28,7 @@ def foreign(path: Path, role: Role, raw: object) -> Item:
     """Return what is not written as the format has it as an item: a text if it is one and nothing else."""
     text = raw if isinstance(raw, str) else text_of(raw)
     if text is None:
-        return Item("other", role, path, flags=FOREIGN)
+        return Item("other", role, path, name=as_text(as_object(raw).get("type")), flags=FOREIGN)
     return Item("text", role, path, flags=FOREIGN if text.strip() else FOREIGN | BLANK)
 
 

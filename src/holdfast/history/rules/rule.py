@@ -83,7 +83,10 @@ def within(rule: str, message: Message, what: str) -> Found:
 
 def titled(item: Item) -> str:
     """Return what the item is, with its name and id as far as it has them."""
-    named = f" of {item.name}" if item.name and item.kind != "call" else f" {item.name}" if item.name else ""
+    named = ""
+    if item.name:
+        before = {"call": "", "other": "of the type "}.get(item.kind, "of ")
+        named = f" {before}{_short(item.name) if item.kind == 'other' else item.name}"
     known = f" ({_short(item.id)})" if item.id else ""
     return f"The {_CALLED.get(item.kind, item.kind).replace('-', ' ')}{named}{known}"
 
