@@ -11,6 +11,7 @@ import pytest
 from rig import Rig, says
 
 from holdfast.agent.abandoned import Abandoned
+from holdfast.agent.events import LiveText
 from holdfast.agent.model import StreamEvent, TextDelta
 from holdfast.agent.settle import Leave
 from holdfast.session.fold import Conversation
@@ -54,10 +55,15 @@ def others() -> set[asyncio.Task[object]]:
     return {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
 
 
+async def streaming(rig: Rig) -> None:
+    while not any(isinstance(event, LiveText) for event in rig.events):  # noqa: ASYNC110 - no event of its own
+        await asyncio.sleep(0)
+
+
 async def test_a_stream_deaf_to_cancellation_is_held_until_it_ends() -> None:
     rig = Rig(Deaf())
     turn = asyncio.create_task(rig.driver.run("go"))
-    await asyncio.sleep(0.05)
+    await streaming(rig)
     rig.driver.stop()
     loop = asyncio.get_running_loop()
     before = loop.time()
@@ -76,7 +82,7 @@ async def test_a_stream_deaf_to_cancellation_is_held_until_it_ends() -> None:
 async def test_closing_the_session_waits_for_it_within_a_bound() -> None:
     rig = Rig(Deaf())
     turn = asyncio.create_task(rig.driver.run("go"))
-    await asyncio.sleep(0.05)
+    await streaming(rig)
     loop = asyncio.get_running_loop()
     before = loop.time()
     await rig.driver.close()
