@@ -63,11 +63,11 @@ class Terminal:
         self.raw = bytearray()
         """Every byte it wrote."""
         self.began = time.monotonic()
-        self.pid, self._fd = pty.fork()
+        self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
             os.execve(argv[0], list(argv), {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"})
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._status: int | None = None
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -82,7 +82,7 @@ class Terminal:
             self.kill(signal.SIGKILL)
             self.wait()
         self._reader.join(5)
-        os.close(self._fd)
+        os.close(self.descriptor)
         if error is not None:
             error.add_note(self.text())
 
@@ -90,7 +90,7 @@ class Terminal:
 
     def send(self, keys: bytes | str) -> None:
         """Type."""
-        os.write(self._fd, keys.encode() if isinstance(keys, str) else keys)
+        os.write(self.descriptor, keys.encode() if isinstance(keys, str) else keys)
 
     def line(self, text: str) -> None:
         """Type a line and send it."""
@@ -106,7 +106,7 @@ class Terminal:
         """Change the size."""
         with self._lock:
             self.screen.resize(lines, columns)
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         """Send a signal to the program alone."""
@@ -170,8 +170,8 @@ class Terminal:
         held = b""
         while True:
             try:
-                select.select([self._fd], [], [])
-                data = os.read(self._fd, 65_536)
+                select.select([self.descriptor], [], [])
+                data = os.read(self.descriptor, 65_536)
             except OSError:  # the last process of the terminal is gone
                 return
             if not data:

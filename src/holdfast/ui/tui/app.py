@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 
 from holdfast.agent.settle import Leave
@@ -17,7 +18,6 @@ from holdfast.ui.tui.actions import act, offer
 from holdfast.ui.tui.agent import Asked, AskedNoMore, Busy, Closed, Idle, InUse, Opened, Refused, Told, Trouble
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.commands import parse
-from holdfast.ui.tui.completion import Completions
 from holdfast.ui.tui.composer import Composer
 from holdfast.ui.tui.desk import NO_MODEL, READ_ONLY, Desk
 from holdfast.ui.tui.editor import edited
@@ -38,7 +38,7 @@ class Screen(Desk):
     """The full-screen terminal."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "interrupt", "Stop", show=False),
+        Binding("escape", "interrupt", "Stop", show=False, priority=True),
         Binding("ctrl+c", "give_up", "Stop, clear, quit", show=False, priority=True),
         Binding("ctrl+d", "leave_if_empty", "Quit", show=False, priority=True),
         Binding("ctrl+q", "quit", "Quit", show=False),
@@ -143,7 +143,7 @@ class Screen(Desk):
 
     def on_text_area_changed(self, _changed: Composer.Changed) -> None:
         """Offer what the word begun may become."""
-        self.query_one(Completions).look(self.composer.before, self.cwd)
+        self.completions.look(self.composer.before, self.cwd)
 
     def _do(self, text: str) -> None:
         line = parse(text)
@@ -159,8 +159,12 @@ class Screen(Desk):
         self.agent.answer(answered.answer)
 
     def action_interrupt(self) -> None:
-        """Stop the turn that runs; twice on a prompt, clear it into the history."""
-        if self.status.doing:
+        """Close what is offered; stop the turn that runs; twice on a prompt, clear it into the history."""
+        if len(self.screen_stack) > 1:
+            raise SkipAction
+        if self.completions.display:
+            self.completions.offer(())
+        elif self.status.doing:
             self._stop()
         elif self._again() and self.composer.text:
             self.composer.clear_into_history()

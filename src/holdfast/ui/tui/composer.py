@@ -93,8 +93,6 @@ class Composer(TextArea):
                 self._complete(chosen)
             case "up" | "down" if chosen is not None:
                 self._completions.move(-1 if event.key == "up" else 1)
-            case "escape" if chosen is not None:
-                self._completions.offer(())
             case "enter":
                 self._enter()
             case "up" if self.cursor_at_first_line and self._recall(-1):

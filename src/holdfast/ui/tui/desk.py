@@ -86,6 +86,7 @@ class Desk(App[int]):
         """The id of the session that is open, "" if none is."""
         self.status = Status(mode=start.mode, model=start.model)
         self.view = View()
+        self.completions = Completions()
         self._start = start
         self._connections = connections
         self._open = start.resumed is not None
@@ -99,9 +100,8 @@ class Desk(App[int]):
         yield Transcript(id="transcript")
         yield Static(id="notice", markup=False)
         yield Approval(id="approval")
-        completions = Completions()
-        yield completions
-        yield Composer(completions)
+        yield self.completions
+        yield Composer(self.completions)
         yield StatusLine(id="status")
 
     def on_mount(self) -> None:

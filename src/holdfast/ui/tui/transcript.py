@@ -179,7 +179,9 @@ class Transcript(ScrollView, can_focus=True):
         """Look where the person scrolled to."""
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = new_value
-        if not self._placing and self._roll is not None and round(old_value) != round(new_value):
+        if self._placing or self._roll is None or round(old_value) == round(new_value):
+            return
+        if self.size.height == self._roll.height:  # else it was not the person: a new size is about to be told
             self._roll.look_at(round(new_value))
             self._place()
 

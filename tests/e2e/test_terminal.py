@@ -1,0 +1,152 @@
+"""The full screen, driven through a real pseudo-terminal: what a person types, sees, stops, kills and resumes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from launching import World
+from terminal import Key, Terminal
+
+from holdfast.session.entries import CallEnded, TurnEnded
+from holdfast.testing.script import Call, Hold, Say
+from polling import eventually
+
+LONG = "A long answer that goes on. "
+
+
+def screen(world: World, *arguments: str, columns: int = 100, lines: int = 30, **more: str) -> Terminal:
+    """Return a terminal that shows the world's folder."""
+    return Terminal(
+        [sys.executable, "-m", "holdfast", *arguments],
+        env=world.environ(**more),
+        cwd=world.folder,
+        columns=columns,
+        lines=lines,
+    )
+
+
+def sleeper(world: World) -> bool:
+    """Return whether the command that never ends by itself still runs."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"31415" in path.read_bytes() and str(world.folder) in str((path.parent / "cwd").resolve()):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_a_session_with_accidents(world: World, how: str) -> None:  # noqa: PLR0915 - one story, told once
+    """Stop or kill in the middle of a stream and of a tool, refuse a call, quit, resume: all of it is still there."""
+    world.script(
+        [Say(LONG * 3), Hold("stream"), Say("never said")],
+        [
+            Call("read", {"path": "notes.txt"}),
+            Call("read", {"path": "more.txt"}),
+            Call("bash", {"command": "echo begun; sleep 31415"}),
+        ],
+        [Call("bash", {"command": "rm -rf precious"})],
+        [Say("Then I leave it.")],
+        [Say("All of it.")],
+    )
+    (world.folder / "notes.txt").write_text("the notes\n")
+    (world.folder / "more.txt").write_text("and more\n")
+    arguments = ["-m", world.model]
+    terminal = screen(world, *arguments)
+
+    def accident(wait: str) -> None:
+        nonlocal terminal
+        if how == "stopped":
+            terminal.send(Key.ESC)
+            terminal.wait_gone("esc stops")
+        else:
+            terminal.kill(signal.SIGKILL)
+            terminal.wait()
+            terminal.__exit__(None, None, None)
+            terminal = screen(world, "-c")
+            terminal.wait_text(wait)
+        assert terminal.wait_text("Ask for something")
+
+    with terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("first words")
+        terminal.wait_text("A long answer")
+        world.provider.wait_for("stream")
+        eventually(lambda: LONG in world.checkpointed(), 10)
+        accident("first words")
+
+        terminal.line("second words")
+        terminal.wait_text(r"Run this command\?")
+        terminal.send("1")
+        terminal.wait_text("begun")
+        eventually(lambda: sleeper(world), 10)
+        accident("second words")
+        eventually(lambda: not sleeper(world), 2)
+
+        terminal.line("third words")
+        terminal.wait_text("rm -rf precious")
+        terminal.send("n")
+        terminal.wait_text("Why not")
+        terminal.send("that is all I have")
+        terminal.send(Key.ENTER)
+        terminal.wait_text("Then I leave it")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+        terminal.__exit__(None, None, None)
+
+        terminal = screen(world, "-c")
+        terminal.wait_text("Then I leave it")
+        terminal.line("what is there?")
+        terminal.wait_text(r"All of it\.")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    said = "\n".join(world.said)
+    assert all(words in said for words in ("first words", "second words", "third words", "what is there?"))
+    outcomes = [entry.outcome for entry in world.entries() if isinstance(entry, CallEnded)]
+    assert outcomes == ["ok", "ok", "interrupted", "denied"]
+    assert "the notes" in world.results[0]
+    assert "that is all I have" in world.results[3]
+    causes = [entry.cause for entry in world.entries() if isinstance(entry, TurnEnded)]
+    first = "user" if how == "stopped" else "crash"
+    assert causes == [first, first, "finished", "finished"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGKILL])
+def test_the_terminal_is_given_back(one_world: World, number: signal.Signals) -> None:
+    """Whatever ends it, the terminal is as it was: its modes, the alternate screen, the mouse, the cursor."""
+    with screen(one_world, "-m", one_world.model) as terminal:
+        before = termios.tcgetattr(terminal.descriptor)
+        terminal.wait_text("Ask for something")
+        assert termios.tcgetattr(terminal.descriptor)[3] != before[3]
+        terminal.kill(number)
+        assert terminal.wait() == -number
+        eventually(lambda: termios.tcgetattr(terminal.descriptor) == before, 5)
+        eventually(lambda: b"\x1b[?1049l" in terminal.raw and b"\x1b[?25h" in terminal.raw[-200:], 5)
+
+
+def test_ctrl_c_stops_clears_and_quits(one_world: World) -> None:
+    """While a turn runs Ctrl+C is ESC; idle it clears, and twice on nothing it quits."""
+    one_world.script([Say("I begin."), Hold("on"), Say("never")], [Say("Still here.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text("I begin")
+        terminal.send(Key.CTRL_C)
+        terminal.wait_gone("esc stops")
+        terminal.line("are you there?")
+        terminal.wait_text("Still here")
+        terminal.wait_gone("esc stops")
+        terminal.send("half a thought")
+        terminal.wait_text("half a thought")
+        terminal.send(Key.CTRL_C)
+        terminal.wait_gone("half a thought")
+        terminal.send(Key.CTRL_C)
+        terminal.wait_text("Ctrl\\+C again")
+        terminal.send(Key.CTRL_C)
+        assert terminal.wait() == 0
