@@ -113,11 +113,11 @@ def test_what_was_told_is_no_news_and_what_was_seen_neither(journal: list[Entry]
     assert drift(watched(fold), away) == ()
 
 
-def test_a_change_that_landed_is_seen_and_a_command_is_recalled_from_when_it_began() -> None:
+def test_a_change_that_landed_is_seen_and_a_command_is_looked_at_from_when_it_began() -> None:
     asked: list[tuple[str, float]] = []
 
     class Box(FunctionToolbox):
-        def recall(self, spool: str, since: float) -> None:
+        def traces(self, spool: str, since: float) -> None:
             asked.append((spool, since))
 
     landed, not_landed = (FileChange(path=path, before=None, after="c" * 64) for path in ("a.py", "b.py"))

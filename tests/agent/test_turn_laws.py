@@ -27,7 +27,7 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.fold import Fold, fold
-from holdfast.tools.tool import Output, Recalled
+from holdfast.tools.tool import Output, Traces
 from journals import journals
 
 CAUSES = get_args(Cause)
@@ -126,8 +126,8 @@ def test_an_interrupted_edit_says_what_was_found(looked: Looked, said: str) -> N
 
 def test_an_interrupted_command_says_that_its_effect_is_unknown_and_what_it_printed() -> None:
     conversation = fold([*BEGUN, CallStarted(call="A", effect="execute", spool="A.out")])
-    left = Recalled(output=Output(text="compiling…", interrupted=True), seconds=9)
-    ended = settle(conversation, Leave("user"), known=Known(recalled={"A": left}, seconds={"A": 2.5}))[0]
+    left = Traces(output=Output(text="compiling…", interrupted=True), seconds=9)
+    ended = settle(conversation, Leave("user"), known=Known(traces={"A": left}, seconds={"A": 2.5}))[0]
     assert isinstance(ended, CallEnded)
     assert "Effect unknown" in ended.text
     assert ended.text.endswith("compiling…")
@@ -137,8 +137,8 @@ def test_an_interrupted_command_says_that_its_effect_is_unknown_and_what_it_prin
 @pytest.mark.parametrize("ok", [True, False])
 def test_a_command_that_ended_with_nobody_there_has_its_own_outcome(*, ok: bool) -> None:
     conversation = fold([*BEGUN, CallStarted(call="A", effect="execute", spool="A.out")])
-    left = Recalled(output=Output(text="all of it\n(exit code …)", ok=ok), seconds=9)
-    ended = settle(conversation, Leave("crash"), known=Known(recalled={"A": left}))[0]
+    left = Traces(output=Output(text="all of it\n(exit code …)", ok=ok), seconds=9)
+    ended = settle(conversation, Leave("crash"), known=Known(traces={"A": left}))[0]
     assert isinstance(ended, CallEnded)
     assert (ended.outcome, ended.seconds) == ("ok" if ok else "failed", 9)
     assert ended.text.startswith("all of it\n(exit code …)\n[Note from holdfast: holdfast's process ended")

@@ -39,6 +39,6 @@ def look(
                 known.seen[entry.call] = toolbox.present(FileSeen(path=entry.change.path))
         if entry.spool is not None:
             since = began.get(entry.call, now - seconds.get(entry.call, 0.0))
-            if (left := toolbox.recall(entry.spool, since)) is not None:
-                known.recalled[entry.call] = left
+            if (left := toolbox.traces(entry.spool, since)) is not None:
+                known.traces[entry.call] = left
     return known

@@ -12,7 +12,7 @@ from holdfast.session import words
 from holdfast.session.entries import CallEnded, Cause, Entry, ResponseEnded, TextPart, TurnEnded, Usage
 from holdfast.session.fold import Conversation, OpenCall
 from holdfast.text import valid_unicode
-from holdfast.tools.tool import Recalled
+from holdfast.tools.tool import Traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class Leave:
 class Known:
     """What was learnt about calls that started and have no outcome, by call id.
 
-    `seen` holds the files of changes that had landed, `recalled` what commands left, `seconds` how long calls have run,
+    `seen` holds the files of changes that had landed, `traces` what commands left, `seconds` how long calls have run,
     `ended` the outcomes of calls that finished while the journal could not be written.
     """
 
     looked: dict[str, Looked] = field(default_factory=dict[str, Looked])
     seen: dict[str, FileSeen] = field(default_factory=dict[str, FileSeen])
-    recalled: dict[str, Recalled] = field(default_factory=dict[str, Recalled])
+    traces: dict[str, Traces] = field(default_factory=dict[str, Traces])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     ended: dict[str, CallEnded] = field(default_factory=dict[str, CallEnded])
 
@@ -81,11 +81,11 @@ def _ended(call: OpenCall, leave: Leave, known: Known) -> CallEnded:
     if call.started is None:
         text = words.not_started(leave.cause, leave.detail, asked=call.asked is not None)
         return CallEnded(call=own, outcome="not_started", text=text)
-    left = known.recalled.get(own)
+    left = known.traces.get(own)
     seconds = known.seconds.get(own, left.seconds if left else 0.0)
     printed = valid_unicode(left.output.text) if left else ""
     if left is not None and not left.output.interrupted:  # it ended by itself, and nobody was there to write it down
-        text = words.recalled(leave.cause, leave.detail, printed)
+        text = words.found_afterwards(leave.cause, leave.detail, printed)
         return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
     change = call.started.change
     text = words.interrupted(

@@ -120,7 +120,7 @@ def interrupted(
     return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
 
 
-def recalled(cause: Cause, detail: str, text: str) -> str:
+def found_afterwards(cause: Cause, detail: str, text: str) -> str:
     """Return the result of a call that ended with nobody there to record it: `text`, and why it comes so late."""
     return f"{text}\n[Note from holdfast: {_told(cause, detail)}; the result of this call was found afterwards.]"
 

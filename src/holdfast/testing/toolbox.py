@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.calls import Effect, FileChange, FileSeen, Looked, ProcessId, ToolSchema
 from holdfast.errors import ToolFailed
-from holdfast.tools.tool import Context, Output, Plan, Recalled, Tool
+from holdfast.tools.tool import Context, Output, Plan, Tool, Traces
 
 Run = Callable[[dict[str, object], Context], Awaitable[Output]]
 
@@ -79,10 +79,10 @@ class FunctionToolbox:
         """Return what was given for the path, "unreadable" if nothing was."""
         return self.looked.get(change.path, "unreadable")
 
-    def recall(self, spool: str, since: float) -> Recalled | None:  # noqa: ARG002 - the Toolbox protocol's
+    def traces(self, spool: str, since: float) -> Traces | None:  # noqa: ARG002 - the Toolbox protocol's
         """Return what was given for the spool, as the output of an interrupted call, None if nothing was."""
         text = self.spooled.get(spool)
-        return None if text is None else Recalled(output=Output(text=text, interrupted=True))
+        return None if text is None else Traces(output=Output(text=text, interrupted=True))
 
     def forget(self, spool: str) -> None:
         """Do nothing: a function leaves nothing behind."""

@@ -42,7 +42,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
+class Traces:
     """What a call left whose end nobody wrote down.
 
     `output` is what it gave, or `interrupted` with what is left of it; `seconds` how long it ran, 0 if unknown.
@@ -134,7 +134,7 @@ class Toolbox(Protocol):
         """Return what is at the path of an interrupted edit; never raises."""
         ...
 
-    def recall(self, spool: str, since: float) -> Recalled | None:
+    def traces(self, spool: str, since: float) -> Traces | None:
         """Return what a command that began at `since` (seconds since the epoch) left, None if nothing; never raises."""
         ...
 

@@ -17,11 +17,11 @@ from holdfast.tools.change import remove_unfinished
 from holdfast.tools.edit import EditTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
 from holdfast.tools.leftovers import reap, said
-from holdfast.tools.recall import forget, recalled
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.seen import present
 from holdfast.tools.shell import Keeper, wait_gone
-from holdfast.tools.tool import Recalled, Tool, Workspace
+from holdfast.tools.tool import Tool, Traces, Workspace
+from holdfast.tools.traces import forget, traces_of
 
 
 class LocalToolbox:
@@ -89,9 +89,9 @@ class LocalToolbox:
         """Return what is at the path of an interrupted edit; never raises."""
         return landed(self._workspace.root, change)
 
-    def recall(self, spool: str, since: float) -> Recalled | None:
+    def traces(self, spool: str, since: float) -> Traces | None:
         """Return what a command that began at `since` (seconds since the epoch) left, None if nothing; never raises."""
-        return recalled(self._workspace.spool / spool, since)
+        return traces_of(self._workspace.spool / spool, since)
 
     def forget(self, spool: str) -> None:
         """Remove what a command left: its call has its outcome."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.tools.recall import forget, recalled
+from holdfast.tools.traces import forget, traces_of
 
 ENDED: dict[str, object] = {
     "kind": "ended",
@@ -49,7 +49,7 @@ def test_the_keepers_word_is_told_as_if_it_had_been_heard(
     tmp_path: Path, ended: dict[str, object], *, ok: bool, interrupted: bool, said: str
 ) -> None:
     left(tmp_path / "A.out", "out\n", **ended)
-    found = recalled(tmp_path / "A.out", 0.0)
+    found = traces_of(tmp_path / "A.out", 0.0)
     assert found is not None
     assert (found.output.ok, found.output.interrupted, found.seconds) == (ok, interrupted, 1.235)
     assert found.output.text.startswith(said)
@@ -57,24 +57,24 @@ def test_the_keepers_word_is_told_as_if_it_had_been_heard(
 
 def test_without_it_only_what_was_printed_is_known(tmp_path: Path) -> None:
     spool = tmp_path / "A.out"
-    assert recalled(spool, 0.0) is None
+    assert traces_of(spool, 0.0) is None
     left(spool, "")
-    assert recalled(spool, 0.0) is None
+    assert traces_of(spool, 0.0) is None
     left(spool, "half\n")
     Path(f"{spool}.end").write_text('{"kind": "en')  # the power failed
-    found = recalled(spool, spool.stat().st_mtime - 2.5)
+    found = traces_of(spool, spool.stat().st_mtime - 2.5)
     assert found is not None
     assert found.output.interrupted
     assert found.seconds == 0
     assert found.output.text == "half\n(it last printed something after 2.5 s; when and how it ended is not known)"
-    later = recalled(spool, spool.stat().st_mtime + 60)  # the clock was set
+    later = traces_of(spool, spool.stat().st_mtime + 60)  # the clock was set
     assert later is not None
     assert "after 0.0 s" in later.output.text
 
 
 def test_a_command_that_printed_nothing_and_ended_says_how(tmp_path: Path) -> None:
     left(tmp_path / "A.out", "", status=1)
-    found = recalled(tmp_path / "A.out", 0.0)
+    found = traces_of(tmp_path / "A.out", 0.0)
     assert found is not None
     assert found.output.text == "(no output)\n(exit code 1, 1.2 s)"
 

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.tools.bash import output
 from holdfast.tools.shell import END, Finished, partial
-from holdfast.tools.tool import Output, Recalled
+from holdfast.tools.tool import Output, Traces
 
 
 class _Ended(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class _Ended(msgspec.Struct, frozen=True):
     survivors: int
 
 
-def recalled(spool: Path, since: float) -> Recalled | None:
+def traces_of(spool: Path, since: float) -> Traces | None:
     """Return what is left of a command that began at `since` (seconds since the epoch), None if nothing; never raises.
 
     Its text is the same that a model would have read if its end had been written down.
@@ -51,7 +51,7 @@ def recalled(spool: Path, since: float) -> Recalled | None:
         survivors=ended.survivors,
         unkept=ended.unkept,
     )
-    return Recalled(output=output(finished), seconds=round(ended.seconds, 3))
+    return Traces(output=output(finished), seconds=round(ended.seconds, 3))
 
 
 def forget(spool: Path) -> None:
@@ -61,7 +61,7 @@ def forget(spool: Path) -> None:
             path.unlink()
 
 
-def _cut_short(spool: Path, text: str, since: float) -> Recalled | None:
+def _cut_short(spool: Path, text: str, since: float) -> Traces | None:
     if not text:
         return None
     try:
@@ -69,7 +69,7 @@ def _cut_short(spool: Path, text: str, since: float) -> Recalled | None:
     except OSError:
         return None
     said = f"{text.rstrip()}\n(it last printed something after {last:.1f} s; when and how it ended is not known)"
-    return Recalled(output=Output(text=said, interrupted=True))
+    return Traces(output=Output(text=said, interrupted=True))
 
 
 def _end_of(spool: Path) -> Path:
