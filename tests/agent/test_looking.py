@@ -180,3 +180,29 @@ async def test_a_stop_during_the_look_ends_the_turn_at_once() -> None:
     rig.driver.stop()
     ended = await asyncio.wait_for(turn, 1)
     assert ended.cause == "user"
+
+
+async def test_a_message_that_waited_is_told_of_changes_too() -> None:
+    files: dict[str, FileSeen] = {}
+    rig = Rig(ScriptedModel([[Call("reads", {}), Call("waits", {})], [Say("ok")], [Say("and then")]]))
+    started, opened = asyncio.Event(), asyncio.Event()
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        started.set()
+        await opened.wait()
+        return Output(text="ok")
+
+    rig.toolbox = FunctionToolbox([reads(SEEN), FunctionTool("waits", "execute", run)], files=files)
+    rig.driver = rig.new_driver()
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await started.wait()
+    rig.driver.queue("go on", "later")
+    files["a.py"] = OTHER
+    opened.set()
+    assert (await turn).turn == 2
+    changed, prompt = [entry for entry in rig.entries if isinstance(entry, FilesChanged | PromptAccepted)][1:]
+    assert isinstance(changed, FilesChanged)
+    assert isinstance(prompt, PromptAccepted)
+    assert prompt.text == "go on"
+    assert len(notes(rig)) == 1

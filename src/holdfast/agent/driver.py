@@ -253,15 +253,20 @@ class Driver(Record):
         try:
             while True:
                 ended = await self._turn(stop)
-                prompt = following(self.conversation) if ended.cause == "finished" else None
-                if prompt is None:
+                if ended.cause != "finished" or following(self.conversation) is None:
+                    return ended
+                stop = self._stop = Stop(self._abandoned)
+                changed, raised = await self._compare()
+                prompt = following(self.conversation)  # it may have been taken back meanwhile
+                if raised is not None:
+                    raise raised
+                if prompt is None or stop.leave is not None:
                     return ended
                 try:
-                    self.append(prompt)
+                    self.append(*changed, prompt)
                 except StateError as failed:
                     self.not_recorded(failed)  # the message waits on
                     return ended
-                stop = self._stop = Stop(self._abandoned)
         finally:
             self._over()  # in one step with the last look: no message is queued that nobody looks for
 
