@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -119,10 +120,10 @@ def test_a_hangup_of_the_terminal_does_not_reach_the_keeper(tmp_path: Path) -> N
 class Spoken:
     """A keeper whose requests and answers are written and read here."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *within: str) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", PROGRAM, str(PACKAGES), str(folder / LOCK)],
+            [*within, sys.executable, "-I", "-S", "-c", PROGRAM, str(PACKAGES), str(folder / LOCK)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=child_environment(os.environ),
@@ -157,8 +158,8 @@ class Spoken:
 
 
 @contextmanager
-def spoken(folder: Path) -> Generator[Spoken]:
-    made = Spoken(folder)
+def spoken(folder: Path, *within: str) -> Generator[Spoken]:
+    made = Spoken(folder, *within)
     with made.process:
         try:
             yield made
@@ -274,3 +275,30 @@ def test_a_spool_that_cannot_be_written_is_told_at_the_end(tmp_path: Path) -> No
         told = made.hear_end()
         assert (told["status"], told["seen"]) == (0, 5)
         assert "space" in str(told["unkept"])
+
+
+WITHOUT_CAP_KILL = ("setpriv", "--bounding-set=-kill", "--inh-caps=-all")
+"""Root that may not signal another user's processes: what a setuid program is to everybody."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root to become another user")
+def test_what_cannot_be_ended_is_counted_once(tmp_path: Path) -> None:
+    another = "setpriv --reuid=65534 --clear-groups sleep 300"
+    commands = calls({"first": f"{another} & sleep 300 & sleep 0.3", "second": "true", "third": another})
+    with spoken(tmp_path, *WITHOUT_CAP_KILL) as made:
+        try:
+            for call, command in commands.items():
+                made.ask(call, command, timeout=0.7)
+            ends = {str(end["call"]): end for end in (made.hear_end() for _ in commands)}
+            counted = [(ends[call]["cause"], ends[call]["leftovers"], ends[call]["survivors"]) for call in commands]
+            assert counted == [("exit", 1, 1), ("exit", 0, 0), ("timeout", 0, 1)]
+            began = time.monotonic()
+            made.ask("another", "sleep 300 & sleep 0.2")
+            end = made.hear_end()
+            assert (end["leftovers"], end["survivors"], time.monotonic() - began < 2) == (1, 0, True)
+            assert made.process.stdin is not None
+            made.process.stdin.close()
+            assert made.process.wait(5) == 1
+        finally:
+            for pid in [pid for call in commands for pid in alive(call)]:
+                os.kill(pid, signal.SIGKILL)

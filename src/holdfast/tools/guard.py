@@ -10,7 +10,7 @@ import os
 import signal
 import time
 
-from holdfast.tools.processes import LINUX, adopt_orphans, below, by_parent, end_with, living
+from holdfast.tools.processes import LINUX, adopt_orphans, below, by_parent, end_with, living, send
 
 CLOSING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 GIVE_UP = 1.0  # seconds of SIGKILL
@@ -52,19 +52,8 @@ def _remains(guard: int) -> bool:
                 pass
         except ChildProcessError:  # the kernel's word; a look at /proc can miss one that is just being started
             return False
-        killed = [_killed(each.pid) for each in below(guard, by_parent(living()))]
+        killed = [send(each.pid, signal.SIGKILL) for each in below(guard, by_parent(living()))]
         if killed and not any(killed):
             return True
         time.sleep(TICK)
-    return True
-
-
-def _killed(pid: int) -> bool:
-    """Return whether a signal to the process could be sent, or need not be any more; another user's takes none."""
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
     return True

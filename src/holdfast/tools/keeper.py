@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from holdfast.tools.guard import CLOSING, guarded
-from holdfast.tools.processes import LINUX, adopt_orphans, below, boot, by_parent, call_of, end_with, living, look
+from holdfast.tools.processes import LINUX, adopt_orphans, below, boot, by_parent, call_of, end_with, living, look, send
 
 TYPE_CHECKING = False  # as typing has it, without the cost of its import
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ class Keeper:
         self.commands: dict[str, Command] = {}
         self.closing = False
         self.childless = True
+        self.given_up: set[int] = set()  # what could not be ended, and is nobody's any more
         self.requests = b""
         self.out = bytearray()
         self.selector = selectors.DefaultSelector()
@@ -271,6 +272,7 @@ class Keeper:
         try:
             while not self.childless and (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 pid, status = ended
+                self.given_up.discard(pid)
                 if pid in by_pid:
                     by_pid[pid].status = os.waitstatus_to_exitcode(status)
         except ChildProcessError:
@@ -295,28 +297,27 @@ class Keeper:
     def _press(self, command: Command, members: list[int], now: float) -> None:
         """Bring a command nearer its end: wait a little, then SIGTERM, then SIGKILL until nothing is left."""
         # A look at /proc can miss a process that is just being started. Where it counts, the kernel's word does.
-        nobody = not members and (self.childless or len(self.commands) > 1)
+        nobody = not members and (self.childless or self.given_up or len(self.commands) > 1)
         over = command.status is not None and nobody
         if over or (command.phase == "killing" and now >= command.until):
-            self._finish(command, survivors=len(members))
+            self._finish(command, left=members)
         elif command.phase == "settling" and now >= command.until:
             command.phase, command.until = "ending", now + GRACE
             self._signal(command, members, signal.SIGTERM, signal.SIGCONT)
         elif command.phase == "ending" and now >= command.until:
             command.phase, command.until = "killing", now + GIVE_UP
         elif command.phase == "killing":
-            self._signal(command, members, signal.SIGKILL)
+            taken = self._signal(command, members, signal.SIGKILL)
+            if members and not any(taken):  # another user's (sudo), all that are left: they are counted and said
+                self._finish(command, left=members)
 
-    def _signal(self, command: Command, members: list[int], *numbers: signal.Signals) -> None:
+    def _signal(self, command: Command, members: list[int], *numbers: signal.Signals) -> list[bool]:
         if command.cause == "exit":
             command.leftovers.update(members)
-        for pid in members:
-            for number in numbers:
-                # Gone meanwhile, or another user's (sudo): who is left at the end is counted and said.
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, number)
+        return [send(pid, *numbers) for pid in members]
 
-    def _finish(self, command: Command, *, survivors: int) -> None:
+    def _finish(self, command: Command, *, left: list[int]) -> None:
+        self.given_up.update(left)
         for _ in range(16):  # chunks, not for ever: a survivor may go on writing
             if command.pipe >= 0:
                 self._read(command)
@@ -326,7 +327,7 @@ class Keeper:
         self._show(command)
         ended = {"kind": "ended", "call": command.call, "cause": command.cause, "status": command.status}
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
-        ended |= {"leftovers": len(command.leftovers), "survivors": survivors}
+        ended |= {"leftovers": len(command.leftovers.difference(left)), "survivors": len(left)}
         with contextlib.suppress(OSError), open(command.end_file, "w", opener=private) as file:
             json.dump(ended, file)  # before it is told: there may be nobody left to tell
         self._tell(ended)
@@ -346,7 +347,8 @@ class Keeper:
         elif not self.childless:
             children = by_parent(living())
             for child in children.get(self.pid, ()):
-                if (owner := self._owner(child.pid, child.session)) is not None:
+                owner = None if child.pid in self.given_up else self._owner(child.pid, child.session)
+                if owner is not None:
                     members[owner] += [each.pid for each in (child, *below(child.pid, children))]
         return members
 

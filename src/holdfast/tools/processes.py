@@ -89,6 +89,18 @@ def boot() -> str:
     return ""
 
 
+def send(pid: int, *numbers: signal.Signals) -> bool:
+    """Signal a process and return whether it takes that from us: another user's does not, one that is gone need not."""
+    try:
+        for number in numbers:
+            os.kill(pid, number)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return True
+
+
 def adopt_orphans() -> None:
     """Make this process the parent of every process below it that loses its own."""
     if LINUX:

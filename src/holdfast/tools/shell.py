@@ -30,6 +30,7 @@ from holdfast.text import valid_unicode
 from holdfast.tools.environment import child_environment
 from holdfast.tools.leftovers import Remains, reap
 from holdfast.tools.output import beginning
+from holdfast.tools.thread import in_daemon
 
 PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.keeper import main; main()"
 PACKAGES = Path(__file__).parents[2]
@@ -222,7 +223,7 @@ class Keeper:
                     case _Ended() as ended:
                         return _finished(ended, spool)
                     case None:
-                        found = await asyncio.to_thread(reap, {call}, known)
+                        found = await in_daemon(lambda: reap({call}, known))
                         sure = (self._within or process.returncode == 0) and not found.left
                         return _lost(time.monotonic() - since, spool, found, sure=bool(sure))
         finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -20,6 +19,7 @@ from holdfast.tools.leftovers import reap, said
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.seen import present
 from holdfast.tools.shell import Keeper, wait_gone
+from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Tool, Traces, Workspace
 from holdfast.tools.traces import forget, traces_of
 
@@ -79,7 +79,7 @@ class LocalToolbox:
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
         """Return what is to be said of processes that an earlier holder left alive, having ended them, or ""."""
         known = [process for process in calls.values() if process is not None]
-        return said(await asyncio.to_thread(reap, set(calls), known))
+        return said(await in_daemon(lambda: reap(set(calls), known)))
 
     def present(self, seen: FileSeen) -> FileSeen:
         """Return a file that was seen as it is now: `seen` itself if nothing tells of a change; never raises."""
