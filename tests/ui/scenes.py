@@ -119,7 +119,7 @@ def busy_day() -> list[Event]:
             "d",
             "edit",
             path="src/app.py",
-            old="def handler(request):\n    if not request.body:\n        return None\n    return Response(200, request.body)\n",
+            old="def handler(request):\n    if not request.body:\n        return None\n    return Response(200, body)\n",
             new="def handler(request):\n    body = request.body or b''\n    return Response(200, body[:4096])\n",
         ),
         call("e", "bash", command="pytest -q tests/test_app.py"),

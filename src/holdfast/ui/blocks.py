@@ -6,6 +6,7 @@ One rule: a block's text is as it was said; whoever draws it cleans it.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -31,7 +32,9 @@ CallState = Literal[
 ]
 """How far a call is: on its way, one of the five outcomes, or lost."""
 
-NoteKind = Literal["session", "model", "retry", "failed", "cut", "late", "files", "rewound", "damage", "repaired", "trouble"]
+NoteKind = Literal[
+    "session", "model", "retry", "failed", "cut", "late", "files", "rewound", "damage", "repaired", "trouble"
+]
 """What a note is about; `trouble` is what could not be journalled or a check found, and is in no journal."""
 
 
@@ -55,7 +58,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """The model's reasoning: `since` is the clock's time it began while it goes on, `seconds` what it took, if known."""
+    """The model's reasoning: `since` is when it began, while it goes on; `seconds` what it took, if known."""
 
     key: Key
     text: str
@@ -171,13 +174,15 @@ def _edit(part: CallPart) -> Edit | None:
 
 
 _HEAD = 4_000
-_SAYS_MOST = re.compile(r'"(?:command|path|pattern)"\s*:\s*("(?:[^"\\]|\\.)*"?)')
+_SAYS_MOST = re.compile(r'"(?:command|path|pattern)"\s*:\s*"((?:[^"\\]|\\.)*)')
 
 
 def written(call: Call, more: str) -> Call:
     """Return a call with more of its arguments written; of long ones the beginning is kept until they are complete."""
     arguments = (call.arguments + more)[:_HEAD]
     found = _SAYS_MOST.search(arguments)
-    said = found[1].strip('"') if found else ""
+    said = found[1] if found else ""
+    with suppress(msgspec.DecodeError):
+        said = msgspec.json.decode(f'"{said}"', type=str)
     title = f"{call.name} {' '.join(said.split())[:100]}".rstrip()
     return replace(call, title=title, arguments=arguments, written=call.written + len(more))

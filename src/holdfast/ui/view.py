@@ -102,7 +102,8 @@ class View:
     def take(self, event: Event, *, at: float | None = None) -> frozenset[Key]:
         """Fold in an event that came at `at` on the clock of your choice, and return the keys of what changed.
 
-        Without a time nobody is told how long anything has taken so far. A key that is new is in `keys`; one whose block is gone is not.
+        Without a time nobody is told how long anything has taken so far. A new key is in `keys`; one whose block is gone
+        is not.
         """
         match event:
             case Fact(seq=seq, entry=entry):
@@ -127,18 +128,19 @@ class View:
         return changed
 
     def load(self, facts: Iterable[Event]) -> None:
-        """Fold in what a journal holds of a session that nobody runs: what has no end in it is `cut` or `lost`."""
+        """Fold in what a journal holds of a session that nobody runs: what has no end in it is `cut` or `lost`.
+
+        A call that waits for a person still does: whoever goes on with the session is asked.
+        """
         for fact in facts:
             self.take(fact)
-        self._rest()
+        self._rest(asks=True)
         self._changed.clear()
 
     def _fact(self, seq: str, entry: Entry, at: float | None) -> None:
         match entry:
-            case SessionOpened():
-                self._note(f"{seq}.session", "session", _opened(entry))
-            case ModelChanged(model=model):
-                self._note(f"{seq}.model", "model", f"The model is {model} from here on.")
+            case SessionOpened() | ModelChanged() | FilesChanged() | Repaired():
+                self._noted(seq, entry)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(seq, entry)
             case RequestStarted(step=step):
@@ -166,6 +168,15 @@ class View:
                 text = "" if entry.cause == "finished" else what_happened(entry.cause, entry.detail)
                 end = TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
                 self._add(end)
+            case _:
+                assert_never(entry)
+
+    def _noted(self, seq: str, entry: SessionOpened | ModelChanged | FilesChanged | Repaired) -> None:
+        match entry:
+            case SessionOpened():
+                self._note(f"{seq}.session", "session", _opened(entry))
+            case ModelChanged(model=model):
+                self._note(f"{seq}.model", "model", f"The model is {model} from here on.")
             case FilesChanged(files=files):
                 self._note(f"{seq}.files", "files", files_changed(files))
             case Repaired(findings=findings):
@@ -173,8 +184,6 @@ class View:
                     self._note(f"{seq}.damage{number}", "damage", found)
                 if entry.note:
                     self._note(f"{seq}.repaired", "repaired", entry.note)
-            case _:
-                assert_never(entry)
 
     # What a person says.
 
@@ -305,8 +314,9 @@ class View:
             case ApprovalAsked(why=why) if call.seconds is None:
                 self._set(replace(call, state="waiting", asked=why))
                 self._open[call.key] = None
-            case ApprovalAnswered() if call.state == "waiting":
+            case ApprovalAnswered() if call.state in ("waiting", "lost"):
                 self._set(replace(call, state="ready"))
+                self._open[call.key] = None
             case CallStarted(effect=effect) if call.seconds is None:
                 self._set(replace(call, state="running", effect=effect, since=at))
                 self._printed[call.key] = HeadTail(PRINTED)
@@ -327,11 +337,13 @@ class View:
 
     # What blocks there are.
 
-    def _rest(self) -> None:
-        """Take note that nothing runs."""
+    def _rest(self, *, asks: bool = False) -> None:
+        """Take note that nothing runs, and unless `asks` that nobody is asked."""
         self._cut_response()
         for key in tuple(self._open):
-            self._end(key)
+            block = self._blocks[key]
+            if not (asks and isinstance(block, Call) and block.state == "waiting"):
+                self._end(key)
 
     def _end(self, key: Key) -> None:
         """End a block whose end was not told."""

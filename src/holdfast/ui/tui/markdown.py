@@ -18,9 +18,9 @@ from holdfast.ui.tui.prose import draw_prose
 PROSE = 100
 """Columns that text is folded to at most: longer lines are hard to read."""
 
-_LINES = 60  # of code or of a table's rows in a piece at most
+_LINES = 40  # of code or of a table's rows in a piece at most
 _CODE = 24  # lines of code after which a piece ends where the code pauses
-_SIZE = 8_000  # characters of a piece at most
+_SIZE = 3_000  # characters of a piece at most
 
 _Kind = Literal["none", "text", "line", "item", "quote", "table", "fence", "closed"]
 

@@ -20,6 +20,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
+from textual.widget import Widget
 
 from holdfast.ui.blocks import Key
 from holdfast.ui.tui import cards
@@ -61,6 +62,7 @@ class Transcript(ScrollView, can_focus=True):
         self._lexers = Lexers(self._lexer_loaded)
         self._chosen: Key | None = None
         self._rows: list[Line] = []
+        self._base = Style()
         self._dirty: set[Key] = set()
         self._due: Timer | None = None
         self._drawn_at = 0.0
@@ -188,7 +190,7 @@ class Transcript(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Return the line in row `y`."""
         if self._roll is None or y >= len(self._rows):
-            return Strip.blank(self.size.width, self.rich_style)
+            return Strip.blank(self.size.width, self._base)
         top = self._roll.top
         place = self._roll.place(top + y)
         strip = self._composed(self._rows[y])
@@ -225,6 +227,7 @@ class Transcript(ScrollView, can_focus=True):
             self.show(self._roll.moving)
 
     def _look_again(self) -> None:
+        self._base = self.rich_style
         colours = look(self.get_component_rich_style, self._lexers)
         if self._roll is None:
             self._roll = Roll(colours, clock=self._clock)
@@ -256,7 +259,10 @@ class Transcript(ScrollView, can_focus=True):
         self._roll.settle()
         top = self._roll.top
         self._placing = True
-        self.virtual_size = Size(width, self._roll.total)
+        size = Size(width, self._roll.total)
+        if size != self.virtual_size:  # set past its watcher, which would lay out the whole screen again
+            self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType] - its own type, loosely
+            self._scroll_update(size)
         self.scroll_to(y=top, animate=False, force=True)
         self._placing = False
         rows = [self._roll.line(top + y) for y in range(height)]
@@ -278,10 +284,10 @@ class Transcript(ScrollView, can_focus=True):
 
     def _composed(self, one: Line) -> Strip:
         """Return a line with its mark, as wide as the widget."""
-        text, style = one.mark or ("", self.rich_style)
+        text, style = one.mark or ("", self._base)
         mark = Segment(text + " " * max(0, MARK - cell_len(text)), style)
         strip = Strip([mark, *one.strip], MARK + one.strip.cell_length)
-        return strip.adjust_cell_length(self.size.width, self.rich_style)
+        return strip.adjust_cell_length(self.size.width, self._base)
 
 
 def _number(place: Place) -> int:
