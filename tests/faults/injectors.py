@@ -10,10 +10,12 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from playing import IDLE_WITHIN, Making, Play
+from playing import IDLE_WITHIN, Making, Play, Subject
 from report import FULL, SEED, record
 from scenarios import Scenario
 
+from holdfast.agent.driver import Driver
+from holdfast.agent.settle import Leave
 from holdfast.session.entries import Cause
 from holdfast.testing.loop import TICK
 
@@ -28,8 +30,7 @@ class Injector:
     """Something that happens to a turn: `points` of an undisturbed run, `strike` to arm one of them.
 
     `causes` are what the turn may say it ended by, besides its own; `raises` is what may come out of it, `surely` that
-    it must; `patience` is how long it may then take to end, `pauses` if the time of a person does not count; `seed` the
-    order of what is ready together.
+    it must; `patience` is how long it may then take to end; `seed` the order of what is ready together.
     """
 
     name: str
@@ -39,7 +40,6 @@ class Injector:
     raises: type[BaseException] | None = None
     surely: bool = False
     patience: float = IDLE_WITHIN
-    pauses: bool = False
     seed: Callable[[Point], int | None] = lambda _: None
 
 
@@ -102,8 +102,23 @@ async def _wait_for(work: Coroutine[Any, Any, None], time: float) -> None:
 
 
 def _deadline(play: Play, time: Point) -> None:
-    play.loop.call_at(time, lambda: play.strikes(timer=True))
     play.limits = msgspec.structs.replace(play.limits, timeout=max(time, TICK))
+    make = play.making
+
+    def making(play: Play) -> Subject:
+        """Return the driver; its deadline strikes when it says so: each turn has its own, and not all time counts."""
+        driver = make(play)
+        assert isinstance(driver, Driver)
+        stop = driver.stop
+
+        def struck(leave: Leave | None = None) -> None:
+            play.strikes(timer=True)
+            stop(leave)
+
+        driver.stop = struck
+        return driver
+
+    play.making = making
 
 
 def _raise(error: type[BaseException]) -> Callable[[Play, Point], None]:
@@ -160,7 +175,7 @@ FROM_OUTSIDE = (
     ),
     Injector("asyncio.timeout", rounds, _around(_timeout), EXTERNAL, raises=TimeoutError),
     Injector("asyncio.wait_for", rounds, _around(_wait_for), EXTERNAL, raises=TimeoutError),
-    Injector("limits.timeout", rounds, _deadline, frozenset({"timeout"}), pauses=True),
+    Injector("limits.timeout", rounds, _deadline, frozenset({"timeout"})),
     Injector("the session is closed", callbacks, _once(Play.close_session), EXTERNAL),
     Injector("the loop closes", callbacks, _once(Play.close_loop), EXTERNAL, raises=asyncio.CancelledError),
     Injector(
@@ -218,8 +233,7 @@ def tried(scenario: Scenario, injector: Injector, *, making: Making | None = Non
 def struck(scenario: Scenario, injector: Injector, point: Point, *, making: Making | None = None) -> Play:
     """Return the play in which the injector struck at the point."""
     play = Play(scenario, making=making, seed=injector.seed(point), watch=injector.points is resumptions)
-    asked = injector.pauses and scenario.ask is not None
-    play.patience = LONG if asked else injector.patience
+    play.patience = injector.patience
     play.run(lambda: injector.strike(play, point))
     play.complaints += _surprises(injector, play, _usual(scenario, making, watch=injector.points is resumptions))
     return play

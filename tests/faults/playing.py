@@ -93,7 +93,7 @@ class Play:
         """Whether the session was closed."""
         self.ended: list[float] = []
         """When each turn was over."""
-        self._making = making or Play.driver
+        self.making = making or Play.driver
         self._threads = threading.active_count()
         self._closing = ExitStack()
         self._closing.callback(self.loop.close)
@@ -171,7 +171,7 @@ class Play:
             self.before = self.store.append([opened, *self.scenario.before], expected=0)
             if strike is not None:
                 strike()
-            self.subject = self._making(self)
+            self.subject = self.making(self)
             try:
                 self._play()
                 self.complaints += self._after()
