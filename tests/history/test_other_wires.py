@@ -134,3 +134,26 @@ def test_a_text_in_place_of_a_list_is_a_text_in_every_format(form: str, content:
             assert mended.remaining == ()
             assert "Content of a kind" not in json.dumps(mended.messages)
             assert ("said" in json.dumps(mended.messages)) is (text["text"] == "said")
+
+
+def test_a_result_in_a_message_of_the_assistant_is_nothing_that_its_thinking_produced() -> None:
+    held: Json = {"role": "assistant", "content": [WRITTEN["messages"]]}
+    history: list[object] = [said("openai-responses", "begin"), {"type": "reasoning", "summary": []}, held]
+    mended = repair(history, format="openai-responses")
+    assert mended.remaining == ()
+    assert json.dumps(mended.messages).count("done") == 1
+
+
+def test_a_call_goes_behind_the_text_of_its_response_where_nothing_else_is_changed() -> None:
+    asked = {"part_kind": "tool-call", "tool_name": "f", "tool_call_id": "a", "args": "{}"}
+    parts: list[object] = [asked, {"part_kind": "text", "content": "so"}]
+    answer = {"part_kind": "tool-return", "tool_name": "f", "tool_call_id": "a", "content": "done"}
+    prompt = {"part_kind": "user-prompt", "content": "begin"}
+    history: list[object] = [
+        {"kind": "request", "parts": [prompt]},
+        {"kind": "response", "parts": parts},
+        {"kind": "request", "parts": [answer]},
+    ]
+    mended = repair(history, format="pydantic-ai", profile="deepseek")
+    assert mended.remaining == ()
+    assert mended.messages[1] == {"kind": "response", "parts": parts[::-1]}

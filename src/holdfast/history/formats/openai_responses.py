@@ -302,7 +302,9 @@ def _bound(projected: list[Message]) -> list[Message]:
         elif message.items and message.items[0].kind == "thinking":
             if not follows:
                 told[index] = _told(message, "unbound")
-        elif message.items and not (message.items[0].kind == "other" and "duplicate" in message.items[0].flags):
+        elif any(
+            item.kind != "result" and not (item.kind == "other" and "duplicate" in item.flags) for item in message.items
+        ):
             follows = True
     return told
 

@@ -106,7 +106,8 @@ class PydanticAI:
         """Return the message that a touched row stands for."""
         if len(row.sources) == 1 and not row.added and all(not piece.touched for piece in row.pieces):
             source = self.message(row.sources[0], messages[row.sources[0]])
-            if source.role == row.role and len(source.items) == len(row.pieces):
+            stand = [piece.item.path for piece in row.pieces if piece.item is not None]
+            if source.role == row.role and stand == [item.path for item in source.items]:
                 return Built(tuple(row.sources), messages[row.sources[0]])  # its strings alone were cleaned
         return Built(tuple(row.sources), written(row, messages))
 
