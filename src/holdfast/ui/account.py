@@ -17,6 +17,7 @@ from holdfast.session.entries import (
     Entry,
     FilesChanged,
     PromptAccepted,
+    RequestFailed,
     RequestStarted,
     ResponseEnded,
     TurnEnded,
@@ -116,3 +117,11 @@ def outcome_tail(ended: CallEnded) -> str:
     reason = lines[-1] if lines[0] == NO_OUTPUT else lines[0]  # what a silent command ended with is said last
     outcome = ended.outcome.replace("_", " ")
     return f"{took} {outcome}: {reason[:_REASON].removeprefix(f'{outcome.capitalize()}: ')}"
+
+
+def retrying(failed: RequestFailed) -> str:
+    """Return how a failed attempt is followed by another; call it only if it is."""
+    of = "" if failed.attempts is None else f"/{failed.attempts}"
+    why = failed.fault.replace("_", " ") if failed.status is None else failed.status
+    how = " without streaming" if failed.retry_whole else ""
+    return f"retrying {failed.attempt + 1}{of} in {failed.retry_in:g} s{how}: {why}"

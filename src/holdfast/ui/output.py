@@ -35,7 +35,7 @@ from holdfast.session.entries import (
 from holdfast.session.fold import Conversation
 from holdfast.session.words import what_happened
 from holdfast.text import literal, printable
-from holdfast.ui.account import Telling, account
+from holdfast.ui.account import Telling, account, retrying
 from holdfast.ui.writer import Courier, Writer
 
 RECOVERED: frozenset[Cause] = frozenset({"crash", "fork"})
@@ -120,10 +120,7 @@ class TextOutput:
             case NotRecorded(message=message) | Finding(message=message):
                 self._note(message)
             case Fact(entry=RequestFailed() as failed) if failed.retry_in is not None:
-                of = "" if failed.attempts is None else f"/{failed.attempts}"
-                why = failed.fault.replace("_", " ") if failed.status is None else failed.status
-                how = " without streaming" if failed.retry_whole else ""
-                self._note(f"retrying {failed.attempt + 1}{of} in {failed.retry_in:g} s{how}: {why}")
+                self._note(retrying(failed))
             case Fact(entry=Repaired(findings=findings)):
                 for finding in findings:
                     self._note(f"damage found: {finding}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.text import Text
 
@@ -18,7 +18,7 @@ from holdfast.text import literal
 from holdfast.ui.blocks import Answer
 from holdfast.ui.table import age, home, size
 from holdfast.ui.tui.agent import InUse
-from holdfast.ui.tui.commands import COMMANDS, Line
+from holdfast.ui.tui.commands import COMMANDS, Line, Name
 from holdfast.ui.tui.desk import Desk
 from holdfast.ui.tui.pickers import Choice
 from holdfast.ui.tui.status import Status, tokens
@@ -58,52 +58,71 @@ def offer(in_use: InUse, desk: Desk) -> None:
     desk.pick(in_use.message, choices, chosen)
 
 
-def act(line: Line, desk: Desk, *, themes: Sequence[str]) -> None:
+def act(line: Line, desk: Desk) -> None:
     """Do what the command says; raises `HoldfastError`, in words for the person, if it cannot be done."""
-    rest = line.rest
-    match line.command.name:
-        case "help":
-            desk.read(_help())
-        case "new":
-            desk.begin_anew()
-            desk.say("The next prompt begins a new session. The last one is kept: /resume.")
-        case "resume" if rest:
-            desk.agent.resume(desk.catalog.find(rest))
-        case "resume":
-            _pick_session(desk)
-        case "fork":
-            desk.agent.fork(desk.catalog.find(_open(desk)))
-        case "model" if rest:
-            desk.use_model(rest)
-        case "model":
-            _pick_model(desk)
-        case "theme" if rest:
-            _use_theme(desk, rest, themes)
-        case "theme":
-            desk.pick("Colours", [Choice(name, name) for name in themes], desk.use_theme, shown=desk.use_theme)
-        case "copy":
-            _copy(desk)
-        case "status":
-            desk.read(_table("Status", _status(desk)))
-        case "cost":
-            desk.read(_table("Tokens and money of this session", _cost(desk.status.usage)))
-        case "context":
-            desk.read(_table("Context", _context(desk.status)))
-        case "config":
-            path = homes(desk.environ).config
-            desk.say(
-                f"Settings are read from {home(str(path))}{'' if path.exists() else ', which does not exist yet'}."
-            )
-        case "quit":
-            desk.exit(0)
-        case _:
-            desk.say(line.command.later or f"Command /{line.command.name} comes with a later version of holdfast.")
+    action = _ACTIONS.get(line.command.name)
+    if action is None:
+        desk.say(line.command.later)
+    else:
+        action(desk, line.rest)
+
+
+def _new(desk: Desk, _rest: str) -> None:
+    desk.begin_anew()
+    desk.say("The next prompt begins a new session. The last one is kept: /resume.")
+
+
+def _resume(desk: Desk, rest: str) -> None:
+    if rest:
+        desk.agent.resume(desk.catalog.find(rest))
+    else:
+        _pick_session(desk)
+
+
+def _fork(desk: Desk, _rest: str) -> None:
+    desk.agent.fork(desk.catalog.find(_open(desk)))
+
+
+def _model(desk: Desk, rest: str) -> None:
+    if rest:
+        desk.use_model(rest)
+    else:
+        _pick_model(desk)
+
+
+def _theme(desk: Desk, rest: str) -> None:
+    themes = sorted(desk.available_themes)
+    if not rest:
+        desk.pick("Colours", [Choice(name, name) for name in themes], desk.use_theme, shown=desk.use_theme)
+    elif rest in themes:
+        desk.use_theme(rest)
+    else:
+        raise UsageError(f"Theme {rest!r} does not exist, one of {', '.join(themes)} was expected. See /theme.")
+
+
+def _config(desk: Desk, _rest: str) -> None:
+    path = homes(desk.environ).config
+    there = "" if path.exists() else ", which does not exist yet"
+    desk.say(f"Settings are read from {home(str(path))}{there}.")
 
 
 def _open(desk: Desk) -> str:
     if not desk.session:
         raise UsageError("No session is open, one was expected. Type a prompt to begin one, or /resume one.")
     return desk.session
+
+
+def pick_turn(desk: Desk) -> None:
+    """Let the person choose a prompt to go back to; its words come back to be edited."""
+    prompts = desk.known.prompts
+    if not prompts:
+        raise UsageError("There is no prompt to go back to yet. Type one.")
+    choices = [Choice(str(turn), " ".join(text.split()), f"turn {turn}") for turn, text in reversed(prompts.items())]
+    desk.pick(
+        "Go back to before (what followed is kept in the journal; files stay as they are)",
+        choices,
+        lambda turn: desk.agent.rewind(int(turn)),
+    )
 
 
 def _pick_session(desk: Desk) -> None:
@@ -144,13 +163,7 @@ def _pick_model(desk: Desk) -> None:
     desk.pick("Model (any other: /model PROVIDER:MODEL)", choices, desk.use_model)
 
 
-def _use_theme(desk: Desk, name: str, themes: Sequence[str]) -> None:
-    if name not in themes:
-        raise UsageError(f"Theme {name!r} does not exist, one of {', '.join(themes)} was expected. See /theme.")
-    desk.use_theme(name)
-
-
-def _copy(desk: Desk) -> None:
+def _copy(desk: Desk, _rest: str) -> None:
     blocks = (desk.view.block(key) for key in reversed(desk.view.keys))
     answer = next((block.text for block in blocks if isinstance(block, Answer)), "")
     if not answer:
@@ -204,3 +217,21 @@ def _context(status: Status) -> list[tuple[str, str]]:
         return [("in use", "nothing has been sent yet")]
     share = f", {100 * status.context // status.window} % of {tokens(status.window)}" if status.window else ""
     return [("in use", f"{status.context:,} tokens as of the last response{share}")]
+
+
+_ACTIONS: dict[Name, Callable[[Desk, str], None]] = {
+    "help": lambda desk, _: desk.read(_help()),
+    "new": _new,
+    "resume": _resume,
+    "rewind": lambda desk, _: pick_turn(desk),
+    "fork": _fork,
+    "model": _model,
+    "theme": _theme,
+    "copy": _copy,
+    "status": lambda desk, _: desk.read(_table("Status", _status(desk))),
+    "cost": lambda desk, _: desk.read(_table("Tokens and money of this session", _cost(desk.status.usage))),
+    "context": lambda desk, _: desk.read(_table("Context", _context(desk.status))),
+    "config": _config,
+    "quit": lambda desk, _: desk.exit(0),
+}
+"""What each command does; one that is not here says why (`Command.later`)."""

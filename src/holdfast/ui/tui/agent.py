@@ -23,7 +23,7 @@ from holdfast.calls import Mode
 from holdfast.config import Limits
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.session.catalog import Catalog, Summary
-from holdfast.session.entries import CallPart, TurnEnded
+from holdfast.session.entries import CallPart, TurnEnded, When
 from holdfast.session.sqlite import read_copy
 from holdfast.tools.tool import Plan
 
@@ -74,6 +74,13 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenBack:
+    """Words that were to be sent and will not be, or not as they are: for the person to go on with."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """Something did not work; `message` says what, and what to do."""
 
@@ -93,7 +100,7 @@ class Closed:
     """The session was given up and every process of its tools has ended: the last message."""
 
 
-Told = Event | Opened | Busy | Idle | Asked | AskedNoMore | Refused | Trouble | InUse | Closed
+Told = Event | Opened | Busy | Idle | Asked | AskedNoMore | Refused | GivenBack | Trouble | InUse | Closed
 """What the agent's side tells the screen."""
 
 Begin = Callable[[], OpenSession]
@@ -166,9 +173,28 @@ class Agent:
         self.stop()
         self._do(self._give_up)
 
-    def prompt(self, text: str) -> None:
-        """Run a turn; a prompt that cannot be accepted comes back as `Refused`."""
-        self._do(lambda: self._begin_turn(text))
+    def prompt(self, text: str, when: When = "steer") -> None:
+        """Run a turn; while one runs, keep the words for it or for the next.
+
+        Words that cannot be accepted come back as `Refused`; those that a stopped turn did not come to as `GivenBack`.
+        """
+        self._do(lambda: self._take(text, when))
+
+    def recall(self) -> None:
+        """Take back everything that waits to be sent, as `GivenBack`."""
+
+        async def take_back() -> None:
+            self._give_back(self._session())
+
+        self._do(take_back)
+
+    def rewind(self, turn: int) -> None:
+        """Go back to before the prompt of `turn`, whose words come as `GivenBack`."""
+
+        async def go_back() -> None:
+            self._tell(GivenBack(await self._session().rewind(turn)))
+
+        self._do(go_back)
 
     def stop(self, leave: Leave | None = None) -> None:
         """Stop the turn that runs, at once."""
@@ -270,11 +296,21 @@ class Agent:
         )
         await driver.recover()
 
-    async def _begin_turn(self, text: str) -> None:
-        """Begin a turn; what is typed while it runs is served meanwhile."""
-        if self._turn is not None:
-            await self._turn
+    async def _take(self, text: str, when: When) -> None:
+        """Begin a turn, or give the words to the one that runs; commands are served meanwhile."""
+        if self._turn is not None and not self._turn.done():
+            try:
+                self._session().queue(text, when)
+            except UsageError:  # it is about to end
+                await self._turn
+            else:
+                return
         self._turn = asyncio.create_task(self._run(text), name="prompt")
+
+    def _give_back(self, driver: Driver) -> None:
+        waiting = [each.message for each in driver.conversation.queued]
+        if words := [driver.recall(message.id) for message in waiting]:
+            self._tell(GivenBack("\n\n".join(words)))
 
     async def _run(self, text: str) -> None:
         ended: TurnEnded | None = None
@@ -290,6 +326,8 @@ class Agent:
                 if driver.conversation.turns > before:
                     raise
                 self._tell(Refused(text, str(error)))
+            else:
+                self._give_back(driver)
 
         try:
             await self._safely(turn)

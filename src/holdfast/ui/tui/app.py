@@ -13,16 +13,26 @@ from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 
 from holdfast.agent.settle import Leave
-from holdfast.session.entries import PromptAccepted
-from holdfast.ui.tui.actions import act, offer
-from holdfast.ui.tui.agent import Asked, AskedNoMore, Busy, Closed, Idle, InUse, Opened, Refused, Told, Trouble
+from holdfast.ui.tui.actions import act, offer, pick_turn
+from holdfast.ui.tui.agent import (
+    Asked,
+    AskedNoMore,
+    Busy,
+    Closed,
+    GivenBack,
+    Idle,
+    InUse,
+    Opened,
+    Refused,
+    Told,
+    Trouble,
+)
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.commands import parse
 from holdfast.ui.tui.composer import Composer
 from holdfast.ui.tui.desk import NO_MODEL, READ_ONLY, Desk
 from holdfast.ui.tui.editor import edited
-from holdfast.ui.tui.status import STOPPING, Status, doing, spent
-from holdfast.ui.view import View
+from holdfast.ui.tui.known import STOPPING
 
 LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """Signals that end the screen in good order; the guard cleans up after every other."""
@@ -89,7 +99,9 @@ class Screen(Desk):
         """Show what the agent told."""
         match told:
             case Opened():
-                self._opened(told)
+                self.show(told.session, Path(told.cwd), model=told.model, facts=told.facts, read=told.read)
+                if told.read:
+                    self.say(READ_ONLY)
             case Busy():
                 self._since = time.monotonic()
                 self.tell(replace(self.status, doing="working", seconds=0.0))
@@ -100,14 +112,17 @@ class Screen(Desk):
             case Asked():
                 self.approval.ask(told)
                 self._ticker.pause()
-                self.tell(replace(self.status, doing="waiting for you"))
+                self.tell(replace(self.status, asking=True))
             case AskedNoMore():
                 self.approval.close()
                 self.composer.focus()
                 self._ticker.resume()
+                self.tell(replace(self.status, asking=False))
             case Refused(text=text, message=message):
                 self.composer.give_back(text)
                 self.say(message)
+            case GivenBack(text=text):
+                self.composer.give_back(text)
             case Trouble(message=message):
                 self.say(message)
             case InUse():
@@ -115,42 +130,30 @@ class Screen(Desk):
             case Closed():
                 pass
             case _:
-                self.status = spent(doing(self.status, told), told)
+                before = self.status
+                self.known.take(told)
+                if self.status.queued != before.queued:
+                    self.tell(self.status)
                 self.transcript.show(self.view.take(told))
-
-    def _opened(self, opened: Opened) -> None:
-        self.opened(opened.session, Path(opened.cwd), read=opened.read)
-        self.view = View()
-        status = Status(mode=self.status.mode, model=opened.model)
-        for fact in opened.facts:
-            self.view.take(fact)
-            status = spent(status, fact)
-        self.tell(status)
-        if opened.read:
-            self.say(READ_ONLY)
-        self.transcript.load(self.view)
-        self.composer.remember(
-            tuple(fact.entry.text for fact in opened.facts if isinstance(fact.entry, PromptAccepted))
-        )
 
     # --- what the person does -----------------------------------------------------------------------------------
 
     def on_composer_sent(self, sent: Composer.Sent) -> None:
         """Run a command, or begin a turn with what was written; what cannot be done leaves it where it is."""
         self.say("")
-        if self.attempt(lambda: self._do(sent.text)):
+        if self.attempt(lambda: self._do(sent.text, later=sent.later)):
             self.composer.accept()
 
     def on_text_area_changed(self, _changed: Composer.Changed) -> None:
         """Offer what the word begun may become."""
         self.completions.look(self.composer.before, self.cwd)
 
-    def _do(self, text: str) -> None:
+    def _do(self, text: str, *, later: bool) -> None:
         line = parse(text)
         if line is None:
-            self.begin(text)
+            self.begin(text, "later" if later else "steer")
         else:
-            act(line, self, themes=sorted(self.available_themes))
+            act(line, self)
 
     # --- keys ---------------------------------------------------------------------------------------------------
 
@@ -159,15 +162,24 @@ class Screen(Desk):
         self.agent.answer(answered.answer)
 
     def action_interrupt(self) -> None:
-        """Close what is offered; stop the turn that runs; twice on a prompt, clear it into the history."""
+        """Close what is offered; stop the turn that runs; twice, clear the prompt, or with none go back to one."""
         if len(self.screen_stack) > 1:
             raise SkipAction
         if self.completions.display:
             self.completions.offer(())
         elif self.status.doing:
             self._stop()
-        elif self._again() and self.composer.text:
+        elif not self._again():
+            pass
+        elif self.composer.text:
             self.composer.clear_into_history()
+        else:
+            self.attempt(lambda: pick_turn(self))
+
+    def on_composer_recalled(self) -> None:
+        """Take back what waits to be sent."""
+        if self.known.queued:
+            self.agent.recall()
 
     def action_give_up(self) -> None:
         """Stop the turn that runs, as ESC does; idle, clear the prompt; on an empty one, twice, quit."""

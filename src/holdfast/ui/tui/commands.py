@@ -42,25 +42,27 @@ class Command:
     later: str = ""
 
 
+LATER = "This comes with a later version of holdfast."
+
 COMMANDS: tuple[Command, ...] = (
     Command("help", "keys and commands"),
     Command("new", "begin a new session; this one is kept", aliases=("clear",)),
     Command("resume", "go on with another session", "[ID]", ("sessions",)),
     Command("rewind", "go back to an earlier prompt and edit it", aliases=("undo",)),
     Command("fork", "go on in a copy; this session stays as it is"),
-    Command("rename", "give this session a title", "TITLE"),
+    Command("rename", "give this session a title", "TITLE", later=LATER),
     Command("model", "use another model from here on", "[PROVIDER:MODEL]"),
-    Command("permissions", "what may run without asking", "[MODE]"),
-    Command("compact", "sum up the conversation so far", later="Summing up comes with a later version of holdfast."),
-    Command("export", "write the conversation to a file", "[FILE]"),
-    Command("diff", "what has changed in this folder, by git"),
+    Command("permissions", "what may run without asking", "[MODE]", later=LATER),
+    Command("compact", "sum up the conversation so far", later=LATER),
+    Command("export", "write the conversation to a file", "[FILE]", later=LATER),
+    Command("diff", "what has changed in this folder, by git", later=LATER),
     Command("copy", "copy the last answer"),
     Command("status", "session, model, folder, versions"),
     Command("cost", "tokens and money so far"),
     Command("context", "how full the model's window is"),
     Command("theme", "other colours", "[NAME]"),
     Command("config", "the settings, and the file they are in"),
-    Command("doctor", "what could be wrong here", later="The doctor comes with a later version of holdfast."),
+    Command("doctor", "what could be wrong here", later=LATER),
     Command("quit", "leave; the session is kept", aliases=("exit",)),
 )
 

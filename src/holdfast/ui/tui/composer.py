@@ -35,6 +35,9 @@ class Composer(TextArea):
             self.later = later
             super().__init__()
 
+    class Recalled(Message):
+        """The person pressed ↑ on an empty prompt."""
+
     def __init__(self, completions: Completions) -> None:
         super().__init__(
             soft_wrap=True,
@@ -50,6 +53,10 @@ class Composer(TextArea):
         self._draft = ""
         self._pasted: dict[str, str] = {}
         self._completions = completions
+        self.queueing = False
+        """Whether a turn runs, so that words can be kept for later."""
+        self.queued = False
+        """Whether anything waits to be sent."""
 
     @property
     def prompt(self) -> str:
@@ -95,6 +102,10 @@ class Composer(TextArea):
                 self._completions.move(-1 if event.key == "up" else 1)
             case "enter":
                 self._enter()
+            case "up" if not self.text and self.queued:
+                self.post_message(self.Recalled())
+            case "tab" if self.queueing:
+                self._send(later=True)
             case "up" if self.cursor_at_first_line and self._recall(-1):
                 pass
             case "down" if self.cursor_at_last_line and self._recall(1):

@@ -13,17 +13,20 @@ from textual.app import App, ComposeResult
 from textual.driver import Driver
 from textual.widgets import Static
 
+from holdfast.agent.events import Fact
 from holdfast.agent.opening import create
 from holdfast.calls import Mode
 from holdfast.config import Limits
 from holdfast.errors import HoldfastError, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, Summary
+from holdfast.session.entries import PromptAccepted, When
 from holdfast.text import literal
 from holdfast.ui.tui.agent import Agent, Told, Wishes
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.completion import Completions
 from holdfast.ui.tui.composer import Composer
 from holdfast.ui.tui.inbox import Inbox
+from holdfast.ui.tui.known import Known
 from holdfast.ui.tui.pickers import Choice, Page, Picker
 from holdfast.ui.tui.status import Status, StatusLine
 from holdfast.ui.tui.themes import DARK, LIGHT
@@ -84,7 +87,7 @@ class Desk(App[int]):
         """The folder of the session, or of the run while there is none."""
         self.session = ""
         """The id of the session that is open, "" if none is."""
-        self.status = Status(mode=start.mode, model=start.model)
+        self.known = Known(Status(mode=start.mode, model=start.model))
         self.view = View()
         self.completions = Completions()
         self._start = start
@@ -114,7 +117,7 @@ class Desk(App[int]):
         self.approval = self.query_one(Approval)
         self.transcript.load(self.view)
         self.composer.focus()
-        self.tell(self.status)
+        self.tell(self.known.status)
         self._inbox.open(asyncio.get_running_loop())
 
     def heard(self, told: Told) -> None:
@@ -128,10 +131,16 @@ class Desk(App[int]):
         )
         self.panic(Text(f"{said}safe, go on with -c.\n\n{traceback.format_exc()}"))
 
+    @property
+    def status(self) -> Status:
+        """Return what the line at the foot tells."""
+        return self.known.status
+
     def tell(self, status: Status) -> None:
         """Show `status` at the foot."""
-        self.status = status
+        self.known.status = status
         self.query_one(StatusLine).status = status
+        self.composer.queueing, self.composer.queued = bool(status.doing), bool(status.queued)
 
     def say(self, message: str) -> None:
         """Show a sentence until the next prompt; "" shows none."""
@@ -161,8 +170,11 @@ class Desk(App[int]):
 
         self.push_screen(Picker(title, choices, shown=shown), chosen)
 
-    def begin(self, text: str) -> None:
-        """Begin a turn with `text`, in a new session if none is open; raises `UsageError`."""
+    def begin(self, text: str, when: When) -> None:
+        """Begin a turn with `text`, in a new session if none is open; while one runs, `when` says how it gets there.
+
+        Raises `UsageError` if there is nobody to give it to.
+        """
         if self._read:
             raise UsageError(READ_ONLY)
         model = self.status.model
@@ -173,21 +185,26 @@ class Desk(App[int]):
             catalog, cwd = self.catalog, self.cwd
             self._open = True
             self.agent.open(lambda: create(catalog, cwd=cwd, model=model))
-        self.agent.prompt(text)
+        self.agent.prompt(text, when)
 
-    def opened(self, session: str, cwd: Path, *, read: bool = False) -> None:
-        """Take note of the session that is open now, perhaps only to be read."""
+    def show(self, session: str, cwd: Path, *, model: str, facts: Sequence[Fact] = (), read: bool = False) -> None:
+        """Show the session that is open now, perhaps only to be read."""
         self._open, self._read = True, read
         self.session, self.cwd = session, cwd
+        self.known = Known(Status(mode=self.status.mode, model=model))
+        for fact in facts:
+            self.known.take(fact)
+        self.view = View()
+        self.view.load(facts)
+        self.transcript.load(self.view)
+        self.composer.remember(tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted)))
+        self.tell(self.known.status)
 
     def begin_anew(self) -> None:
         """Give up the session; the next prompt begins one."""
         self.agent.give_up()
-        self.opened("", self._start.cwd)
+        self.show("", self._start.cwd, model=self.status.model)
         self._open = False
-        self.view = View()
-        self.transcript.load(self.view)
-        self.tell(Status(mode=self.status.mode, model=self.status.model))
 
     def use_model(self, name: str) -> None:
         """Send later requests to that model; raises `ModelUnusable`."""

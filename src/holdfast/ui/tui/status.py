@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking
 from holdfast.calls import Mode
-from holdfast.session.entries import (
-    CallStarted,
-    ModelChanged,
-    RequestFailed,
-    RequestStarted,
-    ResponseEnded,
-    Usage,
-)
+from holdfast.session.entries import Usage
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 MODES: dict[Mode, str] = {
@@ -28,7 +20,6 @@ MODES: dict[Mode, str] = {
     "yolo": "never asks",
 }
 GAP = 2
-STOPPING = "stopping"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +30,7 @@ class Status:
     model: str = ""
     doing: str = ""
     seconds: float = 0.0
-    hint: str = ""
+    asking: bool = False
     queued: int = 0
     context: int = 0
     window: int = 0
@@ -65,16 +56,16 @@ def line(status: Status, width: int, *, frame: int = 0) -> Text:
 
 
 def _left(status: Status, frame: int) -> Text:
+    queued = f" · {status.queued} queued" if status.queued else ""
+    if status.asking:
+        return Text(f"? your answer is needed{queued} · esc stops", "bold")
     if status.doing:
         said = Text(f"{FRAMES[frame % len(FRAMES)]} ", "bold")
         said.append(status.doing, "bold")
-        said.append(f" {duration(status.seconds)}", "dim")
-        if status.queued:
-            said.append(f" · {status.queued} queued", "dim")
-        said.append(" · esc stops", "dim")
+        said.append(f" {duration(status.seconds)}{queued} · esc stops", "dim")
         return said
-    if status.hint:
-        return Text(status.hint)
+    if queued:
+        return Text(f"{status.queued} queued and not sent · ↑ takes it back", "dim")
     return Text(f"{MODES[status.mode]} · shift+tab changes that", "dim")
 
 
@@ -112,39 +103,6 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes:02} min"
     return f"{minutes} min {whole:02} s" if minutes else f"{whole} s"
-
-
-def doing(status: Status, event: Event) -> Status:
-    """Return the status after `event` of a turn that runs: what is being done now."""
-    said = status.doing
-    match event:
-        case _ if not said or said == STOPPING:
-            pass
-        case Fact(entry=RequestStarted(model=model)):
-            said = f"waiting for {model.partition(':')[2] or model}"
-        case LiveThinking():
-            said = "thinking"
-        case LiveText() | LiveCall():
-            said = "writing"
-        case Fact(entry=CallStarted()):
-            said = "running"
-        case Fact(entry=RequestFailed(retry_in=float()) as failed):
-            said = f"trying again, attempt {failed.attempt + 1} in {failed.retry_in:g} s:"
-        case _:
-            pass
-    return status if said == status.doing else replace(status, doing=said)
-
-
-def spent(status: Status, event: Event) -> Status:
-    """Return the status with the tokens that a response took."""
-    match event:
-        case Fact(entry=ResponseEnded(usage=usage)):
-            now = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens + usage.output_tokens
-            return replace(status, usage=status.usage + usage, context=now or status.context)
-        case Fact(entry=ModelChanged(model=model)):
-            return replace(status, model=model)
-        case _:
-            return status
 
 
 class StatusLine(Widget):

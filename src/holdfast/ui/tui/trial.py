@@ -79,8 +79,9 @@ class Connections:
 
 def _reply(request: Request) -> Reply:
     """Return what the demo says: first it looks around, then it explains."""
-    last = request.messages[-1]
-    if last.get("role") == "tool":
+    newest = request.messages[-3:]  # results, perhaps words that were queued meanwhile, and what parts the two
+    ran = any(message.get("role") == "tool" for message in newest)
+    if ran and not any(str(message.get("content")).startswith(_ANSWER[:20]) for message in newest):
         return [Say(_ANSWER, chunk=6, delay=_PACE)]
     looking: list[Action] = [
         Think("The person wants to see how this looks. A listing and a short command will do.", delay=_PACE),

@@ -1,0 +1,75 @@
+"""What the screen knows of its session besides the blocks: folded from the same events. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking
+from holdfast.session.entries import (
+    CallStarted,
+    ModelChanged,
+    PromptAccepted,
+    Queued,
+    Recalled,
+    RequestFailed,
+    RequestStarted,
+    ResponseEnded,
+    Rewound,
+    Steered,
+)
+from holdfast.ui.account import retrying
+from holdfast.ui.tui.status import Status
+
+STOPPING = "stopping"
+
+
+class Known:
+    """The prompts of the conversation as it is now, what waits to be sent, and what the status line tells."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+        self.prompts: dict[int, str] = {}
+        """The words of each turn that is part of the conversation, by its number."""
+        self.queued: dict[str, str] = {}
+        """What waits to be sent, by its id."""
+
+    def take(self, event: Event) -> None:
+        """Take note of an event."""
+        status = self.status
+        match event:
+            case Fact(entry=PromptAccepted(turn=turn, text=text, queued=queued)):
+                self.prompts[turn] = text
+                self.queued.pop(queued or "", None)
+            case Fact(entry=Rewound(turn=turn)):
+                self.prompts = {number: text for number, text in self.prompts.items() if number < turn}
+            case Fact(entry=Queued(id=message, text=text)):
+                self.queued[message] = text
+            case Fact(entry=Recalled(queued=message) | Steered(queued=message)):
+                self.queued.pop(message, None)
+            case Fact(entry=ResponseEnded(usage=usage)):
+                now = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens + usage.output_tokens
+                status = replace(status, usage=status.usage + usage, context=now or status.context)
+            case Fact(entry=ModelChanged(model=model)):
+                status = replace(status, model=model)
+            case _:
+                pass
+        if status.doing and status.doing != STOPPING:
+            status = replace(status, doing=_doing(event) or status.doing)
+        self.status = replace(status, queued=len(self.queued)) if len(self.queued) != status.queued else status
+
+
+def _doing(event: Event) -> str:
+    """Return what a turn does now that `event` has come, "" if that is what it did before."""
+    match event:
+        case Fact(entry=RequestStarted(model=model)):
+            return f"waiting for {model.partition(':')[2] or model}"
+        case LiveThinking():
+            return "thinking"
+        case LiveText() | LiveCall():
+            return "writing"
+        case Fact(entry=CallStarted()):
+            return "running"
+        case Fact(entry=RequestFailed() as failed) if failed.retry_in is not None:
+            return retrying(failed)
+        case _:
+            return ""
