@@ -221,6 +221,7 @@ _NOTES: dict[NoteKind, tuple[str, Tone]] = {
     "cut": ("◐", "warning"),
     "late": ("·", "warning"),
     "files": ("·", "warning"),
+    "rewound": ("↶", "warning"),
     "damage": ("!", "failed"),
     "repaired": ("·", "warning"),
     "trouble": ("!", "failed"),
