@@ -14,7 +14,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("session/sqlite.py",),
     "pydantic_ai": ("agent/models.py", "agent/messages.py"),
     "textual": ("ui/tui/*", "ui/tui.py"),
-    "processes": ("tools/shell.py", "tools/keeper.py", "tools/guard.py"),
+    "processes": ("tools/launch.py", "tools/keeper.py", "tools/guard.py"),
 }
 
 # A file that goes round a door, and why it must. Empty is the aim.

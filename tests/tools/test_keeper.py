@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.tools.environment import child_environment
-from holdfast.tools.shell import LOCK, PACKAGES, PROGRAM, partial, wait_gone
+from holdfast.tools.launch import LOCK, PACKAGES, PROGRAM
+from holdfast.tools.shell import partial, wait_gone
 from nasty import NASTY
 from polling import eventually
 from survivors import alive, linux_only, peak_memory

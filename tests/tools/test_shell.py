@@ -18,7 +18,7 @@ import pytest
 from holdfast.calls import ProcessId
 from holdfast.errors import ToolFailed
 from holdfast.tools import keeper as program
-from holdfast.tools import shell
+from holdfast.tools import launch, shell
 from holdfast.tools.environment import child_environment
 from holdfast.tools.processes import boot, look
 from holdfast.tools.shell import Finished, Keeper, partial, wait_gone
@@ -414,7 +414,7 @@ def test_commands_of_a_killed_keeper_are_reported_lost_and_the_next_one_works(tm
 def test_what_outlives_keeper_and_guard_is_found_by_the_agent(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
         call = new_call()
-        strike = "guard=$(cut -d' ' -f4 /proc/$PPID/stat); kill -9 $guard $PPID"
+        strike = "guard=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $PPID; kill -9 $guard $PPID"
         got = await bench.run(f"setsid sleep 300 & setsid sleep 300 & sleep 0.05; {strike}; sleep 300", call=call)
         assert (got.cause, got.survivors) == ("lost", None)
         assert got.leftovers >= 2
@@ -449,10 +449,10 @@ def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(
 
 
 def test_a_keeper_that_cannot_start_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell, "PROGRAM", "import missing_here")
+    monkeypatch.setattr(launch, "PROGRAM", "import missing_here")
     with pytest.raises(ToolFailed, match="Nothing was run"):
         finished(tmp_path, "true")
-    assert "missing_here" in (tmp_path / shell.LOG).read_text()
+    assert "missing_here" in (tmp_path / launch.LOG).read_text()
 
 
 def test_without_a_folder_nothing_is_run(tmp_path: Path) -> None:
@@ -485,7 +485,7 @@ def contained(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytes
         (tmp_path / "bwrap").write_text(script)
         (tmp_path / "bwrap").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    if subprocess.run([*shell.CONTAINED, "true"], check=False, capture_output=True).returncode:
+    if subprocess.run([*launch.CONTAINED, "true"], check=False, capture_output=True).returncode:
         pytest.skip(f"{program} may not make a namespace here")
     return tmp_path
 
@@ -497,7 +497,8 @@ def test_a_namespace_ends_with_its_keeper(contained: Path, killed: str) -> None:
         assert (await bench.run("ps -e -o pid= | wc -l")).text.strip() in "3456789"  # those in there, and no other
         call = new_call()
         hidden = '(env -i setsid tail -f /dev/null "/no/$HOLDFAST_CALL" >/dev/null 2>&1 </dev/null &)'
-        strike = "kill -9 $PPID" if killed == "the keeper" else "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat) $PPID"
+        both = "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat) $PPID"
+        strike = "kill -9 $PPID" if killed == "the keeper" else f"kill -STOP $PPID; {both}"
         began: list[ProcessId] = []
         got = await bench.run(f"{hidden}; echo ready; sleep 0.1; {strike}; sleep 300", call=call, began=began.append)
         assert (got.cause, got.survivors) == ("lost", 0)

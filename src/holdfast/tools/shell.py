@@ -13,9 +13,7 @@ import fcntl
 import itertools
 import os
 import shlex
-import shutil
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,27 +26,18 @@ from holdfast.calls import ProcessId
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.environment import child_environment
+from holdfast.tools.launch import LOCK, launched
 from holdfast.tools.leftovers import Remains, reap
 from holdfast.tools.output import beginning
 from holdfast.tools.thread import in_daemon
 
-PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.keeper import main; main()"
-PACKAGES = Path(__file__).parents[2]
-"""Where the keeper's bare Python finds this package, after everything of its own."""
-
-CONTAINED = ("bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent", "--")
-"""What runs the keeper in a PID namespace, which takes all that is in it along when it ends (decision 0010)."""
-
-LOCK = "keeper.lock"
 END = ".end"
 """What the keeper's word of how a command ended is called: the name of its spool, and this."""
-LOG = "keeper.log"
 
 HEAD = 10_000
 TAIL = 20_000
 """Bytes of the beginning and the end of an output that the model reads."""
 
-START = 10.0  # seconds the keeper may take to be ready
 PATIENCE = 3.0  # seconds beyond its own bounds that the keeper may take to answer
 SWEEP = 1.5  # seconds the guard may take to end what a killed keeper left
 CAPTURE_MOST = 1_000_000  # bytes; the keeper keeps so much of the beginning
@@ -173,7 +162,7 @@ class Keeper:
         self._starting: asyncio.Task[asyncio.subprocess.Process] | None = None
         self._waiting: dict[str, asyncio.Queue[_Heard]] = {}
         self._captures = itertools.count(1)
-        self._within: tuple[str, ...] = ()  # the command line that the keeper is started with
+        self._within = False  # a namespace of its own
         self.contained = False
         """Whether a keeper that is started from now on gets a PID namespace, where there is one to be had."""
 
@@ -225,7 +214,7 @@ class Keeper:
                     case None:
                         found = await in_daemon(lambda: reap({call}, known))
                         sure = (self._within or process.returncode == 0) and not found.left
-                        return _lost(time.monotonic() - since, spool, found, sure=bool(sure))
+                        return _lost(time.monotonic() - since, spool, found, sure=sure)
         finally:
             del self._waiting[call]
             overdue.cancel()
@@ -294,38 +283,10 @@ class Keeper:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        for within in (CONTAINED, ()) if self.contained and shutil.which(CONTAINED[0]) else ((),):
-            self._within = within
-            process = await self._spawned()
-            answers = process.stdout
-            assert answers is not None
-            with contextlib.suppress(TimeoutError):
-                if await asyncio.wait_for(answers.readline(), START):  # it is ready
-                    self._process = process
-                    self._listener = asyncio.create_task(self._listen(process, answers))
-                    return process
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
-        log = self._folder / LOG
-        raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {log} may say why.")
-
-    async def _spawned(self) -> asyncio.subprocess.Process:
-        program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), str(self._folder / LOCK))
-        try:
-            with (self._folder / LOG).open("wb") as log:
-                return await asyncio.create_subprocess_exec(
-                    *self._within,
-                    *program,
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=log,
-                    cwd="/",
-                    env=child_environment(os.environ),
-                    start_new_session=True,
-                )
-        except OSError as error:
-            raise ToolFailed(f"The process that runs commands could not start: {error}. Nothing was run.") from error
+        process, answers, self._within = await launched(self._folder, contained=self.contained)
+        self._process = process
+        self._listener = asyncio.create_task(self._listen(process, answers))
+        return process
 
     async def _listen(self, process: asyncio.subprocess.Process, answers: asyncio.StreamReader) -> None:
         """Pass on what the keeper says until it and its guard are gone, then say so to whoever still waits."""
