@@ -81,6 +81,7 @@ class Play:
         self.raised: BaseException | None = None
         self.entered: list[str] = []
         """The prompts that the subject was given."""
+        self.began = False
         self.said: list[str] = []
         """The messages that were queued."""
         self.complaints: list[str] = []
@@ -142,7 +143,7 @@ class Play:
     def strikes(self, *, timer: bool = False) -> None:
         """Remember that something happens now: before a callback, or as a timer's."""
         self.struck.append(self.loop.waiting() if timer else self.loop.where())
-        if self.struck_at is None and self.entered:  # before, there is nothing that could end
+        if self.struck_at is None and self.began:  # before, there is nothing that could end
             self.struck_at = self.loop.time()
 
     def close_loop(self) -> None:
@@ -153,7 +154,7 @@ class Play:
 
     def close_session(self) -> None:
         """Close the session, as a program does that has been told to end."""
-        if self.entered and not self.task.done() and isinstance(self.subject, Driver):
+        if self.began and not self.task.done() and isinstance(self.subject, Driver):
             self.over = True
             self._closes = self.loop.create_task(self.subject.close())
 
@@ -208,13 +209,24 @@ class Play:
                 self.subject.queue(text, when)
                 self.said.append(text)
 
+    async def _carry_on(self) -> None:
+        assert isinstance(self.subject, Driver)
+        self.began = True
+        try:
+            await self.subject.carry_on()
+        finally:
+            self.ended.append(self.loop.time())
+
     async def _prompts(self) -> None:
+        if self.scenario.carries_on and isinstance(self.subject, Driver):
+            await self.around(self._carry_on())
         for prompt in (PROMPT, *self.scenario.then):
             if self.over:
                 return
             await self.around(self._prompt(prompt))
 
     async def _prompt(self, prompt: str) -> None:
+        self.began = True
         self.entered.append(prompt)
         try:
             await self.subject.run(prompt)
@@ -232,7 +244,7 @@ class Play:
     def _journal(self) -> Iterator[str]:
         """Yield what is wrong with the journal, as a reader who knows nothing of the driver sees it."""
         entries = self.entries
-        if not self.entered:  # ended before it began
+        if not self.began:  # ended before it began
             return
         struck = self.struck_at
         took = 0.0 if struck is None else min((at - struck for at in self.ended if at >= struck), default=0.0)

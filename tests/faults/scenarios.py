@@ -18,6 +18,7 @@ from holdfast.agent.calls import Answer, Asker
 from holdfast.calls import Effect, Mode
 from holdfast.config import Limits
 from holdfast.session.entries import (
+    ApprovalAsked,
     CallEnded,
     CallPart,
     CallStarted,
@@ -105,9 +106,10 @@ class Does:
 class Scenario:
     """A turn, as the world around the driver has it. `then` are further prompts, each given when the one before ended.
 
-    `says` is what a person says, when, and whether for the next request or for later, if a turn runs then; `stops` is
-    when a person stops it, if the turn has no other end; `connecting` and `lingers` are how long it takes to
-    connect, and for processes of an earlier run to go.
+    `carries_on` is whether the turn that `before` left open is taken up first; `says` is what a person says, when, and
+    whether for the next request or for later, if a turn runs then; `stops` is when a person stops it, if the turn has
+    no other end; `connecting` and `lingers` are how long it takes to connect, and for processes of an earlier run to
+    go.
     """
 
     name: str
@@ -120,6 +122,7 @@ class Scenario:
     connecting: float = 0.0
     lingers: float = 0.0
     stops: float | None = None
+    carries_on: bool = False
     says: Sequence[tuple[float, When, str]] = ()
     then: Sequence[str] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
@@ -222,6 +225,18 @@ def left_open() -> list[Entry]:
         CallStarted(call=calls[0].id, effect="read"),
         CallStarted(call=calls[1].id, effect="execute"),
         CallEnded(call=calls[0].id, outcome="ok", text="seen before the crash"),
+    ]
+
+
+def left_asking() -> list[Entry]:
+    """Return the journal of a process that died while a person was asked about the second call of three."""
+    calls = [CallPart(id=f"dead0000{index}", name="act", arguments=f'{{"of": "{index}"}}') for index in range(3)]
+    return [
+        PromptAccepted(turn=1, text="before the crash"),
+        RequestStarted(step=1, attempt=1, model=MODEL),
+        ResponseEnded(step=1, model=MODEL, parts=tuple(calls), usage=Usage(), finish="calls"),
+        CallStarted(call=calls[0].id, effect="execute"),
+        ApprovalAsked(call=calls[1].id, why="The call 'act' runs a command."),
     ]
 
 
@@ -334,6 +349,16 @@ SCENARIOS = {
                 (7, "steer", "but so"),
                 (10.01, "later", "last"),
             ],
+        ),
+        Scenario(
+            "taken up at the question",
+            [[Say("done")], calls("look", "x"), [Say("that too")]],
+            [LOOK, ACT],
+            before=left_asking(),
+            mode="ask",
+            ask=answers([True, False], after=600),
+            carries_on=True,
+            lingers=0.3,
         ),
         Scenario(
             "a prompt right after",

@@ -134,7 +134,7 @@ class Calls:
             if alone:
                 await self._finish(together)
             plan = await self._plan(call.part, tool)
-            if plan is None or not await self._allowed(call.part, plan, together):
+            if plan is None or not await self._allowed(call, plan, together):
                 continue
             together.append(self._start(call.part, plan))
             if alone:
@@ -177,28 +177,37 @@ class Calls:
             raise ToolFailed(words.stale(plan.change.path))
         return plan
 
-    async def _allowed(self, call: CallPart, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
+    async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
         """Return whether the call may start; if not, it has its outcome."""
+        denied = ""
         match decide(plan, self._mode):
             case Allow():
-                return True
+                pass
             case Deny(why=why):
-                self._turn.append(CallEnded(call=call.id, outcome="denied", text=valid_unicode(why)))
-                return False
+                denied = why
             case Ask(why=why):
                 await self._finish(together)
-                self._turn.append(ApprovalAsked(call=call.id, why=valid_unicode(why)))
-                if self._ask is None:
-                    raise NobodyToAsk(why)
-                self._turn.to(Signal.ASK)
-                answer = await self._stop.race(self._ask(call, plan, why))
-                said = valid_unicode(answer.words)
-                self._turn.append(ApprovalAnswered(call=call.id, allowed=answer.allowed, words=said))
-                self._turn.to(Signal.ANSWER)
-                if not answer.allowed:
-                    text = "Denied by the user; not started." + (f" They said: {said}" if said.strip() else "")
-                    self._turn.append(CallEnded(call=call.id, outcome="denied", text=text))
-                return answer.allowed
+                answered = call.answered or await self._answer(call, plan, why)
+                if not answered.allowed:
+                    said = answered.words
+                    denied = "Denied by the user; not started." + (f" They said: {said}" if said.strip() else "")
+        if denied:
+            self._turn.append(CallEnded(call=call.part.id, outcome="denied", text=valid_unicode(denied)))
+        return not denied
+
+    async def _answer(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswered:
+        """Return what a person says; question and answer are journalled, a question that stands there already once."""
+        own = call.part.id
+        if call.asked is None:
+            self._turn.append(ApprovalAsked(call=own, why=valid_unicode(why)))
+        if self._ask is None:
+            raise NobodyToAsk(why)
+        self._turn.to(Signal.ASK)
+        answer = await self._stop.race(self._ask(call.part, plan, why))
+        answered = ApprovalAnswered(call=own, allowed=answer.allowed, words=valid_unicode(answer.words))
+        self._turn.append(answered)
+        self._turn.to(Signal.ANSWER)
+        return answered
 
     def _start(self, call: CallPart, plan: Plan) -> asyncio.Task[None]:
         """Journal that the call starts, then start it."""

@@ -53,6 +53,15 @@ class Stop:
             elif not task.cancelled():
                 task.exception()  # it ended together with the stop: the stop is what counts
 
+    async def learn(self, look: Awaitable[T], unknown: T, *, within: float) -> tuple[T, BaseException | None]:
+        """Return what `look` gives, `unknown` on a stop or after so many seconds, and what was raised meanwhile."""
+        try:
+            return await self.race(look, within), None
+        except (Left, TimeoutError):
+            return unknown, None
+        except BaseException as error:  # noqa: BLE001 - what is in the journal comes first, then it is raised
+            return unknown, error
+
 
 async def to_the_end(
     work: asyncio.Future[T],

@@ -28,6 +28,7 @@ class State(Enum):
 class Signal(Enum):
     """What moves a turn."""
 
+    TAKE_UP = "take up"  # calls are open that a crash kept from their person
     SEND = "send"  # a request is journalled
     EVENT = "event"  # its first event came
     FAIL = "fail"  # the attempt failed and will be repeated
@@ -42,6 +43,7 @@ class Signal(Enum):
 
 TABLE: dict[tuple[State, Signal], State] = {
     (State.IDLE, Signal.SEND): State.REQUESTING,
+    (State.IDLE, Signal.TAKE_UP): State.CHOOSING,
     (State.REQUESTING, Signal.EVENT): State.STREAMING,
     (State.REQUESTING, Signal.FAIL): State.BACKING_OFF,
     (State.STREAMING, Signal.FAIL): State.BACKING_OFF,

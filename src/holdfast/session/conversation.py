@@ -114,6 +114,11 @@ class Conversation:
     rewound: tuple[int, ...]
 
     @property
+    def is_open(self) -> bool:
+        """Return whether something has begun that has no end."""
+        return self.open_turn is not None or self.streaming is not None or bool(self.open_calls)
+
+    @property
     def system(self) -> str:
         """Return the journalled system prompt."""
         return self.opened.system if self.opened else ""
