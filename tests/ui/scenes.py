@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from rich.style import Style
 from textual.app import App, ComposeResult
 
 from holdfast.agent.events import Event, Fact, LiveOutput, LiveText, LiveThinking
@@ -25,6 +26,10 @@ from holdfast.session.entries import (
     TurnEnded,
     Usage,
 )
+from holdfast.ui.tui.lexers import Lexers
+from holdfast.ui.tui.lines import MARK
+from holdfast.ui.tui.look import look
+from holdfast.ui.tui.roll import Roll
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.transcript import Transcript
 from holdfast.ui.view import View
@@ -119,7 +124,7 @@ def busy_day() -> list[Event]:
             "d",
             "edit",
             path="src/app.py",
-            old="def handler(request):\n    if not request.body:\n        return None\n    return Response(200, body)\n",
+            old="def handler(request):\n    if not request.body:\n        return None\n    return Response(body)\n",
             new="def handler(request):\n    body = request.body or b''\n    return Response(200, body[:4096])\n",
         ),
         call("e", "bash", command="pytest -q tests/test_app.py"),
@@ -162,6 +167,24 @@ def long_session(messages: int) -> Iterator[Event]:
         script.response(TextPart(ANSWER if number % 3 else f"It is **{number}**, as `src/{number}.py` says.\n\nSo."))
         script.end()
     yield from script.events
+
+
+def plain(columns: int = 80, *, rows: int = 24, view: View | None = None) -> Roll:
+    """Return a roll without an application, its languages loaded."""
+    lexers = Lexers(lambda: None)
+    for name in ("python", "bash"):
+        lexers.load(name)
+    roll = Roll(look(lambda _: Style(), lexers), clock=lambda: 12.0)
+    roll.load(view or View())
+    roll.fit(roll.look, columns, rows)
+    roll.settle()
+    return roll
+
+
+def shown(roll: Roll) -> list[str]:
+    """Return the rows in sight, each with its mark."""
+    rows = [roll.line(y) for y in range(roll.top, min(roll.total, roll.top + roll.height))]
+    return [((row.mark[0] if row.mark else "").ljust(MARK) + row.strip.text).rstrip() for row in rows]
 
 
 class Stage(App[None]):

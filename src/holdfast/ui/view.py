@@ -102,8 +102,8 @@ class View:
     def take(self, event: Event, *, at: float | None = None) -> frozenset[Key]:
         """Fold in an event that came at `at` on the clock of your choice, and return the keys of what changed.
 
-        Without a time nobody is told how long anything has taken so far. A new key is in `keys`; one whose block is gone
-        is not.
+        Without a time nobody is told how long anything has taken so far. A new key is in `keys`; that of a block which
+        is gone is not.
         """
         match event:
             case Fact(seq=seq, entry=entry):

@@ -31,6 +31,9 @@ DIFF = 14
 OPENED = 2_000
 """Lines shown of anything that is opened; a sentence says how many more there are."""
 
+PIECE = 25
+"""Lines drawn together."""
+
 LONGEST = 2_000
 """Characters shown of a line that a tool gave."""
 
@@ -108,7 +111,7 @@ class Head:
         said: list[Run] = [(f"  {text}", _style(tone, look)) for text, tone in self.said]
         room = max(12, width - sum(cell_len(text) for text, _ in said))
         title: list[Run] = [(self.name, look.name), (f" {self.title}" if self.title else "", look.text)]
-        return [line([*crop(title, room), *said])._replace(mark=(mark, style))]
+        return [line(crop([*crop(title, room), *said], width))._replace(mark=(mark, style))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +136,7 @@ class Diff:
         ]
 
 
-def pieces(  # noqa: PLR0911 - one for each kind of block
-    block: Block, markdown: Markdown, *, opened: bool, now: float
-) -> list[Piece]:
+def pieces(block: Block, markdown: Markdown, *, opened: bool, now: float) -> list[Piece]:
     """Return what is shown of a block; `markdown` keeps what was split of an answer."""
     match block:
         case Prompt(text=text):
@@ -150,10 +151,8 @@ def pieces(  # noqa: PLR0911 - one for each kind of block
         case Note():
             return _note(block, opened=opened)
         case TurnEnd(text=text, cause=cause):
-            if not text:
-                return []
             tone: Tone = "failed" if cause in ("provider", "storage", "crash", "bug") else "warning"
-            return [Text(_split(f"Turn ended: {text}"), "dim", mark=("■", tone))]
+            return _told(f"Turn ended: {text}", ("■", tone), opened=opened) if text else []
         case _:
             assert_never(block)
 
@@ -167,9 +166,11 @@ def opens(block: Block) -> bool:
             return bool(text.strip())
         case Call():
             return block.state != "writing"
-        case Note(detail=detail):
-            return bool(detail.strip())
-        case Answer() | TurnEnd():
+        case Note(text=text, detail=detail):
+            return bool(detail.strip()) or text.count("\n") >= FIRST
+        case TurnEnd(text=text):
+            return text.count("\n") >= FIRST
+        case Answer():
             return False
         case _:
             assert_never(block)
@@ -208,9 +209,15 @@ def _thinking(block: Thinking, *, opened: bool, now: float) -> list[Piece]:
 
 
 def _note(block: Note, *, opened: bool) -> list[Piece]:
-    mark, tone = _NOTES[block.kind]
-    more = [Text(_split(block.detail), "faint")] if opened and block.detail.strip() else []
-    return [Text(_split(block.text), "dim", mark=(mark, tone)), *more]
+    return [*_told(block.text, _NOTES[block.kind], opened=opened), *(_opened(block.detail, "faint") if opened else [])]
+
+
+def _told(text: str, mark: tuple[str, Tone], *, opened: bool) -> list[Piece]:
+    """Return some words of ours, or of somebody whose words we pass on: not all of them if they are many."""
+    lines = _split(text)
+    some = lines[: OPENED if opened else FIRST]
+    told = [Text(some[at : at + PIECE], "dim", mark=None if at else mark) for at in range(0, len(some), PIECE)]
+    return [*told, *_rest(len(lines) - len(some))]
 
 
 _NOTES: dict[NoteKind, tuple[str, Tone]] = {
@@ -262,7 +269,7 @@ def _outcome(block: Call, outcome: Outcome) -> list[tuple[str, Tone]]:
     elif block.edit is not None:
         shown = changes(block.edit)
         come, gone = (sum(change.sign == sign for change in shown) for sign in "+-")
-        said.append((f"+{come} {MINUS}{gone}", "faint"))
+        said.append((f"+{come}" + (f" {MINUS}{gone}" if gone else ""), "faint"))
     elif block.effect == "read":
         count = block.result.rstrip("\n").count("\n") + 1
         said.append((f"{count:,} lines" if count != 1 else "1 line", "faint"))
@@ -292,8 +299,9 @@ def _edit(block: Call, *, opened: bool) -> list[Piece]:
         return []
     shown = changes(block.edit)
     most = OPENED if opened else DIFF
-    some = [Diff(tuple(shown[at : min(at + 50, most)]), whole=opened) for at in range(0, min(len(shown), most), 50)]
-    return [*some, *_rest(len(shown) - most)]
+    some = shown[:most]
+    drawn = [Diff(tuple(some[at : at + PIECE]), whole=opened) for at in range(0, len(some), PIECE)]
+    return [*drawn, *_rest(len(shown) - most)]
 
 
 def _result(block: Call, *, opened: bool) -> list[Piece]:
@@ -301,7 +309,7 @@ def _result(block: Call, *, opened: bool) -> list[Piece]:
         return _opened(block.output if block.state == "running" else block.result, "dim", above=True)
     match block.state:
         case "running":
-            lines = _split(block.output) if block.output.strip() else ()
+            lines = _split(block.output)
             return [*_rest(len(lines) - RUNNING, "above"), *_short(lines[-RUNNING:])]
         case "ok":
             if block.effect == "read" or block.edit is not None:
@@ -326,9 +334,9 @@ def _unremarkable(result: str) -> str:
 
 def _opened(text: str, tone: Tone, *, above: bool = False) -> list[Piece]:
     """Return a long text as pieces, up to where a sentence says how much more there is."""
-    lines = _split(text) if text.strip() else ()
+    lines = _split(text)
     most = lines[:OPENED]
-    some = [Text(most[at : at + 50], tone, above=above and not at) for at in range(0, len(most), 50)]
+    some = [Text(most[at : at + PIECE], tone, above=above and not at) for at in range(0, len(most), PIECE)]
     return [*some, *_rest(len(lines) - OPENED)]
 
 
@@ -346,7 +354,9 @@ def _more(count: int, where: Literal["more", "above"] = "more") -> Piece:
 
 
 def _split(text: str) -> tuple[str, ...]:
-    """Return the lines of a text as they may be shown."""
+    """Return the lines of a text as they may be shown, none of one that says nothing."""
+    if not text.strip():
+        return ()
     return tuple(
         plain if len(plain) <= LONGEST else f"{plain[:LONGEST]} [… {len(plain) - LONGEST:,} more characters]"
         for plain in clean(text.rstrip("\n")).split("\n")
@@ -354,7 +364,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _one_line(text: str) -> str:
-    return literal(" ".join(text.split()))
+    return clean(literal(" ".join(text.split())))
 
 
 def _ticking(seconds: float) -> str:

@@ -115,9 +115,10 @@ def fold(
 
 def crop(runs: Sequence[Run], width: int) -> list[Run]:
     """Return the runs cut to one line of `width`, with an ellipsis where something is left out."""
+    runs = _slice(runs, 0, width * (_MARKS + 2))  # more than can be seen; the rest may be long
     plain = "".join(text for text, _ in runs)
     if cell_len(plain) <= width:
-        return list(runs)
+        return runs
     kept = chop_cells(plain, max(1, width - 1))[0]
     cut = _slice(runs, 0, len(kept))
     return [*cut, ("…", cut[-1][1] if cut else runs[0][1])]

@@ -125,6 +125,11 @@ class Roll:
         for key in self._items:
             self._reopen(key)
 
+    @property
+    def kept(self) -> frozenset[Key]:
+        """Return the blocks whose lines are kept."""
+        return frozenset(self._items)
+
     # Where one looks.
 
     @property
