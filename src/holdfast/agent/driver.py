@@ -53,8 +53,8 @@ class Driver(Machine):
         changed: tuple[FilesChanged, ...] = ()
         try:
             running, raised = await self._look()
-            if raised is None and (known := watched(self._fold)):
-                changed, raised = await stop.learn(in_daemon(lambda: drift(known, self._toolbox)), (), within=QUIET)
+            if raised is None:
+                changed, raised = await self._compare(stop)
             self._recover(running)
             self.append(*changed, PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
         except BaseException:
@@ -110,6 +110,13 @@ class Driver(Machine):
         stop = self._stop or Stop(self._abandoned)
         return await stop.learn(remains(self._toolbox, self.conversation.open_calls), MAY_RUN, within=QUIET)
 
+    async def _compare(self, stop: Stop) -> tuple[tuple[FilesChanged, ...], BaseException | None]:
+        """Return what is to be told of files that changed since the model saw them, and what was raised meanwhile."""
+        known = watched(self._fold)
+        if not known:
+            return (), None
+        return await stop.learn(in_daemon(lambda: drift(known, self._toolbox)), (), within=QUIET)
+
     def queue(self, text: str, when: When) -> str:
         """Keep a message for the turn that runs, durably, and return its id.
 
@@ -160,7 +167,7 @@ class Driver(Machine):
                 if ended.cause != "finished" or following(self.conversation) is None:
                     return ended
                 stop = self._stop = Stop(self._abandoned)
-                changed, raised = await self._compare()
+                changed, raised = await self._compare(stop)
                 prompt = following(self.conversation)  # it may have been taken back meanwhile
                 if raised is not None:
                     raise raised
