@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.style import Style
 from textual.app import App, ComposeResult
@@ -190,13 +190,13 @@ def shown(roll: Roll) -> list[str]:
 class Stage(App[None]):
     """An application that is a transcript and nothing else."""
 
-    CSS = "Screen { background: $background; } Transcript { padding: 0 1; background: $background; }"
+    CSS = "Screen { background: $background; } Transcript { background: $background; }"
 
-    def __init__(self, view: View, *, dark: bool = True, now: float = 12.0) -> None:
+    def __init__(self, view: View, *, dark: bool = True, clock: Callable[[], float] = lambda: 12.0) -> None:
         super().__init__()
-        self._view = view
+        self.view = view
         self._dark = dark
-        self.transcript = Transcript(clock=lambda: now)
+        self.transcript = Transcript(clock=clock)
 
     def compose(self) -> ComposeResult:
         yield self.transcript
@@ -205,7 +205,7 @@ class Stage(App[None]):
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = "holdfast-dark" if self._dark else "holdfast-light"
-        self.transcript.load(self._view)
+        self.transcript.load(self.view)
 
 
 def viewed(events: list[Event]) -> View:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.style import Style
+from textual.strip import Strip
 
 from holdfast.ui.tui.code import draw_code
 from holdfast.ui.tui.lines import Line, Run, clean, fold, line
@@ -152,24 +153,23 @@ class _Page:
     def _place(self, drawn: Sequence[Line]) -> None:
         """Add lines that are drawn already, after the margin."""
         for one in drawn:
-            first, _ = self._margins()
-            margin = line(first)
-            strip = type(one.strip).join([margin.strip, one.strip])
-            self.lines.append(Line(strip, one.margin + len(margin.strip.text), one.join))
+            first = line((), margin=self._first())
+            strip = Strip.join([first.strip, one.strip])
+            self.lines.append(Line(strip, one.margin + first.margin, one.join))
 
     def _fold(self, runs: Sequence[Run]) -> None:
-        first, rest = self._margins()
-        self.lines.extend(fold(runs, self.width, first=first, rest=rest))
+        marker = sum(len(text) for text, _ in self.marker)
+        begun, *others = fold(runs, self.width, first=self._first(), rest=self.margin)
+        self.lines += [begun._replace(margin=begun.margin - marker), *others]  # a list's marker is text
 
     def _line(self, runs: Sequence[Run]) -> None:
-        first, _ = self._margins()
-        self.lines.append(line(runs, margin=first))
+        self.lines.append(line(runs, margin=self._first()))
 
-    def _margins(self) -> tuple[list[Run], list[Run]]:
-        """Return the margins of the next line and of those it is folded into."""
+    def _first(self) -> list[Run]:
+        """Return the margin of the next line, with the marker if there is one."""
         first = [*self.margin[: len(self.margin) - len(self.marker)], *self.marker]
         self.marker = []
-        return first, self.margin
+        return first
 
     def _room(self) -> int:
         return max(_NARROWEST, self.width - sum(cell_len(text) for text, _ in self.margin))

@@ -26,7 +26,7 @@ from holdfast.ui.blocks import Key
 from holdfast.ui.tui import cards
 from holdfast.ui.tui.lexers import Lexers
 from holdfast.ui.tui.lines import MARK, Line, line
-from holdfast.ui.tui.look import COMPONENTS, STYLES, look
+from holdfast.ui.tui.look import COMPONENTS, STYLES, Look, look
 from holdfast.ui.tui.roll import Place, Roll
 from holdfast.ui.view import View
 
@@ -36,6 +36,7 @@ FRAME = 1 / 30
 TICK = 0.5
 """Seconds between two looks at how long something has taken."""
 
+_HINT = " ↓ more below · End "
 _LINE, _PIECE = 1 << 20, 1 << 20  # a place as one number, for Textual's selection
 
 
@@ -266,21 +267,17 @@ class Transcript(ScrollView, can_focus=True):
         self.scroll_to(y=top, animate=False, force=True)
         self._placing = False
         rows = [self._roll.line(top + y) for y in range(height)]
-        below = self._roll.total - top - height
-        if below > 0:
-            rows[-1] = self._hint(below)
+        if top + height < self._roll.total:
+            rows[-1] = self._hint(self._roll.look)
         old = self._rows
         self._rows = rows
         changed = [y for y in range(height) if y >= len(old) or rows[y] is not old[y]]
         self.refresh(*(Region(0, y, width, 1) for y in changed))
 
-    def _hint(self, below: int) -> Line:
-        """Return the row that says how much is out of sight below."""
-        assert self._roll is not None
-        look = self._roll.look
-        said = f" ↓ {below:,} more below · End "
-        room = max(0, self.size.width - MARK - cell_len(said))
-        return line([(" " * room, look.text), (said, look.hint)])
+    def _hint(self, look: Look) -> Line:
+        """Return the row that says that there is more out of sight."""
+        room = max(0, self.size.width - MARK - cell_len(_HINT))
+        return line([(" " * room, look.text), (_HINT, look.hint)])
 
     def _composed(self, one: Line) -> Strip:
         """Return a line with its mark, as wide as the widget."""
