@@ -444,6 +444,7 @@ def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(
         assert got.survivors == (None if "guard" in frozen else 0)
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)  # else it stays frozen
+            await asyncio.sleep(0.2)  # until the loop has seen its pipes end
 
     on_bench(tmp_path, act)
 
