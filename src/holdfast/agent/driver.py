@@ -159,13 +159,6 @@ class Driver(Machine):
         finally:
             self._store.close()
 
-    async def _compare(self, stop: Stop) -> tuple[tuple[FilesChanged, ...], BaseException | None]:
-        """Return what is to be told of files that changed since the model saw them, and what was raised meanwhile."""
-        known = watched(self._fold)
-        if not known:
-            return (), None
-        return await stop.learn(in_daemon(lambda: drift(known, self._toolbox)), (), within=QUIET)
-
     async def _turns(self, stop: Stop) -> TurnEnded:
         """Run the turn whose prompt is journalled, and those of the messages that wait for it to end by itself."""
         try:
