@@ -84,6 +84,11 @@ def _broken(name: str, *reply: Action, faults: set[ProviderFault], says: str = "
     return Mode(name=name, reply=reply, faults=frozenset(faults), says=says, kept=shown, attempts=attempts)
 
 
+def _not_streamed(name: str, *reply: Action, faults: set[ProviderFault]) -> Mode:
+    """Return a mode that streams nothing, and whose answer in one piece is broken."""
+    return Mode(name=name, steps=[(NEVER,), reply], faults=frozenset({"silent", *faults}), attempts=2)
+
+
 def _fine(name: str, *reply: Action, kept: str = "", ran: int = 0) -> Mode:
     """Return a mode that looks hostile, and is none: the response is complete."""
     steps: list[Step] = [reply, (Say("after it"),)] if kept == "after it" else [reply]
@@ -147,6 +152,17 @@ def modes(wire: WireName) -> list[Mode]:
             kept="in one piece",
             ran=1,
         ),
+        _not_streamed("cut in a whole answer", Say("half of it"), Cut(), faults={"malformed"}),
+        _not_streamed("cut in a whole answer with a call", CALL, Cut(), faults={"malformed"}),
+        _not_streamed("reset in a whole answer", Say("half of it"), Reset(), faults={"unreachable"}),
+        _not_streamed(
+            "a page in place of a whole answer",
+            Headers(content_type="text/html"),
+            Raw(b"<html>"),
+            Cut(),
+            faults={"malformed"},
+        ),
+        _not_streamed("a whole answer without an end", Raw(b" " * 1_000_000, times=FOR_EVER), faults={"malformed"}),
         # Slow, and well.
         _fine("trickles text", Say("a slow answer", chunk=1, delay=0.02), kept="a slow answer"),
         _fine("trickles arguments", Call(TOOL, {"path": "a"}, chunk=1, delay=0.02), kept="after it", ran=1),

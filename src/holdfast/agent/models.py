@@ -102,8 +102,10 @@ def open_model(
 
 def failure(error: Exception, name: str) -> ProviderFailed:
     """Return what a provider library's exception means, with the provider's own explanation in the message."""
-    match error:
-        case pai_errors.ModelHTTPError():
+    match next((cause for cause in _causes(error) if isinstance(cause, ProviderFailed)), error):
+        case ProviderFailed() as ours:  # of the wire, which a library took for a broken connection
+            return ProviderFailed(str(ours), fault=ours.fault)
+        case pai_errors.ModelHTTPError() as error:
             said = _said(error.body) or f"HTTP status {error.status_code}"
             fault = _fault_of_status(error.status_code)
             next_step = _NEXT[fault]
@@ -158,9 +160,15 @@ def _said(body: object) -> str:
 
 def _root(error: BaseException) -> str:
     """Return the innermost reason: libraries wrap the one that helps."""
-    while error.__cause__ is not None:
-        error = error.__cause__
+    *_, error = _causes(error)
     return f"{type(error).__name__}: {error}".rstrip(": .")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
 
 
 async def _events(response: StreamedResponse) -> AsyncIterator[StreamEvent]:
