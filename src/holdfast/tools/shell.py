@@ -10,7 +10,6 @@ import asyncio
 import codecs
 import contextlib
 import fcntl
-import itertools
 import os
 import shlex
 import signal
@@ -161,7 +160,6 @@ class Keeper:
         self._listener: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[asyncio.subprocess.Process] | None = None
         self._waiting: dict[str, asyncio.Queue[_Heard]] = {}
-        self._captures = itertools.count(1)
         self._within = False  # a namespace of its own
         self.contained = False
         """Whether a keeper that is started from now on gets a PID namespace, where there is one to be had."""
@@ -228,7 +226,7 @@ class Keeper:
         The output is cut after a megabyte and the program ended, as after 30 seconds; the code is then negative.
         Cancelling ends it. Raises `ToolFailed` if it could not be run to an end.
         """
-        call = f"capture-{next(self._captures)}"
+        call = f"capture-{os.urandom(8).hex()}"  # nobody else's: what is left of it is found by this
         spool = self._folder / f"{call}.out"
         enough = asyncio.Event()
         shown = 0
