@@ -36,14 +36,17 @@ from holdfast.session.entries import (
     TurnEnded,
 )
 from holdfast.session.fold import OpenCall
-from holdfast.session.store import Store
+from holdfast.session.store import Reading, Store
 from holdfast.tools.tool import Toolbox
 
 _CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
 
 
 class Machine(Record):
-    """The turns of one session, one at a time: `_claim` one, run it, and it is over."""
+    """The turns of one session, one at a time: `_claim` one, run it, and it is over.
+
+    `reading` is what the store holds, for whoever has just read it.
+    """
 
     def __init__(  # noqa: PLR0913 - one collaborator per layer it joins
         self,
@@ -58,11 +61,12 @@ class Machine(Record):
         left: Leave | None = None,
         debug: bool = False,
         log: Log | None = None,
+        reading: Reading | None = None,
     ) -> None:
         if log is not None:
             connect, emit = log.connecting(connect), log.beside(emit)
         self._log = log
-        super().__init__(store, checks=Checks(debug=debug, emit=emit), emit=emit)
+        super().__init__(store, checks=Checks(debug=debug, emit=emit), emit=emit, reading=reading)
         self._toolbox = toolbox
         self._abandoned = Abandoned()
         self._connection = Connection(connect, limits or Limits(), self._abandoned)

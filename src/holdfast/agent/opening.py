@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +15,9 @@ from holdfast.agent.settle import Leave
 from holdfast.calls import ToolSchema
 from holdfast.errors import DamageError, StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, Summary
-from holdfast.session.entries import Entry, PromptAccepted, SessionOpened
+from holdfast.session.entries import Entry, SessionOpened
 from holdfast.session.sqlite import SqliteStore, read_copy
+from holdfast.session.store import Reading
 from holdfast.text import valid_unicode
 from holdfast.tools.toolbox import LocalToolbox
 
@@ -25,14 +26,14 @@ from holdfast.tools.toolbox import LocalToolbox
 class OpenSession:
     """A session whose lease this process holds, and the tools that work in its folder.
 
-    `last_turn` is what is journalled of its last turn, `left` why that was left if it has no end.
+    `reading` is its journal as of then, `left` why its last turn was left if that has no end.
     """
 
     id: str
     cwd: Path
     store: SqliteStore
     toolbox: LocalToolbox
-    last_turn: tuple[Entry, ...] = ()
+    reading: Reading
     left: Leave = Leave("crash")  # noqa: RUF009 - frozen
 
 
@@ -44,8 +45,9 @@ def create(catalog: Catalog, *, cwd: Path, model: str) -> OpenSession:
         toolbox = LocalToolbox(cwd, folder)
         opened = first_entry(session, cwd=cwd, model=model, tools=toolbox.schemas)
         store.append([opened], expected=0)
+        reading = store.read()
     catalog.note(opened)
-    return OpenSession(id=session, cwd=cwd, store=store, toolbox=toolbox)
+    return OpenSession(id=session, cwd=cwd, store=store, toolbox=toolbox, reading=reading)
 
 
 @contextmanager
@@ -86,19 +88,12 @@ def resume(catalog: Catalog, summary: Summary) -> OpenSession:
     folder = catalog.folder(summary.id)
     store = SqliteStore.open(folder)
     try:
-        entries = [record.entry for record in store.read().records]
-        cwd = _folder_of(summary.id, entries)
+        reading = store.read()
+        cwd = _folder_of(summary.id, (record.entry for record in reading.records))
     except BaseException:
         store.close()
         raise
-    return OpenSession(
-        id=summary.id, cwd=cwd, store=store, toolbox=LocalToolbox(cwd, folder), last_turn=_last_turn(entries)
-    )
-
-
-def _last_turn(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    begun = max((at for at, entry in enumerate(entries) if isinstance(entry, PromptAccepted)), default=0)
-    return tuple(entries[begun:])
+    return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=LocalToolbox(cwd, folder), reading=reading)
 
 
 def _folder_of(session: str, entries: Iterable[Entry]) -> Path:

@@ -14,21 +14,25 @@ from holdfast.calls import FileSeen
 from holdfast.errors import AppendConflict
 from holdfast.session.entries import CallStarted, Entry, ModelChanged, Repaired
 from holdfast.session.fold import Conversation, Fold
-from holdfast.session.store import Store
+from holdfast.session.store import Reading, Store
 
 
 class Record:
-    """The journal of one session; `emit` is told each entry once it is durable."""
+    """The journal of one session; `emit` is told each entry once it is durable.
 
-    def __init__(self, store: Store, *, checks: Checks, emit: Callable[[Event], None]) -> None:
+    `reading` is what the store holds, for whoever has just read it.
+    """
+
+    def __init__(
+        self, store: Store, *, checks: Checks, emit: Callable[[Event], None], reading: Reading | None = None
+    ) -> None:
         self._store = store
         self._checks = checks
         self._emit = emit
         self._reported = ""  # the last thing told that could not be journalled
-        self._load()
+        self._load(reading or store.read())
 
-    def _load(self) -> None:
-        reading = self._store.read()
+    def _load(self, reading: Reading) -> None:
         self._fold = Fold(record.entry for record in reading.records)
         self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, CallStarted)}
         self._length = self._store.length
@@ -66,7 +70,7 @@ class Record:
         try:
             self._length = self._store.append(entries, expected=self._length)
         except AppendConflict:
-            self._load()  # somebody else's entries count: the next append goes after them
+            self._load(self._store.read())  # somebody else's entries count: the next append goes after them
             raise
         self._reported = ""
         for entry in entries:

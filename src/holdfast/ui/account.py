@@ -67,6 +67,16 @@ class Telling:
         return self._names.get(call, call)
 
 
+def last_turn(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the entries of the last turn, from its prompt on."""
+    last: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, PromptAccepted):
+            last.clear()
+        last.append(entry)
+    return tuple(last)
+
+
 def account(entries: Iterable[Entry]) -> tuple[str, ...]:
     """Return what the last turn left for a person to know: its calls without another request after them, and its end.
 

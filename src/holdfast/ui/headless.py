@@ -36,6 +36,7 @@ from holdfast.errors import (
 )
 from holdfast.session.catalog import Catalog
 from holdfast.session.entries import Cause, RequestFailed, TurnEnded
+from holdfast.ui.account import last_turn
 from holdfast.ui.arguments import Arguments
 from holdfast.ui.choosing import chosen, folder, limits_of
 from holdfast.ui.debug import debug_log
@@ -137,6 +138,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
                 left=session.left,
                 debug=arguments.debug,
                 log=log,
+                reading=session.reading,
             )
             if name:
                 driver.use_model(name)
@@ -172,7 +174,7 @@ async def _turn(
                 cwd=str(session.cwd),
                 tools=tuple(session.toolbox.tools),
                 resumed=before.turns > 0,
-                last_turn=session.last_turn,
+                last_turn=last_turn(record.entry for record in session.reading.records),
             )
         )
         try:

@@ -219,6 +219,9 @@ class Agent:
 
     def close(self, within: float) -> bool:
         """End everything and return whether that was done within so many seconds; nothing is served after it."""
+        if not self._thread.ident:  # it ended before it began
+            self._loop.close()
+            return True
         self.stop(Leave("user", "holdfast was closed"))
         self._now(lambda: self._commands.put_nowait(None))
         self._thread.join(within)
@@ -277,24 +280,24 @@ class Agent:
                 limits=self._wishes.limits,
                 left=session.left,
                 debug=self._wishes.debug,
+                reading=session.reading,
             )
-            if model:
-                driver.use_model(model)
         except BaseException:
             session.store.close()
             raise
         self._driver = driver
-        conversation = driver.conversation
-        facts = tuple(Fact(record.seq, record.entry) for record in session.store.read().records)
+        facts = tuple(Fact(record.seq, record.entry) for record in session.reading.records)
         self._tell(
             Opened(
                 session=session.id,
                 cwd=str(session.cwd),
-                model=conversation.model,
+                model=driver.conversation.model,
                 facts=facts,
             )
         )
-        await driver.recover()
+        if model:
+            driver.use_model(model)
+        self._turn = asyncio.create_task(self._run(driver.carry_on), name="taken up")
 
     async def _take(self, text: str, when: When) -> None:
         """Begin a turn, or give the words to the one that runs; commands are served meanwhile."""
@@ -305,34 +308,39 @@ class Agent:
                 await self._turn
             else:
                 return
-        self._turn = asyncio.create_task(self._run(text), name="prompt")
+        self._turn = asyncio.create_task(self._run(lambda: self._prompt(text)), name="prompt")
 
     def _give_back(self, driver: Driver) -> None:
         waiting = [each.message for each in driver.conversation.queued]
         if words := [driver.recall(message.id) for message in waiting]:
             self._tell(GivenBack("\n\n".join(words)))
 
-    async def _run(self, text: str) -> None:
+    async def _run(self, turn: Callable[[], Awaitable[TurnEnded | None]]) -> None:
+        """Run a turn, and tell when it begins and ends."""
         ended: TurnEnded | None = None
         self._tell(Busy())
 
-        async def turn() -> None:
+        async def run() -> None:
             nonlocal ended
-            driver = self._session()
-            before = driver.conversation.turns
-            try:
-                ended = await driver.run(text)
-            except HoldfastError as error:
-                if driver.conversation.turns > before:
-                    raise
-                self._tell(Refused(text, str(error)))
-            else:
-                self._give_back(driver)
+            ended = await turn()
 
         try:
-            await self._safely(turn)
+            await self._safely(run)
         finally:
             self._tell(Idle(ended))
+
+    async def _prompt(self, text: str) -> TurnEnded | None:
+        driver = self._session()
+        before = driver.conversation.turns
+        try:
+            ended = await driver.run(text)
+        except HoldfastError as error:
+            if driver.conversation.turns > before:
+                raise
+            self._tell(Refused(text, str(error)))
+            return None
+        self._give_back(driver)
+        return ended
 
     async def _ask(self, call: CallPart, plan: Plan, why: str) -> Answer:
         self._answer = asyncio.get_running_loop().create_future()
