@@ -9,7 +9,7 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 
 from holdfast.agent.events import Event, Fact, LiveOutput, LiveText, LiveThinking
-from holdfast.calls import Outcome
+from holdfast.calls import Effect, Outcome
 from holdfast.session.entries import (
     ApprovalAsked,
     CallEnded,
@@ -65,8 +65,8 @@ The retry in `client.py` still waits *forever*; tell me if you want a bound ther
 """
 
 
-def call(id: str, name: str, **arguments: object) -> CallPart:  # noqa: A002
-    return CallPart(id=id, name=name, arguments=json.dumps(arguments))
+def call(call_id: str, name: str, **arguments: object) -> CallPart:
+    return CallPart(id=call_id, name=name, arguments=json.dumps(arguments))
 
 
 class Script:
@@ -93,9 +93,11 @@ class Script:
         step = self.request()
         self.fact(ResponseEnded(step=step, model="m", parts=parts, usage=Usage()))
 
-    def ran(self, id: str, text: str, *, effect: str = "read", outcome: Outcome = "ok", seconds: float = 0.1) -> None:  # noqa: A002
-        self.fact(CallStarted(call=id, effect=effect))  # pyright: ignore[reportArgumentType] - one of the three
-        self.fact(CallEnded(call=id, outcome=outcome, text=text, seconds=seconds))
+    def ran(
+        self, call_id: str, text: str, *, effect: Effect = "read", outcome: Outcome = "ok", seconds: float = 0.1
+    ) -> None:
+        self.fact(CallStarted(call=call_id, effect=effect))
+        self.fact(CallEnded(call=call_id, outcome=outcome, text=text, seconds=seconds))
 
     def end(self, **fields: str) -> None:
         told = {"reason": "end_turn", "cause": "finished", **fields}

@@ -161,6 +161,13 @@ async def test_selected_text_is_what_was_written() -> None:
         assert app.screen.get_selected_text() == said
 
 
+async def test_two_clicks_select_the_block() -> None:
+    async with on_stage(lines(3)) as (app, pilot):
+        await pilot.click(offset=(4, 3), times=2)
+        await pilot.pause()
+        assert app.screen.get_selected_text() == "line 0\nline 1\nline 2"
+
+
 async def test_another_size_is_another_fold_of_the_same_text() -> None:
     async with on_stage(busy_day(), size=(80, 40)) as (app, pilot):
         app.transcript.action_page_up()

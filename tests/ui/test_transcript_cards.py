@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001 - a minus of a diff is one
 """What is seen of each block, line by line."""
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ def test_arguments_are_shown_literally() -> None:
 def test_an_edit_is_a_diff_with_the_words_that_differ() -> None:
     edit = Edit(path="x.py", old="a = 1\nb = 2\nc = 3\n", new="a = 1\nb = 4\nc = 3\n")
     block = replace(CALL, name="edit", title="edit x.py", edit=edit, result="Edited x.py: 1 replacement.")
-    assert drawn(block) == ["✓ edit x.py  +1 −1", "    a = 1", "  − b = 2", "  + b = 4", "    c = 3"]
+    assert drawn(block) == ["✓ edit x.py  +1 -1", "    a = 1", "  - b = 2", "  + b = 4", "    c = 3"]
 
 
 def test_a_file_written_whole_is_numbered_and_cut() -> None:
@@ -217,11 +216,11 @@ BUSY_DAY = r"""
 ✓ read src/app.py  42 lines
 ✓ read tests/test_app.py  118 lines
 ✓ grep src  2 lines
-✓ edit src/app.py  +2 −3
+✓ edit src/app.py  +2 -3
     def handler(request):
-  −     if not request.body:
-  −         return None
-  −     return Response(body)
+  -     if not request.body:
+  -         return None
+  -     return Response(body)
   +     body = request.body or b''
   +     return Response(200, body[:4096])
 

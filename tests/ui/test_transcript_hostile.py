@@ -121,7 +121,7 @@ def ansi(text: str, columns: int, *, opened: bool) -> str:
 
 @pytest.mark.parametrize("opened", [False, True], ids=["short", "opened"])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_nothing_but_characters_and_our_own_colours_is_sent(text: str, opened: bool) -> None:  # noqa: FBT001
+def test_nothing_but_characters_and_our_own_colours_is_sent(text: str, *, opened: bool) -> None:
     began = time.process_time()
     sent = ansi(text, 80, opened=opened)
     for row in sent.split("\n"):

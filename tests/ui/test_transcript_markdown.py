@@ -132,13 +132,15 @@ def test_no_line_is_wider_than_it_may_be(text: str, width: int) -> None:
         assert all(one.strip.cell_length <= width for one in piece.draw(LOOK, width))
 
 
-words = st.lists(st.sampled_from(["alpha", "beta", "γάμμα", "日本", "x" * 90]), min_size=1, max_size=9).map(" ".join)
+sentences = st.lists(st.sampled_from(["alpha", "beta", "γάμμα", "日本", "x" * 90]), min_size=1, max_size=9).map(
+    " ".join
+)
 shapes = st.sampled_from(
     ["{}", "# {}", "- {}", "  - {}", "1. {}", "> {}", "    {}", "```\n{}\n```", "*{}*", "**{}", "| {} |"]
 )
 
 
-@given(st.lists(st.tuples(shapes, words), max_size=12), st.integers(24, 120))
+@given(st.lists(st.tuples(shapes, sentences), max_size=12), st.integers(24, 120))
 def test_every_word_is_drawn_in_its_order(parts: list[tuple[str, str]], width: int) -> None:
     text = "\n".join(shape.format(said) for shape, said in parts)
     seen = "".join(one.strip.text[one.margin :] for piece in Markdown().pieces(text) for one in piece.draw(LOOK, width))
@@ -149,11 +151,15 @@ def _letters(text: str) -> str:
     return "".join(re.findall(r"[^\W\d_]", text))
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200).map(clean), st.integers(2, 40), st.booleans())
-def test_a_fold_loses_nothing_but_white_space_and_fits(text: str, width: int, words_first: bool) -> None:  # noqa: FBT001
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"]), max_size=200).map(clean),
+    width=st.integers(2, 40),
+    words=st.booleans(),
+)
+def test_a_fold_loses_nothing_but_white_space_and_fits(*, text: str, width: int, words: bool) -> None:
     for plain_line in text.split("\n"):
         runs = [(plain_line[:7], LOOK.text), (plain_line[7:], LOOK.dim)]
-        folded = list(fold(runs, width, words=words_first))
+        folded = list(fold(runs, width, words=words))
         assert _bare(folded) == "".join(plain_line.split())
         assert all(one.strip.cell_length <= width for one in folded)
         assert all(one.strip.cell_length == cell_len(one.strip.text) for one in folded)

@@ -14,7 +14,7 @@ from holdfast.calls import Outcome
 from holdfast.text import literal
 from holdfast.ui.account import MARKS
 from holdfast.ui.blocks import Answer, Block, Call, CallState, Note, NoteKind, Prompt, Thinking, TurnEnd
-from holdfast.ui.tui.diff import MINUS, Change, changes, draw_change
+from holdfast.ui.tui.diff import Change, changes, draw_change
 from holdfast.ui.tui.lines import Line, Piece, Run, clean, crop, fold, line
 from holdfast.ui.tui.look import Look
 from holdfast.ui.tui.markdown import PROSE, Markdown
@@ -269,7 +269,7 @@ def _outcome(block: Call, outcome: Outcome) -> list[tuple[str, Tone]]:
     elif block.edit is not None:
         shown = changes(block.edit)
         come, gone = (sum(change.sign == sign for change in shown) for sign in "+-")
-        said.append((f"+{come}" + (f" {MINUS}{gone}" if gone else ""), "faint"))
+        said.append((f"+{come}" + (f" -{gone}" if gone else ""), "faint"))
     elif block.effect == "read":
         count = block.result.rstrip("\n").count("\n") + 1
         said.append((f"{count:,} lines" if count != 1 else "1 line", "faint"))

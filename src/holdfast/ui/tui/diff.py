@@ -13,9 +13,6 @@ from holdfast.ui.blocks import Edit
 from holdfast.ui.tui.lines import Line, Run, clean, crop, fold, line, pad
 from holdfast.ui.tui.look import Look
 
-MINUS = "\u2212"
-"""As wide as a plus."""
-
 _COMPARED = 400
 """Lines on each side up to which they are compared; of more, all go and all come."""
 
@@ -63,8 +60,7 @@ def draw_change(change: Change, look: Look, width: int, *, digits: int, whole: b
     }.get(change.sign, (look.dim, look.dim))
     number = "" if not digits else f"{'' if change.number is None else change.number:>{digits}} "
     margin: list[Run] = [(number, look.number)] if number else []
-    sign = MINUS if change.sign == "-" else change.sign
-    margin.append((f"{sign} ", base))
+    margin.append((f"{change.sign} ", base))
     runs = _marked(change, base, word)
     room = width - sum(len(text) for text, _ in margin)
     if not whole:

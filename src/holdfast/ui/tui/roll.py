@@ -202,12 +202,12 @@ class Roll:
         index, within = self._column.find(y)
         return self._view.block(self._keys[index]) if within >= self._gaps[index] else None
 
-    def span(self, key: Key) -> tuple[int, int]:
-        """Return the first line of a block and the one after its last; (0, 0) if there is no such block."""
+    def ends(self, key: Key) -> tuple[int, int]:
+        """Return the first and the last line of a block; (0, 0) if there is no such block."""
         index = self._at.get(key)
         if index is None:
             return 0, 0
-        return self._column.top(index) + self._gaps[index], self._column.top(index + 1)
+        return self._column.top(index) + self._gaps[index], self._column.top(index + 1) - 1
 
     def next_openable(self, key: Key | None, step: int) -> Key | None:
         """Return the next block (or with -1 the one before) of which there is more to see; from the end if None."""

@@ -117,11 +117,11 @@ class Transcript(ScrollView, can_focus=True):
         if self._roll is None or (key := self._roll.next_openable(self._chosen, step)) is None:
             return
         self._chosen = key
-        begin, end = self._roll.span(key)
-        if begin < self._roll.top:
-            self._roll.look_at(begin)
-        elif end > self._roll.top + self._roll.height:
-            self._roll.look_at(min(begin, end - self._roll.height))
+        first, last = self._roll.ends(key)
+        if first < self._roll.top:
+            self._roll.look_at(first)
+        elif last >= self._roll.top + self._roll.height:
+            self._roll.look_at(min(first, last + 1 - self._roll.height))
         self._place()
 
     def action_open(self) -> None:
@@ -159,6 +159,15 @@ class Transcript(ScrollView, can_focus=True):
         block = self._roll.block_at(self._roll.top + event.y)
         if block is not None and cards.opens(block):
             self.toggle(block.key)
+
+    def text_select_all(self) -> None:
+        """Select the block that was clicked: all of a session is more than anybody wants."""
+        if self._roll is None or self._pressed is None:
+            return
+        block = self._roll.block_at(self._roll.top + self._pressed.y - self.region.y)
+        if block is not None:
+            begin, end = (_number(self._roll.place(y)) for y in self._roll.ends(block.key))
+            self.screen.selections = {self: Selection(Offset(0, begin), Offset(_LINE, end))}
 
     # What Textual asks.
 
