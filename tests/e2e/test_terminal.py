@@ -11,7 +11,7 @@ import pytest
 from launching import World
 from terminal import Key, Terminal
 
-from holdfast.session.entries import CallEnded, TurnEnded
+from holdfast.session.entries import CallEnded, PromptAccepted, Steered, TurnEnded
 from holdfast.testing.script import Call, Hold, Say
 from polling import eventually
 
@@ -150,3 +150,120 @@ def test_ctrl_c_stops_clears_and_quits(one_world: World) -> None:
         terminal.wait_text("Ctrl\\+C again")
         terminal.send(Key.CTRL_C)
         assert terminal.wait() == 0
+
+
+def test_a_question_survives_a_kill(one_world: World) -> None:
+    """SIGKILL at the dialog: the call is asked about again, once, and the turn goes on."""
+    one_world.script([Call("bash", {"command": "echo allowed"})], [Say("It ran.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text(r"Run this command\?")
+        terminal.kill(signal.SIGKILL)
+        terminal.wait()
+    with screen(one_world, "-c") as terminal:
+        terminal.wait_text(r"Run this command\?")
+        terminal.send("y")
+        terminal.wait_text(r"It ran\.")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    entries = one_world.entries()
+    assert [entry.outcome for entry in entries if isinstance(entry, CallEnded)] == ["ok"]
+    assert [entry.turn for entry in entries if isinstance(entry, PromptAccepted)] == [1]
+
+
+def test_words_while_a_turn_runs(one_world: World) -> None:
+    """Enter steers at the next safe point, Tab keeps for the next turn, ↑ takes back; a stop gives them back."""
+    one_world.script(
+        [Call("read", {"path": "notes.txt"}), Say("Looking."), Hold("first")],
+        [Say("Steered.")],
+        [Say("The next turn."), Hold("second")],
+    )
+    (one_world.folder / "notes.txt").write_text("the notes\n")
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text("Looking")
+        terminal.line("mind the gap")
+        terminal.wait_text("1 queued")
+        terminal.send("and then this")
+        terminal.wait_text("and then this")
+        terminal.send(Key.TAB)
+        terminal.wait_text("2 queued")
+        one_world.provider.release("first")
+        terminal.wait_text(r"The next turn\.")
+        terminal.line("too late")
+        terminal.wait_text("1 queued")
+        terminal.send(Key.UP)
+        terminal.wait_gone("1 queued")
+        terminal.wait_text("too late")
+        terminal.send(Key.ENTER)
+        terminal.wait_text("1 queued")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("esc stops")
+        terminal.wait_text("too late")
+        terminal.send(Key.CTRL_C)
+        terminal.wait_gone("too late")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    entries = one_world.entries()
+    assert [entry.text for entry in entries if isinstance(entry, PromptAccepted)] == ["go", "and then this"]
+    assert [entry.text for entry in entries if isinstance(entry, Steered)] == ["mind the gap"]
+
+
+def test_going_back(one_world: World) -> None:
+    """ESC ESC on an empty prompt: an earlier prompt comes back to be edited, and what followed it is not sent."""
+    one_world.script([Say("One.")], [Say("Two.")], [Say("Other two.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        for prompt, answer in (("first words", r"One\."), ("second words", r"Two\.")):
+            terminal.line(prompt)
+            terminal.wait_text(answer)
+            terminal.wait_gone("esc stops")
+        terminal.send(Key.ESC)
+        terminal.settle()
+        terminal.send(Key.ESC)
+        terminal.wait_text("Go back")
+        terminal.send(Key.ENTER)
+        terminal.wait_text("Back to before the prompt of turn 2")
+        terminal.send(", edited")
+        terminal.wait_text("second words, edited")
+        terminal.send(Key.ENTER)
+        terminal.wait_text(r"Other two\.")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    said = "\n".join(one_world.said)
+    assert "first words" in said
+    assert "second words, edited" in said
+    assert not any(block.text == "Two." for block in one_world.last)
+    one_world.one_past = False
+
+
+def test_a_session_in_use_is_offered_as_a_copy_or_to_read(one_world: World) -> None:
+    """The second to open it may read it or go on in a copy; the first is not disturbed."""
+    one_world.script([Say("First."), Hold("on"), Say(" Done.")], [Say("In the copy.")])
+    one_world.one_past = False
+    with screen(one_world, "-m", one_world.model) as first:
+        first.wait_text("Ask for something")
+        first.line("go")
+        first.wait_text(r"First\.")
+        with screen(one_world, "-c") as second:
+            second.wait_text("Go on in a copy")
+            second.send(Key.DOWN)
+            second.send(Key.ENTER)
+            second.wait_text("only shown here")
+            second.line("/fork")
+            second.wait_gone("only shown here")
+            second.line("and you?")
+            second.wait_text(r"In the copy\.")
+            second.wait_gone("esc stops")
+            second.send(Key.CTRL_D)
+            assert second.wait() == 0
+        one_world.provider.release("on")
+        first.wait_text(r"First\. Done\.")
+        first.wait_gone("esc stops")
+        first.send(Key.CTRL_D)
+        assert first.wait() == 0
+    assert len(one_world.sessions) == 2

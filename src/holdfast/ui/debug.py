@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import platform
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,8 +19,10 @@ NAME = "debug.log"
 
 
 @contextmanager
-def debug_log(folder: Path, *, session: str, environ: Mapping[str, str], wanted: bool) -> Generator[Log | None]:
-    """Give the debug log of a session if it is `wanted`, and say where it is on standard error, else None."""
+def debug_log(
+    folder: Path, *, session: str, environ: Mapping[str, str], wanted: bool, say: Callable[[str], None] | None = None
+) -> Generator[Log | None]:
+    """Give the debug log of a session if it is `wanted`, else None; say where it is, on standard error by default."""
     if not wanted:
         yield None
         return
@@ -36,10 +38,14 @@ def debug_log(folder: Path, *, session: str, environ: Mapping[str, str], wanted:
             "or leave out --debug."
         ) from error
     try:
-        with contextlib.suppress(OSError):  # nobody may hear it
-            print(literal(f"holdfast: debug log: {path}"), file=sys.stderr, flush=True)
+        (say or _on_stderr)(f"debug log: {path}")
         log = Log(file.write, session=session, secrets=secrets_of(environ))
         log.record("opened", version=__version__, python=platform.python_version(), system=platform.platform())
         yield log
     finally:
         file.close()
+
+
+def _on_stderr(text: str) -> None:
+    with contextlib.suppress(OSError):  # nobody may hear it
+        print(literal(f"holdfast: {text}"), file=sys.stderr, flush=True)

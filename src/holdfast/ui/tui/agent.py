@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import traceback
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from holdfast.agent.calls import Answer
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
+from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, fork, resume
 from holdfast.agent.settle import Leave
@@ -26,6 +27,7 @@ from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import CallPart, TurnEnded, When
 from holdfast.session.sqlite import read_copy
 from holdfast.tools.tool import Plan
+from holdfast.ui.debug import debug_log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,8 @@ class Wishes:
     """What every session of a run has in common; `connect` gives the model of a name."""
 
     catalog: Catalog
-    connect: Callable[[str], Awaitable[Model]]
+    environ: Mapping[str, str]
+    connect: Callable[[str, Log | None], Awaitable[Model]]
     limits: Limits
     debug: bool = False
 
@@ -129,6 +132,7 @@ class Agent:
         self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
         self._commands: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
         self._driver: Driver | None = None
+        self._closing = ExitStack()  # what is closed with the session
         self._answer: asyncio.Future[Answer] | None = None
         self._turn: asyncio.Task[None] | None = None
 
@@ -269,17 +273,27 @@ class Agent:
     async def _open(self, begin: Begin, model: str) -> None:
         await self._give_up()
         session = begin()
+        log = self._closing.enter_context(
+            debug_log(
+                self._wishes.catalog.folder(session.id),
+                session=session.id,
+                environ=self._wishes.environ,
+                wanted=self._wishes.debug,
+                say=lambda text: self._tell(Trouble(text)),
+            )
+        )
         try:
             driver = Driver(
                 store=session.store,
                 toolbox=session.toolbox,
-                connect=self._wishes.connect,
+                connect=lambda name: self._wishes.connect(name, log),
                 mode=self._mode,
                 emit=self._tell,
                 ask=self._ask,
                 limits=self._wishes.limits,
                 left=session.left,
                 debug=self._wishes.debug,
+                log=log,
                 reading=session.reading,
             )
         except BaseException:
@@ -355,6 +369,7 @@ class Agent:
         driver, self._driver = self._driver, None
         if driver is not None:
             await driver.close()
+        self._closing.close()
         if self._turn is not None:
             await self._turn
             self._turn = None

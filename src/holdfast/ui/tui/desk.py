@@ -95,7 +95,13 @@ class Desk(App[int]):
         self._open = start.resumed is not None
         self._read = False
         self._inbox: Inbox[Told] = Inbox(self.heard)
-        wishes = Wishes(catalog=start.catalog, connect=connections.connect, limits=limits, debug=start.debug)
+        wishes = Wishes(
+            catalog=start.catalog,
+            environ=start.environ,
+            connect=connections.connect,
+            limits=limits,
+            debug=start.debug,
+        )
         self.agent = Agent(wishes, mode=start.mode, tell=self._inbox.put)
 
     def compose(self) -> ComposeResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.agent.connecting import connect
+from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.providers import Target, target
 from holdfast.config import Limits
@@ -59,9 +60,9 @@ class Connections:
         if name != DEMO:
             target(name, self._environ)
 
-    async def connect(self, name: str) -> Model:
+    async def connect(self, name: str, log: Log | None) -> Model:
         """Return a connection; raises `ModelUnusable`."""
-        return await connect(self._target(name), self._limits.of(name))
+        return await connect(self._target(name), self._limits.of(name), log=log)
 
     def close(self) -> None:
         """End the scripted provider, if it was ever asked."""
