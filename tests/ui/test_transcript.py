@@ -163,9 +163,12 @@ async def test_selected_text_is_what_was_written() -> None:
 
 async def test_two_clicks_select_the_block() -> None:
     async with on_stage(lines(3)) as (app, pilot):
-        await pilot.click(offset=(4, 3), times=2)
+        await pilot.click(app.transcript, offset=(4, 3), times=2)
         await pilot.pause()
         assert app.screen.get_selected_text() == "line 0\nline 1\nline 2"
+        await pilot.click(app.transcript, offset=(4, 3), times=3)
+        await pilot.pause()
+        assert (app.screen.get_selected_text() or "").rstrip() == "go\n\nline 0\nline 1\nline 2"
 
 
 async def test_another_size_is_another_fold_of_the_same_text() -> None:

@@ -215,10 +215,12 @@ class Transcript(ScrollView, can_focus=True):
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the selected text as one would write it."""
-        if self._roll is None or selection.start is None or selection.end is None:
+        """Return the selected text as one would write it; where no end is given, what is in sight is selected."""
+        if self._roll is None:
             return None
-        start, end = selection.start, selection.end
+        top = self._roll.top
+        start = selection.start or Offset(0, _number(self._roll.place(top)))
+        end = selection.end or Offset(_LINE, _number(self._roll.place(top + self.size.height - 1)))
         return self._roll.text(_place(start.y), start.x - MARK, _place(end.y), end.x - MARK), "\n"
 
     # How it is done.
