@@ -13,14 +13,20 @@ from holdfast.ui.tui.look import Look
 
 def draw_code(lines: Sequence[str], language: str, look: Look, width: int) -> list[Line]:
     """Return lines of code on their background, folded where they are too long."""
-    drawn: list[Line] = []
-    edge = (" ", look.block)
-    for runs in coloured("\n".join(lines), language, look):
-        drawn += [
-            folded._replace(strip=folded.strip.extend_cell_length(width, look.block))
-            for folded in fold(runs, width - 1, first=[edge], words=False)
-        ]
-    return drawn
+    return [
+        drawn
+        for runs in coloured("\n".join(lines), language, look)
+        for drawn in _folded(tuple(runs), look.block, width)
+    ]
+
+
+@lru_cache(maxsize=512)
+def _folded(runs: tuple[Run, ...], block: Style, width: int) -> tuple[Line, ...]:
+    """Return one line of code on its background; the same again while the code after it is still being written."""
+    return tuple(
+        folded._replace(strip=folded.strip.extend_cell_length(width, block))
+        for folded in fold(runs, width - 1, first=[(" ", block)], words=False)
+    )
 
 
 def coloured(text: str, language: str, look: Look) -> Iterator[list[Run]]:

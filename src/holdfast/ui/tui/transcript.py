@@ -37,6 +37,7 @@ TICK = 0.5
 """Seconds between two looks at how long something has taken."""
 
 _HINT = " ↓ more below · End "
+_STRIPS = 2_000  # that are kept
 _LINE, _PIECE = 1 << 20, 1 << 20  # a place as one number, for Textual's selection
 
 
@@ -63,11 +64,13 @@ class Transcript(ScrollView, can_focus=True):
         self._lexers = Lexers(self._lexer_loaded)
         self._chosen: Key | None = None
         self._rows: list[Line] = []
+        self._strips: dict[int, tuple[Line, Strip]] = {}  # by place: what was drawn lately, as it goes to the terminal
         self._base = Style()
         self._dirty: set[Key] = set()
         self._due: Timer | None = None
         self._drawn_at = 0.0
         self._placing = False
+        self._hurried = False  # the scroll bar, as dear to draw as all the rest, then waits for the next tick
         self._pressed: Offset | None = None
 
     # What there is to show.
@@ -179,6 +182,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         """Draw for the new size."""
+        self._strips.clear()
         self._place()
 
     def notify_style_update(self) -> None:
@@ -189,7 +193,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Look where the person scrolled to."""
-        if self.show_vertical_scrollbar:
+        if self.show_vertical_scrollbar and not self._hurried:
             self.vertical_scrollbar.position = new_value
         if self._placing or self._roll is None or round(old_value) == round(new_value):
             return
@@ -197,17 +201,29 @@ class Transcript(ScrollView, can_focus=True):
             self._roll.look_at(round(new_value))
             self._place()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the lines of the rows in `crop`; one that was drawn before, in whatever row, is the same strip."""
+        strips = [self.render_line(y) for y in crop.line_range]
+        if crop.column_span == (0, self.size.width):
+            return strips
+        return [strip.crop_extend(*crop.column_span, self._base) for strip in strips]
+
     def render_line(self, y: int) -> Strip:
         """Return the line in row `y`."""
         if self._roll is None or y >= len(self._rows):
             return Strip.blank(self.size.width, self._base)
-        top = self._roll.top
-        place = self._roll.place(top + y)
-        strip = self._composed(self._rows[y])
+        one = self._rows[y]
+        number = _number(self._roll.place(self._roll.top + y))
         selected = self.text_selection
-        if selected is not None and (span := selected.get_span(_number(place))) is not None:
-            strip = _selected(strip, *span, self.screen.get_component_rich_style("screen--selection"))
-        return strip.apply_offsets(0, _number(place))
+        if selected is not None and (span := selected.get_span(number)) is not None:
+            strip = _selected(self._composed(one), *span, self.screen.get_component_rich_style("screen--selection"))
+            return self._finished(strip, number)
+        drawn = self._strips.get(number)
+        if drawn is None or drawn[0] is not one:
+            if len(self._strips) > _STRIPS:
+                self._strips.clear()
+            drawn = self._strips[number] = one, self._finished(self._composed(one), number)
+        return drawn[1]
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Draw what is selected."""
@@ -231,12 +247,18 @@ class Transcript(ScrollView, can_focus=True):
         if self._roll is not None:
             changed, self._dirty = self._dirty, set()
             self._roll.update(changed)
+            self._hurried = True
             self._place()
+            self._hurried = False
             self._drawn_at = time.monotonic()
 
     def _tick(self) -> None:
         if self._roll is not None:
             self.show(self._roll.moving)
+            bar = self.vertical_scrollbar
+            if (bar.window_virtual_size, bar.position) != (self.virtual_size.height, self.scroll_y):
+                self._scroll_update(self.virtual_size)
+                bar.position = self.scroll_y
 
     def _look_again(self) -> None:
         self._base = self.rich_style
@@ -245,6 +267,7 @@ class Transcript(ScrollView, can_focus=True):
             self._roll = Roll(colours, clock=self._clock)
             self._roll.load(self._view)
         self._roll.fit(colours, self.size.width, self.size.height)
+        self._strips.clear()
         self._place()
         self.refresh()
 
@@ -274,7 +297,8 @@ class Transcript(ScrollView, can_focus=True):
         size = Size(width, self._roll.total)
         if size != self.virtual_size:  # set past its watcher, which would lay out the whole screen again
             self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType] - its own type, loosely
-            self._scroll_update(size)
+            if not self._hurried or not self.show_vertical_scrollbar:
+                self._scroll_update(size)
         self.scroll_to(y=top, animate=False, force=True)
         self._placing = False
         rows = [self._roll.line(top + y) for y in range(height)]
@@ -289,6 +313,14 @@ class Transcript(ScrollView, can_focus=True):
         """Return the row that says that there is more out of sight."""
         room = max(0, self.size.width - MARK - cell_len(_HINT))
         return line([(" " * room, look.text), (_HINT, look.hint)])
+
+    def _finished(self, strip: Strip, number: int) -> Strip:
+        """Return the strip as it goes to the terminal, knowing its place."""
+        strip = strip.apply_offsets(0, number)
+        _, background = self.background_colors
+        for each in self.get_line_filters():
+            strip = strip.apply_filter(each, background)
+        return strip
 
     def _composed(self, one: Line) -> Strip:
         """Return a line with its mark, as wide as the widget."""
