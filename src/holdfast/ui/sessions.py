@@ -183,38 +183,18 @@ def _shown(kind: LineKind, text: str) -> Iterator[str]:
 
 
 def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: TextIO) -> int:
-    from holdfast.session.fold import fold  # noqa: PLC0415 - a list needs none of these
-    from holdfast.session.sqlite import read_copy  # noqa: PLC0415 - likewise
-    from holdfast.session.transfer import export  # noqa: PLC0415 - likewise
+    from holdfast.ui.exporting import exported, write  # noqa: PLC0415 - a list needs none of this
 
     session = catalog.find(arguments.session).id
-    reading = read_copy(catalog.folder(session))
-    # What has no end yet may still run: whether anybody holds the session is nothing an export asks.
-    document = export(fold((record.entry for record in reading.records), left="fork"))
+    document, findings = exported(catalog.folder(session))
     if arguments.output is None:  # a terminal may read it: nothing but ASCII
         print(json.dumps(document, indent=1), file=stdout)
     else:
-        text = json.dumps(document, ensure_ascii=False, indent=1)
-        _write(Path(arguments.output), f"{text}\n".encode(), force=arguments.force)
+        write(Path(arguments.output), document, force=arguments.force)
         print(f"Session {session} is exported to {printable(arguments.output)}.", file=stdout)
-    for finding in reading.findings:
+    for finding in findings:
         print(printable(f"holdfast: Session {session!r} is damaged: {finding.what}"), file=stderr)
-    return EXIT_DAMAGE if reading.findings else EXIT_OK
-
-
-def _write(path: Path, data: bytes, *, force: bool) -> None:
-    from holdfast.session.disk import write_whole  # noqa: PLC0415 - only to a file
-
-    if path.exists() and not force:
-        raise UsageError(
-            f"File {str(path)!r} exists, a new one was expected. Choose another name, or replace it with --force."
-        )
-    try:
-        write_whole(path, data)
-    except OSError as error:
-        raise UsageError(
-            f"File {str(path)!r} cannot be written: {error.strerror}, a writable place was expected. Choose another."
-        ) from error
+    return EXIT_DAMAGE if findings else EXIT_OK
 
 
 def _here() -> Path:

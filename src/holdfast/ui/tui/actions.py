@@ -16,6 +16,7 @@ from holdfast.errors import UsageError
 from holdfast.session.entries import Usage
 from holdfast.text import literal
 from holdfast.ui.blocks import Answer
+from holdfast.ui.exporting import exported, write
 from holdfast.ui.table import age, home, size
 from holdfast.ui.tui.agent import InUse
 from holdfast.ui.tui.commands import COMMANDS, Line, Name
@@ -32,7 +33,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Esc Esc", "go back to an earlier prompt; or clear this one"),
     ("Ctrl+C", "stop; clear the prompt; twice on an empty one, quit"),
     ("Ctrl+D", "quit, if the prompt is empty"),
-    ("↑ ↓", "earlier prompts"),
+    ("↑ ↓, Ctrl+R", "earlier prompts; search them"),
     ("Page up, Page down", "scroll"),
     ("Ctrl+O", "show all of every block"),
     ("Shift+Tab", "what may run without asking"),
@@ -90,6 +91,15 @@ def _model(desk: Desk, rest: str) -> None:
         _pick_model(desk)
 
 
+def _export(desk: Desk, rest: str) -> None:
+    session = _open(desk)
+    path = desk.cwd / (rest or f"{session}.json")
+    document, findings = exported(desk.catalog.folder(session))
+    write(path, document)
+    damaged = f" It is damaged: {findings[0].what}" if findings else ""
+    desk.say(f"Exported to {home(str(path))}, as a pydantic-ai document.{damaged}")
+
+
 def _theme(desk: Desk, rest: str) -> None:
     themes = sorted(desk.available_themes)
     if not rest:
@@ -123,6 +133,15 @@ def pick_turn(desk: Desk) -> None:
         choices,
         lambda turn: desk.agent.rewind(int(turn)),
     )
+
+
+def pick_prompt(desk: Desk) -> None:
+    """Let the person choose an earlier prompt to write again."""
+    prompts = tuple(dict.fromkeys(reversed(desk.composer.sent)))
+    if not prompts:
+        raise UsageError("There is no earlier prompt yet. Type one.")
+    choices = [Choice(text, " ".join(text.split())) for text in prompts]
+    desk.pick("Write again", choices, desk.composer.give_back)
 
 
 def _pick_session(desk: Desk) -> None:
@@ -226,6 +245,7 @@ _ACTIONS: dict[Name, Callable[[Desk, str], None]] = {
     "rewind": lambda desk, _: pick_turn(desk),
     "fork": _fork,
     "model": _model,
+    "export": _export,
     "theme": _theme,
     "copy": _copy,
     "status": lambda desk, _: desk.read(_table("Status", _status(desk))),

@@ -118,6 +118,7 @@ class Wishes:
     connect: Callable[[str, Log | None], Awaitable[Model]]
     limits: Limits
     debug: bool = False
+    pid_namespace: bool = False
 
 
 class Agent:
@@ -282,6 +283,8 @@ class Agent:
                 say=lambda text: self._tell(Trouble(text)),
             )
         )
+        if self._wishes.pid_namespace:
+            session.toolbox.contain()
         try:
             driver = Driver(
                 store=session.store,

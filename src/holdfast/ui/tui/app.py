@@ -13,7 +13,7 @@ from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 
 from holdfast.agent.settle import Leave
-from holdfast.ui.tui.actions import act, offer, pick_turn
+from holdfast.ui.tui.actions import act, offer, pick_prompt, pick_turn
 from holdfast.ui.tui.agent import (
     Asked,
     AskedNoMore,
@@ -28,6 +28,7 @@ from holdfast.ui.tui.agent import (
     Trouble,
 )
 from holdfast.ui.tui.approval import Approval
+from holdfast.ui.tui.branch import branch
 from holdfast.ui.tui.commands import parse
 from holdfast.ui.tui.composer import Composer
 from holdfast.ui.tui.desk import NO_MODEL, READ_ONLY, Desk
@@ -55,6 +56,7 @@ class Screen(Desk):
         Binding("ctrl+l", "redraw", "Redraw", show=False),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False),
         Binding("ctrl+g", "edit", "Write in an editor", show=False, priority=True),
+        Binding("ctrl+r", "history", "Earlier prompts", show=False, priority=True),
         Binding("ctrl+o", "expand", "Expand", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
         Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
@@ -108,7 +110,7 @@ class Screen(Desk):
                 self._ticker.resume()
             case Idle():
                 self._ticker.pause()
-                self.tell(replace(self.status, doing=""))
+                self.tell(replace(self.status, doing="", branch=branch(self.cwd)))
             case Asked():
                 self.approval.ask(told)
                 self._ticker.pause()
@@ -205,6 +207,10 @@ class Screen(Desk):
     def action_edit(self) -> None:
         """Write the prompt in $VISUAL or $EDITOR."""
         self.attempt(lambda: self.composer.load_text(edited(self, self.composer.prompt, self.environ)))
+
+    def action_history(self) -> None:
+        """Search the earlier prompts, and write the chosen one again."""
+        self.attempt(lambda: pick_prompt(self))
 
     def action_redraw(self) -> None:
         """Draw everything anew."""

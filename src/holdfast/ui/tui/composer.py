@@ -59,6 +59,11 @@ class Composer(TextArea):
         """Whether anything waits to be sent."""
 
     @property
+    def sent(self) -> tuple[str, ...]:
+        """Return the history, the oldest first."""
+        return tuple(self._sent)
+
+    @property
     def prompt(self) -> str:
         """Return what would be sent: the text with every folded paste unfolded."""
         text = self.text

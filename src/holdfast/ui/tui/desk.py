@@ -23,6 +23,7 @@ from holdfast.session.entries import PromptAccepted, When
 from holdfast.text import literal
 from holdfast.ui.tui.agent import Agent, Told, Wishes
 from holdfast.ui.tui.approval import Approval
+from holdfast.ui.tui.branch import branch
 from holdfast.ui.tui.completion import Completions
 from holdfast.ui.tui.composer import Composer
 from holdfast.ui.tui.inbox import Inbox
@@ -68,6 +69,7 @@ class Start:
     resumed: Summary | None
     fork: bool = False
     debug: bool = False
+    pid_namespace: bool = False
     theme: str = DARK.name
 
 
@@ -87,7 +89,7 @@ class Desk(App[int]):
         """The folder of the session, or of the run while there is none."""
         self.session = ""
         """The id of the session that is open, "" if none is."""
-        self.known = Known(Status(mode=start.mode, model=start.model))
+        self.known = Known(Status(mode=start.mode, model=start.model, branch=branch(start.cwd)))
         self.view = View()
         self.completions = Completions()
         self._start = start
@@ -101,6 +103,7 @@ class Desk(App[int]):
             connect=connections.connect,
             limits=limits,
             debug=start.debug,
+            pid_namespace=start.pid_namespace,
         )
         self.agent = Agent(wishes, mode=start.mode, tell=self._inbox.put)
 
@@ -197,7 +200,7 @@ class Desk(App[int]):
         """Show the session that is open now, perhaps only to be read."""
         self._open, self._read = True, read
         self.session, self.cwd = session, cwd
-        self.known = Known(Status(mode=self.status.mode, model=model))
+        self.known = Known(Status(mode=self.status.mode, model=model, branch=branch(cwd)))
         for fact in facts:
             self.known.take(fact)
         self.view = View()

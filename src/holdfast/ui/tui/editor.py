@@ -25,7 +25,7 @@ def edited(app: App[int], text: str, environ: Mapping[str, str]) -> str:
     except ValueError:
         words = []
     if not words:
-        raise UsageError("Editor is not set, $VISUAL or $EDITOR was expected. For example: export EDITOR=nano")
+        raise UsageError("Editor is not set, $VISUAL or $EDITOR was expected. Set one, as in: export EDITOR=nano.")
     with tempfile.NamedTemporaryFile("w+", suffix=".md", prefix="holdfast-", encoding="utf-8", delete=False) as file:
         file.write(text)
     path = Path(file.name)

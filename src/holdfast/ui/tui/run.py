@@ -52,6 +52,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             resumed=resumed,
             fork=arguments.fork,
             debug=arguments.debug,
+            pid_namespace=config.pid_namespace,
         )
         connections = Connections(environ, limits)
         screen = Screen(start, connections, limits, keyboard=Keyboard)
