@@ -20,8 +20,9 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.ui.blocks import Block, Call, CallState, Edit, Note, Prompt
-from holdfast.ui.tui.cards import OPENED, duration, opens, pieces
+from holdfast.ui.tui.cards import opens, pieces
 from holdfast.ui.tui.markdown import Markdown
+from holdfast.ui.tui.texts import OPENED, duration
 from holdfast.ui.view import View
 
 CALL = Call(key="c", call="c", name="bash", title="bash make test", arguments='{"command":"make test"}', state="ok")

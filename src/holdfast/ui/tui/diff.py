@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rich.style import Style
 
@@ -32,21 +33,16 @@ class Change:
     words: tuple[tuple[int, int], ...] = ()
 
 
-def changes(edit: Edit) -> list[Change]:
+@lru_cache(maxsize=128)
+def changes(edit: Edit) -> tuple[Change, ...]:
     """Return the lines of an edit; of a file that is written whole all are new, and numbered."""
     new = _lines(edit.new)
     if edit.old is None:
-        return [Change("+", text, number) for number, text in enumerate(new, 1)]
+        return tuple(Change("+", text, number) for number, text in enumerate(new, 1))
     old = _lines(edit.old)
     if max(len(old), len(new)) > _COMPARED:
-        return [*(Change("-", text) for text in old), *(Change("+", text) for text in new)]
-    return list(_compared(old, new))
-
-
-def counts(edit: Edit) -> tuple[int, int]:
-    """Return how many lines come and how many go."""
-    shown = changes(edit)
-    return sum(change.sign == "+" for change in shown), sum(change.sign == "-" for change in shown)
+        return (*(Change("-", text) for text in old), *(Change("+", text) for text in new))
+    return tuple(_compared(old, new))
 
 
 def draw_change(change: Change, look: Look, width: int, *, digits: int, whole: bool) -> Iterator[Line]:
