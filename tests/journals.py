@@ -6,7 +6,7 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from holdfast.calls import FileChange, FileSeen, Outcome, ProcessId
+from holdfast.calls import FileChange, FileSeen, Outcome, Pattern, ProcessId
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -90,7 +90,14 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         cut=st.one_of(st.none(), causes),
     ),
     st.builds(ApprovalAsked, call=ids, why=texts),
-    st.builds(ApprovalAnswered, call=ids, allowed=st.booleans(), words=texts),
+    st.builds(
+        ApprovalAnswered,
+        call=ids,
+        allowed=st.booleans(),
+        words=texts,
+        remember=st.sampled_from(["", "session", "project"]),
+        pattern=st.sampled_from([None, Pattern(effect="execute", text="make test *")]),
+    ),
     st.builds(CallStarted, call=ids, effect=st.just("write"), change=st.one_of(st.none(), changes)),
     st.builds(ProcessStarted, call=ids, process=st.just(ProcessId(pid=4711, start=1, boot="b"))),
     st.builds(CallEnded, call=ids, outcome=outcomes, text=texts, seen=st.one_of(st.none(), files)),

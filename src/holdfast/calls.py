@@ -22,6 +22,17 @@ Looked = Literal["after", "before", "other", "unreadable"]
 """What is at the path of a file change now: the intended content, the earlier one, another, nothing readable."""
 
 
+Remember = Literal["", "session", "project"]
+"""For how long a person's answer counts: this once, this session, or always in this project."""
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """What is allowed without asking: a command, with ` *` behind it also with more words; a file, or `FOLDER/**`."""
+
+    effect: Effect
+    text: str
+
+
 class FileChange(msgspec.Struct, frozen=True):
     """A file edit as intended: `before` and `after` are SHA-256 hex of the whole content, `before` None if absent."""
 

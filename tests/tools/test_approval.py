@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from holdfast.calls import Effect, Mode
-from holdfast.tools.approval import Allow, Ask, Deny, decide
+from holdfast.calls import Effect, FileChange, Mode
+from holdfast.tools.approval import Allow, Ask, Deny, Policy, decide
 from holdfast.tools.tool import Context, Output, Plan
 
 # (mode, effect): what happens inside the workspace, and outside.
@@ -30,7 +30,8 @@ def plan(effect: Effect, *, outside: str | None = None) -> Plan:
     async def run(_: Context) -> Output:
         raise AssertionError("deciding must not run")
 
-    return Plan(effect=effect, title="do src/app.py", run=run, outside=outside)
+    change = FileChange(path="src/app.py", before=None, after="0" * 64) if effect == "write" else None
+    return Plan(effect=effect, title="do src/app.py", run=run, outside=outside, change=change)
 
 
 def test_the_law_covers_every_combination() -> None:
@@ -40,18 +41,18 @@ def test_the_law_covers_every_combination() -> None:
 @pytest.mark.parametrize(("mode", "effect"), LAW)
 def test_the_law(mode: Mode, effect: Effect) -> None:
     inside, outside = LAW[mode, effect]
-    assert type(decide(plan(effect), mode)) is inside
-    assert type(decide(plan(effect, outside="/etc/hosts"), mode)) is outside
+    assert type(decide(plan(effect), Policy(mode))) is inside
+    assert type(decide(plan(effect, outside="/etc/hosts"), Policy(mode))) is outside
 
 
 def test_a_question_names_the_call_and_the_place() -> None:
-    assert decide(plan("execute"), "ask") == Ask("The call 'do src/app.py' runs a command.")
-    asked = decide(plan("read", outside="/etc/hosts"), "plan")
+    assert decide(plan("execute"), Policy("ask")) == Ask("The call 'do src/app.py' runs a command.")
+    asked = decide(plan("read", outside="/etc/hosts"), Policy("plan"))
     assert asked == Ask("The call 'do src/app.py' reads outside the workspace, at '/etc/hosts'.")
 
 
 def test_a_denial_tells_the_model_why_and_what_to_do() -> None:
-    denied = decide(plan("write"), "plan")
+    denied = decide(plan("write"), Policy("plan"))
     assert isinstance(denied, Deny)
     assert denied.why.startswith("plan mode: 'do src/app.py' changes files")
     assert "It was not run." in denied.why

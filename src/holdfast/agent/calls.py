@@ -15,7 +15,7 @@ from holdfast.agent.drift import stale
 from holdfast.agent.events import Event, LiveOutput
 from holdfast.agent.stop import Stop
 from holdfast.agent.turn import Signal
-from holdfast.calls import FileSeen, Mode, ProcessId
+from holdfast.calls import FileSeen, Pattern, ProcessId, Remember
 from holdfast.config import Limits
 from holdfast.errors import StateError, StorageFailed, ToolFailed
 from holdfast.session import words
@@ -30,17 +30,22 @@ from holdfast.session.entries import (
 )
 from holdfast.session.fold import OpenCall
 from holdfast.text import valid_unicode
-from holdfast.tools.approval import Allow, Ask, Deny, decide
+from holdfast.tools.approval import Allow, Ask, Deny, Policy, decide
+from holdfast.tools.patterns import suggested
 from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Context, Output, Plan, Tool, Toolbox
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person said about a call; `words` reach the model when they refused."""
+    """What a person said about a call; `words` reach the model when they refused.
+
+    `remember` allows what `holdfast.tools.patterns.suggested` says of its plan from now on, as they were shown.
+    """
 
     allowed: bool
     words: str = ""
+    remember: Remember = ""
 
 
 class Asker(Protocol):
@@ -96,7 +101,8 @@ class Calls:
         stop: Stop,
         *,
         toolbox: Toolbox,
-        mode: Mode,
+        policy: Callable[[], Policy],
+        remember: Callable[[Pattern], None],
         ask: Asker | None,
         emit: Callable[[Event], None],
         limits: Limits,
@@ -104,7 +110,8 @@ class Calls:
         self._turn = turn
         self._stop = stop
         self._toolbox = toolbox
-        self._mode: Mode = mode
+        self._policy = policy
+        self._remember = remember
         self._ask = ask
         self._emit = emit
         self._limits = limits
@@ -180,7 +187,7 @@ class Calls:
     async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
         """Return whether the call may start; if not, it has its outcome."""
         denied = ""
-        match decide(plan, self._mode):
+        match decide(plan, self._policy()):
             case Allow():
                 pass
             case Deny(why=why):
@@ -188,7 +195,10 @@ class Calls:
             case Ask(why=why):
                 await self._finish(together)
                 answered = call.answered or await self._answer(call, plan, why)
-                if not answered.allowed:
+                if answered.allowed:
+                    again = decide(plan, self._policy())  # the mode may have changed while they thought
+                    denied = again.why if isinstance(again, Deny) else ""
+                else:
                     said = answered.words
                     denied = "Denied by the user; not started." + (f" They said: {said}" if said.strip() else "")
         if denied:
@@ -198,14 +208,24 @@ class Calls:
     async def _answer(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswered:
         """Return what a person says; question and answer are journalled, a question that stands there already once."""
         own = call.part.id
+        pattern = suggested(plan)
         if call.asked is None:
-            self._turn.append(ApprovalAsked(call=own, why=valid_unicode(why)))
+            self._turn.append(ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern))
         if self._ask is None:
             raise NobodyToAsk(why)
         self._turn.to(Signal.ASK)
         answer = await self._stop.race(self._ask(call.part, plan, why))
-        answered = ApprovalAnswered(call=own, allowed=answer.allowed, words=valid_unicode(answer.words))
+        remember = answer.remember if answer.allowed and pattern is not None else ""
+        answered = ApprovalAnswered(
+            call=own,
+            allowed=answer.allowed,
+            words=valid_unicode(answer.words),
+            remember=remember,
+            pattern=pattern if remember else None,
+        )
         self._turn.append(answered)
+        if remember == "project" and pattern is not None:
+            self._remember(pattern)
         self._turn.to(Signal.ANSWER)
         return answered
 

@@ -16,6 +16,7 @@ from holdfast.agent.settle import Leave
 from holdfast.agent.stop import Stop, to_the_end
 from holdfast.agent.taking_up import can_be_taken_up
 from holdfast.agent.waiting import following, queued
+from holdfast.calls import Mode
 from holdfast.errors import StateError, UsageError
 from holdfast.session.entries import (
     FilesChanged,
@@ -35,7 +36,8 @@ class Driver(Machine):
 
     `connect` gives the model of a PROVIDER:MODEL name and is called after the prompt is journalled; `emit` must not
     block or raise; without `ask`, a call that needs a person ends the turn. `left` is why a turn that is found open was
-    left, a crash if nothing else is known. `debug` checks the conversation all the time; `log` is told what happens.
+    left, a crash if nothing else is known. `project` keeps what needs no asking. `debug` checks the conversation all
+    the time; `log` is told what happens.
 
     Laws (`tests/agent/test_driver_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
@@ -116,6 +118,15 @@ class Driver(Machine):
         if not known:
             return (), None
         return await stop.learn(in_daemon(lambda: drift(known, self._toolbox)), (), within=QUIET)
+
+    @property
+    def mode(self) -> Mode:
+        """Return the approval mode."""
+        return self._mode
+
+    def use_mode(self, mode: Mode) -> None:
+        """Decide in another approval mode from the next decision on, whatever runs."""
+        self._mode = mode
 
     def queue(self, text: str, when: When) -> str:
         """Keep a message for the turn that runs, durably, and return its id.

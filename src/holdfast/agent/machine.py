@@ -20,15 +20,16 @@ from holdfast.agent.log import Log
 from holdfast.agent.looking import edits, look
 from holdfast.agent.model import Model
 from holdfast.agent.record import Record
+from holdfast.agent.remembered import Project
 from holdfast.agent.request import Requests
 from holdfast.agent.settle import Known, Leave, settle
 from holdfast.agent.stop import Left, Stop
 from holdfast.agent.taking_up import started_only
 from holdfast.agent.turn import Signal, State, cause_after, step
 from holdfast.agent.waiting import steering
-from holdfast.calls import Mode
+from holdfast.calls import Mode, Pattern
 from holdfast.config import Limits
-from holdfast.errors import ProviderFailed, StateError, Unsendable, UsageError
+from holdfast.errors import HoldfastError, ProviderFailed, StateError, Unsendable, UsageError
 from holdfast.session.entries import (
     CallEnded,
     Entry,
@@ -37,6 +38,7 @@ from holdfast.session.entries import (
 )
 from holdfast.session.fold import OpenCall
 from holdfast.session.store import Reading, Store
+from holdfast.tools.approval import Policy
 from holdfast.tools.tool import Toolbox
 
 _CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
@@ -58,6 +60,7 @@ class Machine(Record):
         emit: Callable[[Event], None],
         ask: Asker | None = None,
         limits: Limits | None = None,
+        project: Project | None = None,
         left: Leave | None = None,
         debug: bool = False,
         log: Log | None = None,
@@ -72,6 +75,7 @@ class Machine(Record):
         self._connection = Connection(connect, limits or Limits(), self._abandoned)
         self._mode: Mode = mode
         self._ask = ask
+        self._project = project
         self._limits = limits or Limits()
         self._state = State.IDLE
         self._stop: Stop | None = None
@@ -126,6 +130,17 @@ class Machine(Record):
         if not self._abandoned:  # nothing of this process runs; the open calls of a copy are still the original's
             self._toolbox.sweep({} if leave.cause == "fork" else left)
 
+    def _policy(self) -> Policy:
+        project = self._project.patterns if self._project is not None else ()
+        return Policy(self._mode, (*project, *self.conversation.allowed))
+
+    def _remember(self, pattern: Pattern) -> None:
+        if self._project is not None:
+            try:
+                self._project.allow(pattern)
+            except HoldfastError as failed:
+                self.not_recorded(failed)  # it counts in this session: that is journalled
+
     async def _turn(self, stop: Stop) -> TurnEnded:
         """Run the turn whose prompt is journalled; only a loop that closes cancels this."""
         leave = Leave("bug", "the turn ended without saying why")
@@ -143,7 +158,8 @@ class Machine(Record):
             self,
             stop,
             toolbox=self._toolbox,
-            mode=self._mode,
+            policy=self._policy,
+            remember=self._remember,
             ask=self._ask,
             emit=self._emit,
             limits=self._limits,

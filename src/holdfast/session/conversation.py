@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.calls import Outcome, ProcessId
+from holdfast.calls import Outcome, Pattern, ProcessId
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -93,9 +93,9 @@ class Conversation:
     """A journal as of some entry.
 
     `messages` is what would be sent: open calls are answered in it with what is known. `open_turn` is the turn that has
-    not ended, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order. `queued`
-    are the messages that are neither sent nor taken back, in the order they were given. `prompts` are those that it
-    can be taken back to, `rewound` the turns it was taken back to before.
+    not ended, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order. `allowed`
+    is what needs no more asking. `queued` are the messages that are neither sent nor taken back, in the order they were
+    given. `prompts` are those that it can be taken back to, `rewound` the turns it was taken back to before.
     """
 
     opened: SessionOpened | None
@@ -109,6 +109,7 @@ class Conversation:
     open_calls: tuple[OpenCall, ...]
     last_end: TurnEnded | None
     usage: Usage
+    allowed: tuple[Pattern, ...]
     queued: tuple[Waiting, ...]
     prompts: tuple[Asked, ...]
     rewound: tuple[int, ...]

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.calls import Effect, FileChange, FileSeen, Outcome, ProcessId, ToolSchema
+from holdfast.calls import Effect, FileChange, FileSeen, Outcome, Pattern, ProcessId, Remember, ToolSchema
 
 FORMAT = 1
 """The number of this journal format; a journal with a higher one is refused, never rewritten."""
@@ -208,18 +208,24 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
 
 
 class ApprovalAsked(_Fact, frozen=True, tag="approval-asked"):
-    """Call `call` waits for a person; `why` is what they are asked."""
+    """Call `call` waits for a person; `why` is what they are asked, `pattern` what they may remember of it."""
 
     call: str
     why: str
+    pattern: Pattern | None = None
 
 
 class ApprovalAnswered(_Fact, frozen=True, tag="approval-answered"):
-    """A person answered; `words` go to the model when they refused."""
+    """A person answered; `words` go to the model when they refused.
+
+    `pattern`, if they said so, is allowed from now on: in the session, or in every one of the project (`remember`).
+    """
 
     call: str
     allowed: bool
     words: str = ""
+    remember: Remember = ""
+    pattern: Pattern | None = None
 
 
 class CallStarted(_Fact, frozen=True, tag="call-started"):

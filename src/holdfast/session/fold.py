@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.calls import FileSeen
+from holdfast.calls import FileSeen, Pattern
 from holdfast.session import words
 from holdfast.session.conversation import (
     Asked,
@@ -110,6 +110,7 @@ class Fold:
         self._open_turn: int | None = None
         self._streaming: Streaming | None = None
         self._last_end: TurnEnded | None = None
+        self._allowed: dict[Pattern, None] = {}  # in the order it was allowed
         self._queued: dict[str, Waiting] = {}  # by id
         self._prompts: dict[int, _Before] = {}  # by turn
         self._rewound: list[int] = []
@@ -192,6 +193,7 @@ class Fold:
             open_calls=tuple(self._open.values()),
             last_end=self._last_end,
             usage=self._usage,
+            allowed=tuple(self._allowed),
             queued=tuple(self._queued.values()),
             prompts=tuple(before.asked for before in self._prompts.values()),
             rewound=tuple(self._rewound),
@@ -224,6 +226,8 @@ class Fold:
                 self._open[entry.call] = replace(call, asked=entry)
             case ApprovalAnswered():
                 self._open[entry.call] = replace(call, answered=entry)
+                if entry.allowed and entry.remember and entry.pattern is not None:
+                    self._allowed[entry.pattern] = None
             case CallStarted():
                 self._open[entry.call] = replace(call, started=entry)
             case ProcessStarted():

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
-from holdfast.calls import FileChange, FileSeen, ProcessId, ToolSchema
+from holdfast.calls import FileChange, FileSeen, Pattern, ProcessId, ToolSchema
 from holdfast.errors import AppendConflict, StateError
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -90,8 +90,14 @@ EXAMPLES: tuple[Entry, ...] = (
         finish="tool_calls",
         cut="user",
     ),
-    ApprovalAsked(call="c1", why="It is outside the workspace."),
-    ApprovalAnswered(call="c1", allowed=False, words="Not that one."),
+    ApprovalAsked(call="c1", why="It is outside the workspace.", pattern=Pattern(effect="execute", text="make test *")),
+    ApprovalAnswered(
+        call="c1",
+        allowed=False,
+        words="Not that one.",
+        remember="session",
+        pattern=Pattern(effect="write", text="src/**"),
+    ),
     CallStarted(
         call="c1", effect="write", change=FileChange(path="a.py", before="0" * 64, after="f" * 64), spool="c1.out"
     ),

@@ -1,12 +1,21 @@
-"""Whether a call may run: the one place where that is decided, from its plan and the approval mode alone."""
+"""Whether a call may run: the one place where that is decided, from its plan and the approval policy alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import assert_never
 
-from holdfast.calls import Effect, Mode
+from holdfast.calls import Effect, Mode, Pattern
+from holdfast.tools.patterns import allowed, runs_by_itself
 from holdfast.tools.tool import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The approval mode, and what a person has allowed for good."""
+
+    mode: Mode
+    patterns: tuple[Pattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +42,13 @@ Decision = Allow | Ask | Deny
 _DOES: dict[Effect, str] = {"read": "reads", "write": "changes files", "execute": "runs a command"}
 
 
-def decide(plan: Plan, mode: Mode) -> Decision:
-    """Return whether the planned call may run in `mode`.
+def decide(plan: Plan, policy: Policy) -> Decision:
+    """Return whether the planned call may run.
 
-    Whatever touches a path outside the workspace asks, in every mode but `yolo`.
+    Whatever touches a path outside the workspace asks, in every mode but `yolo`. In mode `plan` nothing is allowed that
+    does more than read: what is remembered is not looked at before that.
     """
-    match mode:
+    match policy.mode:
         case "yolo":
             return Allow()
         case "plan" if plan.effect != "read":
@@ -47,12 +57,22 @@ def decide(plan: Plan, mode: Mode) -> Decision:
                 "It was not run. Go on reading, or present your plan and ask the person to leave plan mode."
             )
         case "plan" | "ask" | "accept-edits":
-            free = plan.effect == "read" or (plan.effect == "write" and mode == "accept-edits")
-            return Allow() if free and plan.outside is None else Ask(_question(plan))
+            free = plan.outside is None and _is_free(plan, policy.mode)
+            return Allow() if free or allowed(plan, policy.patterns) else Ask(_question(plan))
         case _:
-            assert_never(mode)
+            assert_never(policy.mode)
+
+
+def _is_free(plan: Plan, mode: Mode) -> bool:
+    """Return whether the mode alone allows what the plan does in the workspace."""
+    if plan.effect == "read":
+        return True
+    known = plan.change is not None and not runs_by_itself(plan.change.path)
+    return plan.effect == "write" and mode == "accept-edits" and known
 
 
 def _question(plan: Plan) -> str:
     where = "" if plan.outside is None else f" outside the workspace, at {plan.outside!r}"
-    return f"The call {plan.title!r} {_DOES[plan.effect]}{where}."
+    itself = plan.effect == "write" and plan.change is not None and runs_by_itself(plan.change.path)
+    that = " that other programs run or obey by themselves" if itself else ""
+    return f"The call {plan.title!r} {_DOES[plan.effect]}{that}{where}."

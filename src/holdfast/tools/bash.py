@@ -67,6 +67,7 @@ class BashTool:
             effect="execute",
             title=f"run: {title}{'…' if more or title != first else ''}",
             detail=wanted.command,
+            command=wanted.command,
             spool=spool,
             run=run,
         )

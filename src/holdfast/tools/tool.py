@@ -73,7 +73,8 @@ class Plan:
 
     `title` is one line for a person ("edit src/app.py", "run: make test"); `detail` more of it (a diff, the whole
     command). `outside` names a path outside the workspace that it touches, else None. `change` is set for file edits,
-    `spool` (a file name within the workspace's spool folder) where live output is kept. `run` may be called once.
+    `command` for shell commands, `spool` (a file name within the workspace's spool folder) where live output is kept.
+    `run` may be called once.
     """
 
     effect: Effect
@@ -83,6 +84,7 @@ class Plan:
     outside: str | None = None
     change: FileChange | None = None
     spool: str | None = None
+    command: str = ""
 
 
 class Tool(Protocol):

@@ -33,7 +33,7 @@ class LocalToolbox:
         Raises `StorageFailed` if the folder for live output cannot be made.
         """
         self._folder = session_folder
-        own = (session_folder.parent, homes(os.environ).config.parent)
+        own = (session_folder.parent, homes(os.environ).config.parent, homes(os.environ).sessions.parent)
         self._workspace = Workspace(
             root=Path(os.path.realpath(cwd)),
             spool=session_folder / "spool",

@@ -20,6 +20,7 @@ from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
 from holdfast.agent.providers import target
+from holdfast.agent.remembered import APPROVALS, Project
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
 from holdfast.config import Limits, homes, read_config
@@ -135,6 +136,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
                 mode=mode,
                 emit=emit,
                 limits=limits,
+                project=Project(homes(environ).sessions.with_name(APPROVALS), session.cwd),
                 left=session.left,
                 debug=arguments.debug,
                 log=log,
