@@ -120,6 +120,12 @@ async def test_keys_choose_a_block_and_open_it() -> None:
         await pilot.pause()
         assert any("The retry is" in row for row in rows(app))
         assert any("A bound for the retry" in row for row in rows(app))  # the thinking above it
+        strips = app.transcript.render_lines(app.transcript.size.region)
+        chosen = app.transcript.get_component_rich_style("transcript--chosen").bgcolor
+        lit = [
+            strip.text.strip() for strip in strips if all(part.style and part.style.bgcolor == chosen for part in strip)
+        ]
+        assert lit == ["✻ thought"]
         await pilot.press("enter")
         await pilot.pause()
         assert not any("A bound for the retry" in row for row in rows(app))
@@ -156,7 +162,7 @@ async def test_selected_text_is_what_was_written() -> None:
         assert said == text.replace("- an", "• an")[: len(text)]
         chosen = app.transcript.render_lines(app.transcript.size.region)[3]
         colours = {part.style.bgcolor for part in chosen if part.style is not None and part.text.strip()}
-        assert len(colours) == 1
+        assert colours == {app.screen.get_component_rich_style("screen--selection").bgcolor}
         await tell(app, pilot, Fact(90, PromptAccepted(turn=2, text="more")))
         assert app.screen.get_selected_text() == said
 

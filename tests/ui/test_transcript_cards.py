@@ -99,6 +99,16 @@ def test_of_what_failed_the_last_lines_are_shown() -> None:
     ]
 
 
+def test_what_is_known_of_an_interrupted_call_is_never_cut() -> None:
+    known = "Interrupted: you stopped the turn. Effect unknown: it may have done all, part or none of its work."
+    printed = "".join(f"line {n}\n" for n in range(50))
+    lines = drawn(replace(CALL, state="interrupted", result=f"{known}\n{printed}"))
+    assert " ".join(line.strip() for line in lines[1:3]) == known
+    assert lines[3:] == ["  … 44 lines above", *(f"  line {n}" for n in range(44, 50))]
+    few = drawn(replace(CALL, state="interrupted", result=f"{known}\n{'word ' * 300}\nlast"))
+    assert [line[:9] for line in few[1:]] == ["  Interru", "  have do", "  word wo", "  last"]
+
+
 def test_an_opened_call_shows_its_arguments_and_all_of_its_result() -> None:
     block = replace(
         CALL, arguments='{"command":"make test\\nmake bench","timeout":60}', result="".join(f"{n}\n" for n in range(9))

@@ -78,7 +78,7 @@ Transcript {
     & > .transcript--function { color: $secondary; background: $surface; }
     & > .transcript--comment { color: $foreground 50%; background: $surface; text-style: italic; }
     & > .transcript--hint { color: $foreground; background: $panel; }
-    & > .transcript--chosen { color: $foreground; background: $surface; }
+    & > .transcript--chosen { color: $foreground; background: $primary 25%; }
 }
 """
 

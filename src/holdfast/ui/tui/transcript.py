@@ -126,6 +126,7 @@ class Transcript(ScrollView, can_focus=True):
         elif last >= self._roll.top + self._roll.height:
             self._roll.look_at(min(first, last + 1 - self._roll.height))
         self._place()
+        self.refresh()
 
     def action_open(self) -> None:
         """Open the chosen block, or close it."""
@@ -218,6 +219,9 @@ class Transcript(ScrollView, can_focus=True):
         if selected is not None and (span := selected.get_span(number)) is not None:
             strip = _selected(self._composed(one), *span, self.screen.get_component_rich_style("screen--selection"))
             return self._finished(strip, number)
+        if self.has_focus and self._chosen is not None and self._roll.top + y == self._roll.ends(self._chosen)[0]:
+            chosen = Style(bgcolor=self._roll.look.chosen.bgcolor)
+            return self._finished(_over(self._composed(one), chosen), number)
         drawn = self._strips.get(number)
         if drawn is None or drawn[0] is not one:
             if len(self._strips) > _STRIPS:
@@ -347,4 +351,9 @@ def _selected(strip: Strip, start: int, end: int, style: Style) -> Strip:
     begin = cell_len(text[:start])
     stop = strip.cell_length if end < 0 else cell_len(text[:end])
     before, chosen, after = strip.divide([begin, max(begin, stop), strip.cell_length])
-    return Strip.join([before, chosen.apply_style(style), after])
+    return Strip.join([before, _over(chosen, style), after])
+
+
+def _over(strip: Strip, style: Style) -> Strip:
+    """Return the strip with what `style` says in the place of what its own styles say."""
+    return Strip(Segment.apply_style(strip, post_style=style), strip.cell_length)
