@@ -20,10 +20,10 @@ from holdfast.ui.exporting import exported, write
 from holdfast.ui.table import age, home, size
 from holdfast.ui.tui.agent import InUse
 from holdfast.ui.tui.commands import COMMANDS, Line, Name
+from holdfast.ui.tui.connections import DEMO
 from holdfast.ui.tui.desk import Desk
 from holdfast.ui.tui.pickers import Choice
 from holdfast.ui.tui.status import Status, tokens
-from holdfast.ui.tui.trial import DEMO
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "send; while a turn runs, tell it at the next safe point"),

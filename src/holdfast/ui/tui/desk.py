@@ -26,13 +26,13 @@ from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.branch import branch
 from holdfast.ui.tui.completion import Completions
 from holdfast.ui.tui.composer import Composer
+from holdfast.ui.tui.connections import Connections
 from holdfast.ui.tui.inbox import Inbox
 from holdfast.ui.tui.known import Known
 from holdfast.ui.tui.pickers import Choice, Page, Picker
 from holdfast.ui.tui.status import Status, StatusLine
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.transcript import Transcript
-from holdfast.ui.tui.trial import Connections
 from holdfast.ui.view import View
 
 READ_ONLY = "This session is in use elsewhere and only shown here. Go on in a copy: /fork."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -18,12 +19,16 @@ from holdfast.ui.tui.guard import guarded
 ESCAPE_DELAY = "25"
 """Milliseconds after which a lone ESC is the key; vim's number."""
 
+SWITCH = 0.001
+"""Seconds for which one thread may keep the others from Python; a key passes from thread to thread some ten times."""
+
 PATIENCE = 5.0
 """Seconds that a turn, its tools and its connections have to end when the screen is gone; they need one."""
 
 
 def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     """Show the screen until the person leaves and return the exit code; raises `HoldfastError` if it cannot begin."""
+    gc.disable()  # until everything is imported: none of it is garbage
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "Standard input or output is not a terminal, one was expected for the full screen. "
@@ -36,12 +41,13 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     cwd = folder(arguments.cwd)
     catalog = Catalog(places.sessions)
     resumed = chosen(catalog, arguments, cwd=cwd, free=False)  # what is in use is offered as a copy, or to read
+    sys.setswitchinterval(SWITCH)
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
     with guarded():
         from holdfast.ui.tui.app import Screen  # noqa: PLC0415 - after the fork, which wants one thread
+        from holdfast.ui.tui.connections import Connections  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.desk import Start  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.keyboard import Keyboard  # noqa: PLC0415 - likewise
-        from holdfast.ui.tui.trial import Connections  # noqa: PLC0415 - likewise
 
         start = Start(
             catalog=catalog,
@@ -56,6 +62,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         )
         connections = Connections(environ, limits)
         screen = Screen(start, connections, limits, keyboard=Keyboard)
+        gc.freeze()
+        gc.enable()
         code = screen.run()
     if not screen.agent.close(PATIENCE):
         print("holdfast: something of the last turn has not ended; what was finished is kept.", file=sys.stderr)

@@ -5,20 +5,9 @@ It goes through the same provider code, over a real socket, as any other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from holdfast.agent.connecting import connect
-from holdfast.agent.log import Log
-from holdfast.agent.model import Model
-from holdfast.agent.providers import Target, target
-from holdfast.config import Limits
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Action, Call, Reply, Request, Say, Think
 
-DEMO = "demo"
-"""What `/model` and `-m` take for it."""
-
-_BEHIND = "openai-chat:demo"
 _PACE = 0.02
 
 _ANSWER = """\
@@ -47,35 +36,9 @@ A model of your own is one command away:
 """
 
 
-class Connections:
-    """How the models of a run are reached: by the environment, or, for `demo`, in this process."""
-
-    def __init__(self, environ: Mapping[str, str], limits: Limits) -> None:
-        self._environ = environ
-        self._limits = limits
-        self._trial: ScriptedProvider | None = None
-
-    def check(self, name: str) -> None:
-        """Return if a model of that name could be asked; raises `ModelUnusable` saying what is missing."""
-        if name != DEMO:
-            target(name, self._environ)
-
-    async def connect(self, name: str, log: Log | None) -> Model:
-        """Return a connection; raises `ModelUnusable`."""
-        return await connect(self._target(name), self._limits.of(name), log=log)
-
-    def close(self) -> None:
-        """End the scripted provider, if it was ever asked."""
-        if self._trial is not None:
-            self._trial.__exit__(None, None, None)
-            self._trial = None
-
-    def _target(self, name: str) -> Target:
-        if name != DEMO:
-            return target(name, self._environ)
-        if self._trial is None:
-            self._trial = ScriptedProvider(key="demo", one_system=False, after=_reply).__enter__()
-        return target(_BEHIND, self._trial.environ())
+def provider() -> ScriptedProvider:
+    """Return the provider, not yet begun."""
+    return ScriptedProvider(key="demo", one_system=False, after=_reply)
 
 
 def _reply(request: Request) -> Reply:

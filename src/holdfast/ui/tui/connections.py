@@ -1,0 +1,62 @@
+"""How the models of a run are reached: by the environment, or, for `demo`, in this process."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from holdfast.agent.connecting import connect
+from holdfast.agent.log import Log
+from holdfast.agent.model import Model
+from holdfast.agent.providers import Target, target
+from holdfast.config import Limits
+
+if TYPE_CHECKING:
+    from holdfast.testing.provider import ScriptedProvider
+
+DEMO = "demo"
+"""What `/model` and `-m` take for the model of those who have none yet."""
+
+_BEHIND = "openai-chat:demo"
+
+
+class Connections:
+    """Connections to models by their names; the demo's provider begins when it is first asked."""
+
+    def __init__(self, environ: Mapping[str, str], limits: Limits) -> None:
+        self._environ = environ
+        self._limits = limits
+        self._imported = False
+        self._trial: ScriptedProvider | None = None
+
+    def check(self, name: str) -> None:
+        """Return if a model of that name could be asked; raises `ModelUnusable` saying what is missing."""
+        if name != DEMO:
+            target(name, self._environ)
+
+    async def connect(self, name: str, log: Log | None) -> Model:
+        """Return a connection; raises `ModelUnusable`."""
+        gc.disable()  # looking through what is imported for garbage would take longer, and hold up the screen
+        try:
+            return await connect(self._target(name), self._limits.of(name), log=log)
+        finally:
+            if not self._imported:
+                gc.freeze()  # what was imported stays
+                self._imported = True
+            gc.enable()
+
+    def close(self) -> None:
+        """End the scripted provider, if it was ever asked."""
+        if self._trial is not None:
+            self._trial.__exit__(None, None, None)
+            self._trial = None
+
+    def _target(self, name: str) -> Target:
+        if name != DEMO:
+            return target(name, self._environ)
+        if self._trial is None:
+            from holdfast.ui.tui.trial import provider  # noqa: PLC0415 - 30 ms, not before it is asked for
+
+            self._trial = provider().__enter__()
+        return target(_BEHIND, self._trial.environ())
