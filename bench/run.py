@@ -16,6 +16,7 @@ import journal
 import latency
 import looking
 import rules
+import screen
 import startup
 from pairs import Comparison, table
 
@@ -38,6 +39,9 @@ class Sizes:
     stops: int = 50
     sends: int = 15
     messages: int = 5_000
+    prompts: int = 7
+    seconds: float = 20.0
+    openings: int = 3
     lengths: tuple[int, ...] = (1_000, 10_000, 100_000)
 
 
@@ -53,6 +57,9 @@ TINY = Sizes(
     stops=2,
     sends=1,
     messages=20,
+    prompts=1,
+    seconds=0.5,
+    openings=1,
     lengths=(20, 40),
 )
 """Enough to see that everything runs; its ratios mean nothing."""
@@ -71,6 +78,10 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "block": lambda _, sizes: latency.blocking(messages=sizes.messages, rounds=sizes.sends),
     "debug": lambda folder, sizes: looking.logging(folder, messages=sizes.lengths[0], rounds=sizes.rounds),
     "verify": lambda folder, sizes: looking.verifying(folder, entries=sizes.entries, rounds=sizes.rounds),
+    "prompt": lambda folder, sizes: screen.prompting(folder, rounds=sizes.prompts),
+    "escape": lambda folder, sizes: screen.stopping(folder, rounds=sizes.stops),
+    "stream": lambda folder, sizes: screen.streaming(folder, seconds=sizes.seconds),
+    "resume": lambda folder, sizes: screen.opening(folder, few=50, many=sizes.messages, rounds=sizes.openings),
     "bytes": lambda folder, sizes: journal.written(folder, few=sizes.few, many=sizes.many, turns=sizes.turns),
 }
 
