@@ -173,7 +173,7 @@ def long_session(messages: int) -> Iterator[Event]:
 
 def plain(columns: int = 80, *, rows: int = 24, view: View | None = None) -> Roll:
     """Return a roll without an application, its languages loaded."""
-    lexers = Lexers(lambda: None)
+    lexers = Lexers()
     for name in ("python", "bash"):
         lexers.load(name)
     roll = Roll(look(lambda _: Style(), lexers), clock=lambda: 12.0)

@@ -6,7 +6,6 @@ One rule: only languages named here are coloured; among the others are lexers th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,14 +60,12 @@ def language_of(path: str) -> str:
 
 
 class Lexers:
-    """The lexers that are loaded; one that is not is loaded on a thread, for it takes a tenth of a second or more.
+    """The lexers that are loaded; one that is not is loaded on a thread, for it takes a tenth of a second or more."""
 
-    `loaded` is called on that thread when there is one more.
-    """
-
-    def __init__(self, loaded: Callable[[], None]) -> None:
-        self._loaded = loaded
+    def __init__(self) -> None:
         self._lexers: dict[str, Lexer | None] = {}
+        self.loaded = 0
+        """How many there are: when it has grown, code may be drawn again."""
 
     def lexer(self, language: str) -> Lexer | None:
         """Return the lexer of a language, None if it is not known or not loaded yet."""
@@ -85,4 +82,4 @@ class Lexers:
         from pygments import lexers  # noqa: PLC0415 - not before there is code
 
         self._lexers[name] = lexers.get_lexer_by_name(name)  # pyright: ignore[reportUnknownMemberType] - its options are anything
-        self._loaded()
+        self.loaded += 1

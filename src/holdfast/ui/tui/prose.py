@@ -29,6 +29,7 @@ _EMPHASIS = Style(italic=True)
 _STRUCK = Style(strike=True)
 _RULE = 40
 _NARROWEST = 12
+_LINKS = 100  # brackets up to which they are read as links: many that are none take the parser long
 
 
 def draw_prose(source: str, look: Look, width: int, *, wide: int, headless: bool = False) -> list[Line]:
@@ -37,18 +38,17 @@ def draw_prose(source: str, look: Look, width: int, *, wide: int, headless: bool
     `headless` leaves out the head of a table.
     """
     page = _Page(look, width, wide, headless)
-    page.draw(_parser().parse(source))
+    page.draw(_parser(links=source.count("[") <= _LINKS).parse(source))
     return page.lines
 
 
-@lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
+@lru_cache(maxsize=2)
+def _parser(*, links: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - 30 ms, not before there is an answer
 
     # A line of text that `---` follows is none that becomes a heading while it is written.
-    return (
-        MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(["lheading", "reference"])
-    )
+    without = ["lheading", "reference"] if links else ["lheading", "reference", "link", "image"]
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(without)
 
 
 @dataclass(slots=True)

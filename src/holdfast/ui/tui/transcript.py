@@ -61,7 +61,8 @@ class Transcript(ScrollView, can_focus=True):
         self._view = View()
         self._clock = clock
         self._roll: Roll | None = None  # none until there are colours
-        self._lexers = Lexers(self._lexer_loaded)
+        self._lexers = Lexers()
+        self._coloured = 0  # how many languages there were when everything was drawn
         self._chosen: Key | None = None
         self._rows: list[Line] = []
         self._strips: dict[int, tuple[Line, Strip]] = {}  # by place: what was drawn lately, as it goes to the terminal
@@ -258,6 +259,10 @@ class Transcript(ScrollView, can_focus=True):
 
     def _tick(self) -> None:
         if self._roll is not None:
+            if self._coloured != self._lexers.loaded:
+                self._coloured = self._lexers.loaded
+                self._roll.redraw()
+                self._place()
             self.show(self._roll.moving)
             bar = self.vertical_scrollbar
             if (bar.window_virtual_size, bar.position) != (self.virtual_size.height, self.scroll_y):
@@ -274,15 +279,6 @@ class Transcript(ScrollView, can_focus=True):
         self._strips.clear()
         self._place()
         self.refresh()
-
-    def _lexer_loaded(self) -> None:
-        if self.is_running:
-            self.app.call_from_thread(self._redraw)  # pyright: ignore[reportUnknownMemberType] - an app of any result
-
-    def _redraw(self) -> None:
-        if self._roll is not None:
-            self._roll.redraw()
-            self._place()
 
     def _scroll_by(self, lines: int) -> None:
         if self._roll is not None:
