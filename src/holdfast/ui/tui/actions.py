@@ -61,7 +61,7 @@ def offer(in_use: InUse, desk: Desk) -> None:
 
 def act(line: Line, desk: Desk) -> None:
     """Do what the command says; raises `HoldfastError`, in words for the person, if it cannot be done."""
-    action = _ACTIONS.get(line.command.name)
+    action = DOES.get(line.command.name)
     if action is None:
         desk.say(line.command.later)
     else:
@@ -238,7 +238,7 @@ def _context(status: Status) -> list[tuple[str, str]]:
     return [("in use", f"{status.context:,} tokens as of the last response{share}")]
 
 
-_ACTIONS: dict[Name, Callable[[Desk, str], None]] = {
+DOES: dict[Name, Callable[[Desk, str], None]] = {
     "help": lambda desk, _: desk.read(_help()),
     "new": _new,
     "resume": _resume,

@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from holdfast.calls import Mode
 from holdfast.session.entries import Usage
+from holdfast.ui.table import one_line
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 MODES: dict[Mode, str] = {
@@ -20,6 +21,8 @@ MODES: dict[Mode, str] = {
     "yolo": "never asks",
 }
 GAP = 2
+LONGEST = 32
+"""Characters of a branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +45,15 @@ def line(status: Status, width: int, *, frame: int = 0) -> Text:
     """Return the line, exactly `width` cells; what says least goes first where there is no room."""
     left = _left(status, frame)
     facts = _facts(status)
-    while facts and cell_len(left.plain) + GAP + cell_len(" · ".join(facts)) > width - GAP:
+    while facts and left.cell_len + GAP + cell_len(" · ".join(facts)) > width - GAP:
         facts.pop(0)
     right = " · ".join(facts)
-    room = max(0, width - 1 - (cell_len(right) + 1 if right else 0))
-    left.truncate(max(0, room - 1), overflow="ellipsis")
+    room = max(0, width - GAP - cell_len(right))
     said = Text(" ", no_wrap=True)
+    left.truncate(room, overflow="ellipsis", pad=True)
     said.append_text(left)
-    said.append(" " * max(0, room - cell_len(left.plain)))
     said.append(right, "dim")
-    said.append(" " * max(0, width - cell_len(said.plain)))
-    return said
+    return Text(set_cell_size(said.plain, width), spans=said.spans, no_wrap=True)
 
 
 def _left(status: Status, frame: int) -> Text:
@@ -61,7 +62,7 @@ def _left(status: Status, frame: int) -> Text:
         return Text(f"? your answer is needed{queued} · esc stops", "bold")
     if status.doing:
         said = Text(f"{FRAMES[frame % len(FRAMES)]} ", "bold")
-        said.append(status.doing, "bold")
+        said.append(one_line(status.doing), "bold")
         said.append(f" {duration(status.seconds)}{queued} · esc stops", "dim")
         return said
     if queued:
@@ -74,7 +75,7 @@ def _facts(status: Status) -> list[str]:
     usage = status.usage
     facts: list[str] = []
     if status.branch:
-        facts.append(set_cell_size(status.branch, min(24, cell_len(status.branch))).rstrip())
+        facts.append(one_line(status.branch)[:LONGEST])
     if usage.input_tokens or usage.output_tokens:
         facts.append(f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out")
     if usage.cost is not None and usage.cost != "0":
@@ -84,7 +85,7 @@ def _facts(status: Status) -> list[str]:
         facts.append(f"context {tokens(status.context)}{share}")
     if status.doing:
         facts.append(status.mode)
-    facts.append(status.model or "no model")
+    facts.append(one_line(status.model) or "no model")
     return facts
 
 

@@ -1,0 +1,75 @@
+"""The slash commands: read, offered, documented, and done."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import UsageError
+from holdfast.ui.tui import actions
+from holdfast.ui.tui.commands import COMMANDS, matching, parse
+from holdfast.ui.tui.completion import commands, file_begun, files
+
+PAGE = (Path(__file__).parents[2] / "docs/terminal.md").read_text()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_a_command_is_read_done_and_documented(command: object) -> None:
+    """Each does something or says why not, and the page has it with all its names."""
+    found = next(each for each in COMMANDS if each is command)
+    line = parse(f"/{found.name}")
+    assert line is not None
+    assert line.command is found
+    assert (found.name in actions.DOES) != bool(found.later)
+    for name in (found.name, *found.aliases):
+        assert re.search(rf"`/{name}[` ]", PAGE), name
+        assert parse(f"/{name}") == line
+
+
+def test_what_is_no_command() -> None:
+    """A path, several lines and plain words are prompts."""
+    assert parse("/usr/bin/env is missing") is None
+    assert parse("/help\nme") is None
+    assert parse("help") is None
+
+
+def test_what_cannot_be_done_is_said() -> None:
+    """An unknown name hints at a near one; what takes nothing is given nothing."""
+    with pytest.raises(UsageError, match=r"Did you mean /model\?"):
+        parse("/modle x")
+    with pytest.raises(UsageError, match="takes nothing"):
+        parse("/new thing")
+
+
+def test_commands_are_offered() -> None:
+    """By their beginning first, by an alias too, then by what they hold; not once there is more than a name."""
+    assert [command.name for command in matching("/re")][:3] == ["resume", "rewind", "rename"]
+    assert "new" in [command.name for command in matching("/cl")]
+    assert matching("/model x") == ()
+    assert matching("x /model") == ()
+    assert len(matching("/")) == len(COMMANDS)
+    (offered,) = commands("/cos")
+    assert (offered.text, offered.length) == ("/cost ", 4)
+
+
+@pytest.mark.parametrize(
+    ("before", "begun"),
+    [("look at @src/m", "src/m"), ("@", ""), ("mail me@home", None), ("@a b", None), ("two @a @b", "b")],
+)
+def test_where_a_file_is_begun(before: str, begun: str | None) -> None:
+    assert file_begun(before) == begun
+
+
+def test_files_are_offered_best_first() -> None:
+    """A name that begins so, then a path, then what holds it, then its letters in order."""
+    names = ("src/other/main.py", "main/", "tests/domain.py", "src/my_app_in.py", "README.md", "mainly/x.py")
+    assert [each.shown for each in files("main", names)] == [
+        "main/",
+        "src/other/main.py",
+        "mainly/x.py",
+        "tests/domain.py",
+        "src/my_app_in.py",
+    ]
+    assert files("zz", names) == ()

@@ -1,0 +1,118 @@
+"""The small parts of the screen: the inbox between two threads, the branch, the composer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+from textual import events
+from textual.app import App, ComposeResult
+
+from holdfast.ui.tui.branch import branch
+from holdfast.ui.tui.completion import Completions
+from holdfast.ui.tui.composer import FOLD_LINES, Composer
+from holdfast.ui.tui.inbox import Inbox
+
+
+async def test_the_inbox_keeps_the_order_and_loses_nothing() -> None:
+    """From before it is open, from another thread in a burst, and in slices that let the loop do other things."""
+    heard: list[int] = []
+    inbox: Inbox[int] = Inbox(heard.append)
+    for number in range(10):
+        inbox.put(number)
+    inbox.open(asyncio.get_running_loop())
+    assert heard == list(range(10))
+    burst = threading.Thread(target=lambda: [inbox.put(number) for number in range(10, 50_000)])
+    burst.start()
+    while len(heard) < 50_000:  # noqa: ASYNC110 - what is tried is that the loop gets its turns
+        await asyncio.sleep(0)
+    burst.join()
+    assert heard == list(range(50_000))
+
+
+def test_an_inbox_whose_loop_has_closed_takes_what_it_is_given() -> None:
+    loop = asyncio.new_event_loop()
+    inbox: Inbox[int] = Inbox(lambda _: None)
+    inbox.open(loop)
+    loop.close()
+    inbox.put(1)
+
+
+def test_the_branch_is_read_as_git_writes_it(tmp_path: Path) -> None:
+    assert branch(tmp_path) == ""
+    git = tmp_path / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/feature/x\n")
+    below = tmp_path / "src/deep"
+    below.mkdir(parents=True)
+    assert branch(below) == "feature/x"
+    (git / "HEAD").write_text("0123456789abcdef\n")
+    assert branch(below) == "01234567"
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {git}\n")
+    assert branch(tree) == "01234567"
+
+
+class Writing(App[None]):
+    """A composer alone, and what was sent from it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[tuple[str, bool]] = []
+        self.completions = Completions()
+        self.composer = Composer(self.completions)
+
+    def compose(self) -> ComposeResult:
+        yield self.completions
+        yield self.composer
+
+    def on_mount(self) -> None:
+        self.completions.display = False
+        self.composer.focus()
+
+    def on_composer_sent(self, sent: Composer.Sent) -> None:
+        self.sent.append((sent.text, sent.later))
+        self.composer.accept()
+
+
+async def test_lines_history_and_what_is_kept_for_later() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        await pilot.press("a", "ctrl+j", "b", "enter")
+        await pilot.press("c", "backslash", "enter", "d", "enter")
+        assert app.sent == [("a\nb", False), ("c\nd", False)]
+        await pilot.press("x", "up", "up")  # the second ↑ is from the first line of what was recalled
+        assert app.composer.text == "c\nd"
+        await pilot.press("up", "up")
+        assert app.composer.text == "a\nb"
+        await pilot.press("down", "down", "down", "down")
+        assert app.composer.text in ("x", "c\nd")
+        app.composer.load_text("later")
+        app.composer.queueing = True
+        await pilot.press("tab")
+        assert app.sent[-1] == ("later", True)
+
+
+async def test_a_long_paste_is_one_mark_and_sent_whole() -> None:
+    app = Writing()
+    text = "\n".join(f"line {number}" for number in range(FOLD_LINES + 5))
+    async with app.run_test() as pilot:
+        app.composer.post_message(events.Paste(text))
+        await pilot.pause()
+        assert app.composer.text.startswith("[pasted 1: 13 lines")
+        await pilot.press("enter")
+        assert app.sent == [(text, False)]
+
+
+async def test_words_given_back_stand_before_what_is_written() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        app.composer.load_text("half")
+        app.composer.give_back("first")
+        await pilot.pause()
+        assert app.composer.text == "first\n\nhalf"
+        app.composer.clear_into_history()
+        await pilot.press("up")
+        assert app.composer.text == "first\n\nhalf"
