@@ -242,9 +242,10 @@ def streaming(scratch: Path, *, seconds: float) -> list[Comparison]:
         provider = stack.enter_context(ScriptedProvider([[Say("Ready.")], bursts]))
         terminal = stack.enter_context(_yolo(scratch, provider))
         terminal.seen(PROMPT)
-        terminal.send(b"warm up" + ENTER)
-        terminal.seen(b"Ready")
-        terminal.seen(IDLE, since=terminal.now)
+        place = terminal.now
+        terminal.send(b"warm up" + ENTER)  # who streams first pays for imports
+        terminal.seen(b"esc stops", since=place)
+        terminal.seen(IDLE, since=place)
         terminal.quiet(0.3)
         place, before = terminal.now, terminal.cpu
         terminal.send(b"pour" + ENTER)
