@@ -33,6 +33,7 @@ from holdfast.session.entries import (
     Steered,
     TextPart,
     ThinkingPart,
+    Titled,
     TurnEnded,
     Usage,
 )
@@ -65,6 +66,7 @@ changes = st.just(FileChange(path="f", before=None, after="0" * 64))
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.just(opened),
     st.builds(ModelChanged, models),
+    st.builds(Titled, texts),
     st.builds(PromptAccepted, turn=turns, text=texts, queued=st.sampled_from(["", "a", "b"])),
     st.builds(Queued, id=ids, text=texts, when=st.sampled_from(["steer", "later"])),
     st.builds(Recalled, queued=ids),

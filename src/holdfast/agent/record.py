@@ -12,7 +12,7 @@ from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.agent.waiting import recalled
 from holdfast.calls import FileSeen
 from holdfast.errors import AppendConflict
-from holdfast.session.entries import CallStarted, Entry, ModelChanged, Repaired
+from holdfast.session.entries import CallStarted, Entry, ModelChanged, Repaired, titled
 from holdfast.session.fold import Conversation, Fold
 from holdfast.session.store import Reading, Store
 
@@ -56,6 +56,10 @@ class Record:
         entry, text = recalled(self.conversation, message)
         self.append(entry)
         return text
+
+    def rename(self, title: str) -> None:
+        """Call the session `title`; "" is the first line of its first prompt again."""
+        self.append(titled(title))
 
     def use_model(self, name: str) -> None:
         """Send later requests to `name` (PROVIDER:MODEL)."""

@@ -16,14 +16,16 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import SessionUnknown, StateError, UsageError
-from holdfast.session.disk import ABOUT, BLOBS, DATABASE, write_whole
-from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
+from holdfast.session.disk import ABOUT, BLOBS, DATABASE, make_folder, sync_path, write_whole
+from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened, Titled
 from holdfast.session.store import Reading
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another when read aloud
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 _TITLE_LENGTH = 80
 _NAMED = 5
+TRASH = "trash"
+"""The name of the folder of deleted sessions, beside that of the others."""
 _ABANDONED = 3600.0  # seconds: a summary is written in less, and one that is not is made again
 
 
@@ -123,6 +125,33 @@ class Catalog:
         summaries = [_summary_or_damage(self.folder(session)) for session in self._ids()]
         return tuple(sorted(summaries, key=lambda summary: (summary.modified, summary.id), reverse=True))
 
+    def trash(self, session: str) -> Path:
+        """Move the session with exactly that id to the trash, beside the sessions, and return where it is now.
+
+        Raises `SessionBusy` if another process holds it, `StateError` if it cannot be moved. Nothing of it is deleted.
+        """
+        from holdfast.session.lock import Lease  # noqa: PLC0415 - a list asks nobody
+
+        folder, trash = self.folder(session), self._root.with_name(TRASH)
+        try:
+            lease = Lease.take(folder)
+            try:
+                make_folder(trash)
+                number, target = 1, trash / session
+                while target.exists():  # an older one of that id, brought back and deleted again
+                    number, target = number + 1, trash / f"{session}-{number + 1}"
+                folder.rename(target)
+                sync_path(trash)
+                sync_path(self._root)
+            finally:
+                lease.release()
+        except OSError as error:
+            raise StateError(
+                f"Session {session!r} cannot be moved to {str(trash)!r}: {error.strerror}, a folder of yours was "
+                "expected. Correct its permissions, or delete the session's folder yourself."
+            ) from error
+        return target
+
     def note(self, opened: SessionOpened) -> None:
         """Write the summary of a session that was just created, so that a list need not read its journal."""
         folder = self.folder(opened.session)
@@ -214,19 +243,21 @@ def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str
         damage = " ".join(finding.what for finding in reading.findings[:1])
     except (StateError, SessionUnknown) as error:
         reading, damage = Reading(records=()), str(error)
-    cwd = title = model = ""
+    cwd = title = given = model = ""
     for record in reading.records:
         match record.entry:
             case SessionOpened(cwd=cwd, model=model):
                 pass
             case ModelChanged(model=model):
                 pass
+            case Titled(title=given):
+                pass
             case PromptAccepted(text=text) if not title:
                 title = text.strip().partition("\n")[0][:_TITLE_LENGTH]
             case _:
                 pass
     created = reading.records[0].at if reading.records else 0.0
-    return _About(id=folder.name, cwd=cwd, title=title, model=model, created=created, stamp=stamp), damage
+    return _About(id=folder.name, cwd=cwd, title=given or title, model=model, created=created, stamp=stamp), damage
 
 
 def _keep(folder: Path, about: _About) -> None:

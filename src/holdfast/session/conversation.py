@@ -100,6 +100,7 @@ class Conversation:
 
     opened: SessionOpened | None
     model: str
+    title: str
     messages: tuple[Message, ...]
     turns: int
     steps: int

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.calls import Effect, FileChange, FileSeen, Outcome, Pattern, ProcessId, Remember, ToolSchema
+from holdfast.text import valid_unicode
 
 FORMAT = 1
 """The number of this journal format; a journal with a higher one is refused, never rewritten."""
@@ -119,6 +120,12 @@ class ModelChanged(_Fact, frozen=True, tag="model-changed"):
     """Later requests go to `model` (PROVIDER:MODEL)."""
 
     model: str
+
+
+class Titled(_Fact, frozen=True, tag="titled"):
+    """The person calls the session `title` from here on; "" is the first line of its first prompt again."""
+
+    title: str
 
 
 class PromptAccepted(_Fact, frozen=True, tag="prompt-accepted"):
@@ -289,6 +296,7 @@ class Repaired(_Fact, frozen=True, tag="repaired"):
 Entry = (
     SessionOpened
     | ModelChanged
+    | Titled
     | PromptAccepted
     | Queued
     | Recalled
@@ -321,6 +329,11 @@ def encode(entry: Entry) -> bytes:
 def decode(body: bytes) -> Entry:
     """Return the entry stored in `body`; raises `msgspec.DecodeError` (or its `ValidationError`) if it is not one."""
     return _decoder.decode(body)
+
+
+def titled(title: str) -> Titled:
+    """Return the entry that gives the session this title, on one line."""
+    return Titled(title=valid_unicode(" ".join(title.split())))
 
 
 def kind(entry: Entry) -> str:

@@ -50,6 +50,7 @@ from holdfast.session.entries import (
     Steered,
     TextPart,
     ThinkingPart,
+    Titled,
     TurnEnded,
     Usage,
 )
@@ -96,6 +97,7 @@ class Fold:
         self._left: Cause = left
         self._opened: SessionOpened | None = None
         self._model = ""
+        self._title = ""
         self._messages: list[Message] = []  # closed ones
         self._open: dict[str, OpenCall] = {}  # of the last assistant message
         self._results: dict[str, Result] = {}  # of the last assistant message
@@ -140,6 +142,8 @@ class Fold:
                     self._model = entry.model
             case ModelChanged():
                 self._model = entry.model
+            case Titled():
+                self._title = entry.title
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(entry)
             case RequestStarted() | RequestFailed() | ResponseCheckpoint() | ResponseEnded():
@@ -184,6 +188,7 @@ class Fold:
         return Conversation(
             opened=self._opened,
             model=self._model,
+            title=self._title,
             messages=tuple(messages),
             turns=self._turns,
             steps=self._steps,

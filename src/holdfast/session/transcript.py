@@ -35,6 +35,7 @@ from holdfast.session.entries import (
     Steered,
     TextPart,
     ThinkingPart,
+    Titled,
     TurnEnded,
     When,
 )
@@ -93,8 +94,8 @@ class _Writer:
         match entry:
             case SessionOpened():
                 yield from _opened(entry)
-            case ModelChanged(model=model):
-                yield "note", f"The model is {model} from here on."
+            case ModelChanged() | Titled():
+                yield "note", words.from_here_on(entry)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 yield from self._said(entry)
             case RequestStarted():

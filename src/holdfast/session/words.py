@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from holdfast.calls import FileSeen, Looked, Outcome
-from holdfast.session.entries import Cause, StopReason
+from holdfast.session.entries import Cause, ModelChanged, StopReason, Titled
 
 NO_OUTPUT = "(no output)"
 MISSING_START = "(The beginning of this conversation is missing from the record.)"
@@ -161,6 +161,15 @@ def rewound(files: tuple[str, ...], commands: int) -> str:
         "[Note from holdfast: the user went back to before an earlier prompt. What followed it is no longer part of "
         f"this conversation, but its effects were not undone.{named}{ran} Look before you rely on how things were.]"
     )
+
+
+def from_here_on(entry: ModelChanged | Titled) -> str:
+    """Return for a person what is otherwise from here on."""
+    match entry:
+        case ModelChanged(model=model):
+            return f"The model is {model} from here on."
+        case Titled(title=title):
+            return f"The session is called {title!r} from here on." if title else "The session has no title of its own."
 
 
 def went_back(turn: int) -> str:

@@ -36,6 +36,7 @@ from holdfast.session.entries import (
     Steered,
     TextPart,
     ThinkingPart,
+    Titled,
     TurnEnded,
     Usage,
 )
@@ -53,6 +54,7 @@ EXAMPLES: tuple[Entry, ...] = (
         imported_from="chat.json",
     ),
     ModelChanged(model="openai-chat:n"),
+    Titled(title="The engine, grüßend"),
     PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7"),
     Queued(id="q7", text="And the tests too.", when="steer"),
     Recalled(queued="q7"),

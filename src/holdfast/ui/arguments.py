@@ -10,9 +10,9 @@ from holdfast.calls import Mode
 
 EPILOG = """\
 commands:
-  holdfast sessions list|show|verify|export|import    your sessions
-  holdfast check|repair FILE                          what a provider refuses in a conversation; mend it
-  holdfast demo                                       see it work, without a key or a network
+  holdfast sessions list|show|verify|export|import|rename|delete  your sessions
+  holdfast check|repair FILE                                      what a provider refuses in a conversation; mend it
+  holdfast demo                                                   see it work, without a key or a network
 
 exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed but nobody to ask · 4 damaged document
             75 provider failure worth retrying · 130 interrupted

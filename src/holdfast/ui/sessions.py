@@ -1,4 +1,4 @@
-"""The `holdfast sessions` commands: list, show, verify, export, import. A session in use can be read."""
+"""The `holdfast sessions` commands: list, show, verify, export, import, rename, delete. One in use can be read."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _LONGEST_CALL = 200
 class _Arguments(argparse.Namespace):
     command: str
     session: str
+    title: str
     history: bool
     provider: str | None
     file: str
@@ -49,13 +50,16 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
             return _export(catalog, arguments, stdout, stderr)
         case "import":
             return _import(catalog, arguments, environ, stdout)
+        case "rename" | "delete":
+            return _change(catalog, arguments, stdout)
         case _:
             return _list(catalog, arguments, stdout)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="holdfast sessions", description="Your sessions.", allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", metavar="list|show|verify|export|import", required=True)
+    known = "list|show|verify|export|import|rename|delete"
+    commands = parser.add_subparsers(dest="command", metavar=known, required=True)
     add = commands.add_parser("list", help="the sessions of this folder, the last used first", allow_abbrev=False)
     add.add_argument("--all", action="store_true", help="those of every folder")
     add.add_argument("--json", action="store_true")
@@ -79,7 +83,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     add.add_argument("file", metavar="FILE", help="- for standard input; it is only read")
     add.add_argument("-m", "--model", metavar="PROVIDER:MODEL", help="the model to go on with")
+    add = commands.add_parser("rename", help="give a session a title", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="a unique prefix will do")
+    add.add_argument("title", metavar="TITLE", help='"" is the first line of its first prompt again')
+    add = commands.add_parser("delete", help="move a session to the trash", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="a unique prefix will do")
     return parser
+
+
+def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    """Rename or delete a session that nobody else holds."""
+    session = catalog.find(arguments.session, free=True).id
+    if arguments.command == "delete":
+        place = printable(str(catalog.trash(session)))
+        print(f"Session {session} is in the trash: {place}. Move it back to have it again.", file=stdout)
+        return EXIT_OK
+    from holdfast.session.entries import titled  # noqa: PLC0415 - a list writes nothing
+    from holdfast.session.sqlite import SqliteStore  # noqa: PLC0415 - likewise
+
+    store = SqliteStore.open(catalog.folder(session))
+    try:
+        store.append([titled(arguments.title)], expected=store.length)
+    finally:
+        store.close()
+    print(f"Session {session} is called: {one_line(catalog.find(session).title) or '(no title)'}", file=stdout)
+    return EXIT_OK
 
 
 def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:

@@ -34,9 +34,10 @@ from holdfast.session.entries import (
     Steered,
     TextPart,
     ThinkingPart,
+    Titled,
     TurnEnded,
 )
-from holdfast.session.words import files_changed, went_back, what_happened
+from holdfast.session.words import files_changed, from_here_on, went_back, what_happened
 from holdfast.tools.output import HeadTail
 from holdfast.ui.blocks import Answer, Block, Call, Key, Note, NoteKind, Prompt, Thinking, TurnEnd, call_block, written
 
@@ -139,7 +140,7 @@ class View:
 
     def _fact(self, seq: str, entry: Entry, at: float | None) -> None:
         match entry:
-            case SessionOpened() | ModelChanged() | FilesChanged() | Repaired():
+            case SessionOpened() | ModelChanged() | Titled() | FilesChanged() | Repaired():
                 self._noted(seq, entry)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(seq, entry)
@@ -171,12 +172,14 @@ class View:
             case _:
                 assert_never(entry)
 
-    def _noted(self, seq: str, entry: SessionOpened | ModelChanged | FilesChanged | Repaired) -> None:
+    def _noted(self, seq: str, entry: SessionOpened | ModelChanged | Titled | FilesChanged | Repaired) -> None:
         match entry:
             case SessionOpened():
                 self._note(f"{seq}.session", "session", _opened(entry))
-            case ModelChanged(model=model):
-                self._note(f"{seq}.model", "model", f"The model is {model} from here on.")
+            case ModelChanged():
+                self._note(f"{seq}.model", "model", from_here_on(entry))
+            case Titled():
+                self._note(f"{seq}.titled", "session", from_here_on(entry))
             case FilesChanged(files=files):
                 self._note(f"{seq}.files", "files", files_changed(files))
             case Repaired(findings=findings):
