@@ -267,3 +267,56 @@ def test_a_session_in_use_is_offered_as_a_copy_or_to_read(one_world: World) -> N
         first.send(Key.CTRL_D)
         assert first.wait() == 0
     assert len(one_world.sessions) == 2
+
+
+def test_what_is_remembered_is_not_asked_again(one_world: World) -> None:
+    """For the session, then for the folder, in the next session too; a command with more in it still asks."""
+    one_world.script(
+        [Call("bash", {"command": "echo one"})],
+        [Call("bash", {"command": "echo one"}), Call("bash", {"command": "echo one; echo two"})],
+        [Say("Both.")],
+        [Call("bash", {"command": "echo one"})],
+        [Say("Again.")],
+    )
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text("never again about commands like `echo one` in this folder")
+        terminal.send("3")
+        terminal.wait_text(r"echo one; echo two(.|\n)*1  Yes")
+        assert "do not ask again" not in terminal.text()
+        terminal.send("y")
+        terminal.wait_text(r"Both\.")
+        terminal.wait_gone("esc stops")
+        terminal.line("/new")
+        terminal.wait_gone("Both")
+        terminal.line("once more")
+        terminal.wait_text(r"Again\.")
+        terminal.wait_gone("esc stops")
+        terminal.line("/permissions")
+        terminal.wait_text("ask again about echo one")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("ask again about")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    one_world.one_past = False
+
+
+def test_the_mode_is_cycled_and_planning_cannot_write(one_world: World) -> None:
+    """Shift+Tab: in plan mode a write is denied though the model asks, and the status line says the mode."""
+    one_world.script([Call("write", {"path": "a.txt", "content": "x"})], [Say("I may not.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("asks first")
+        terminal.send(Key.SHIFT_TAB)
+        terminal.wait_text("edits freely")
+        terminal.send(Key.SHIFT_TAB)
+        terminal.wait_text("only plans")
+        terminal.line("write it")
+        terminal.wait_text(r"I may not\.")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.SHIFT_TAB)
+        terminal.wait_text("asks first")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert not (one_world.folder / "a.txt").exists()
+    assert [entry.outcome for entry in one_world.entries() if isinstance(entry, CallEnded)] == ["denied"]

@@ -6,11 +6,13 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from typing import get_args
 
 from rich.text import Text
 
 from holdfast import __version__
 from holdfast.agent.providers import PROVIDERS
+from holdfast.calls import Mode
 from holdfast.config import homes
 from holdfast.errors import UsageError
 from holdfast.session.entries import Usage
@@ -18,12 +20,13 @@ from holdfast.text import literal
 from holdfast.ui.blocks import Answer
 from holdfast.ui.exporting import exported, write
 from holdfast.ui.table import age, home, size
-from holdfast.ui.tui.agent import InUse
+from holdfast.ui.tui.agent import project_of
 from holdfast.ui.tui.commands import COMMANDS, Line, Name
 from holdfast.ui.tui.connections import DEMO
 from holdfast.ui.tui.desk import Desk
 from holdfast.ui.tui.pickers import Choice
-from holdfast.ui.tui.status import Status, tokens
+from holdfast.ui.tui.status import MODES, Status, tokens
+from holdfast.ui.tui.told import InUse
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "send; while a turn runs, tell it at the next safe point"),
@@ -108,6 +111,30 @@ def _theme(desk: Desk, rest: str) -> None:
         desk.use_theme(rest)
     else:
         raise UsageError(f"Theme {rest!r} does not exist, one of {', '.join(themes)} was expected. See /theme.")
+
+
+def _permissions(desk: Desk, rest: str) -> None:
+    modes: tuple[Mode, ...] = get_args(Mode)
+    for mode in modes:
+        if mode == rest:
+            desk.use_mode(mode)
+            return
+    if rest:
+        raise UsageError(f"Mode {rest!r} does not exist, one of {', '.join(modes)} was expected. See /permissions.")
+    choices = [Choice(f"mode {mode}", mode, f"{MODES[mode]}{' (now)' * (mode == desk.status.mode)}") for mode in modes]
+    kept = project_of(desk.environ, desk.cwd).patterns
+    choices += [
+        Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder") for at, each in enumerate(kept)
+    ]
+
+    def chosen(value: str) -> None:
+        what, _, which = value.partition(" ")
+        if what == "mode":
+            _permissions(desk, which)
+        else:
+            desk.agent.forbid(kept[int(which)])
+
+    desk.pick("What may run without asking", choices, chosen)
 
 
 def _config(desk: Desk, _rest: str) -> None:
@@ -246,6 +273,7 @@ DOES: dict[Name, Callable[[Desk, str], None]] = {
     "fork": _fork,
     "model": _model,
     "export": _export,
+    "permissions": _permissions,
     "theme": _theme,
     "copy": _copy,
     "status": lambda desk, _: desk.read(_table("Status", _status(desk))),

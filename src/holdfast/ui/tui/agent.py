@@ -12,98 +12,37 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from holdfast.agent.calls import Answer
 from holdfast.agent.driver import Driver
-from holdfast.agent.events import Event, Fact
+from holdfast.agent.events import Fact
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, fork, resume
+from holdfast.agent.remembered import APPROVALS, Project
 from holdfast.agent.settle import Leave
-from holdfast.calls import Mode
-from holdfast.config import Limits
+from holdfast.calls import Mode, Pattern
+from holdfast.config import Limits, homes
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import CallPart, TurnEnded, When
 from holdfast.session.sqlite import read_copy
 from holdfast.tools.tool import Plan
 from holdfast.ui.debug import debug_log
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """A session is open; `facts` are its journal so far. One that may only be `read` takes no prompts."""
-
-    session: str
-    cwd: str
-    model: str
-    facts: tuple[Fact, ...]
-    read: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """A turn runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Idle:
-    """No turn runs; `ended` is how the last one ended, None if it could not be begun."""
-
-    ended: TurnEnded | None
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The agent waits for a person's word about a call."""
-
-    call: CallPart
-    plan: Plan
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskedNoMore:
-    """The question was answered, or the turn that asked it was stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Prompt `text` was not accepted: it goes back to whoever wrote it."""
-
-    text: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class GivenBack:
-    """Words that were to be sent and will not be, or not as they are: for the person to go on with."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Something did not work; `message` says what, and what to do."""
-
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class InUse:
-    """Another process holds the session that was to be opened; `message` says which."""
-
-    session: Summary
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """The session was given up and every process of its tools has ended: the last message."""
-
-
-Told = Event | Opened | Busy | Idle | Asked | AskedNoMore | Refused | GivenBack | Trouble | InUse | Closed
-"""What the agent's side tells the screen."""
+from holdfast.ui.tui.told import (
+    Asked,
+    AskedNoMore,
+    Busy,
+    Closed,
+    GivenBack,
+    Idle,
+    InUse,
+    Opened,
+    Refused,
+    Told,
+    Trouble,
+)
 
 Begin = Callable[[], OpenSession]
 """Opens a session, new or old; raises `HoldfastError`."""
@@ -133,6 +72,7 @@ class Agent:
         self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
         self._commands: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
         self._driver: Driver | None = None
+        self._project: Project | None = None
         self._closing = ExitStack()  # what is closed with the session
         self._answer: asyncio.Future[Answer] | None = None
         self._turn: asyncio.Task[None] | None = None
@@ -214,6 +154,25 @@ class Agent:
 
         self._now(give)
 
+    def use_mode(self, mode: Mode) -> None:
+        """Decide in another approval mode from the next decision on."""
+
+        def use() -> None:
+            self._mode = mode
+            if self._driver is not None:
+                self._driver.use_mode(mode)
+
+        self._now(use)
+
+    def forbid(self, pattern: Pattern) -> None:
+        """Ask again about what was allowed for good in this folder."""
+
+        async def ask_again() -> None:
+            if self._project is not None:
+                self._project.forbid(pattern)
+
+        self._do(ask_again)
+
     def use_model(self, name: str) -> None:
         """Send later requests to `name` (PROVIDER:MODEL)."""
 
@@ -286,6 +245,7 @@ class Agent:
         if self._wishes.pid_namespace:
             session.toolbox.contain()
         try:
+            project = self._project = project_of(self._wishes.environ, session.cwd)
             driver = Driver(
                 store=session.store,
                 toolbox=session.toolbox,
@@ -294,6 +254,7 @@ class Agent:
                 emit=self._tell,
                 ask=self._ask,
                 limits=self._wishes.limits,
+                project=project,
                 left=session.left,
                 debug=self._wishes.debug,
                 log=log,
@@ -376,3 +337,8 @@ class Agent:
         if self._turn is not None:
             await self._turn
             self._turn = None
+
+
+def project_of(environ: Mapping[str, str], cwd: Path) -> Project:
+    """Return what is allowed for good in the folder `cwd`; raises `ConfigInvalid` if that cannot be read."""
+    return Project(homes(environ).sessions.with_name(APPROVALS), cwd)

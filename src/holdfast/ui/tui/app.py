@@ -7,14 +7,22 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 
 from holdfast.agent.settle import Leave
+from holdfast.calls import Mode
 from holdfast.ui.tui.actions import act, offer, pick_prompt, pick_turn
-from holdfast.ui.tui.agent import (
+from holdfast.ui.tui.approval import Approval
+from holdfast.ui.tui.branch import branch
+from holdfast.ui.tui.commands import parse
+from holdfast.ui.tui.composer import Composer
+from holdfast.ui.tui.desk import NO_MODEL, READ_ONLY, Desk
+from holdfast.ui.tui.editor import edited
+from holdfast.ui.tui.known import STOPPING
+from holdfast.ui.tui.told import (
     Asked,
     AskedNoMore,
     Busy,
@@ -27,13 +35,6 @@ from holdfast.ui.tui.agent import (
     Told,
     Trouble,
 )
-from holdfast.ui.tui.approval import Approval
-from holdfast.ui.tui.branch import branch
-from holdfast.ui.tui.commands import parse
-from holdfast.ui.tui.composer import Composer
-from holdfast.ui.tui.desk import NO_MODEL, READ_ONLY, Desk
-from holdfast.ui.tui.editor import edited
-from holdfast.ui.tui.known import STOPPING
 
 LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """Signals that end the screen in good order; the guard cleans up after every other."""
@@ -53,6 +54,7 @@ class Screen(Desk):
         Binding("ctrl+c", "give_up", "Stop, clear, quit", show=False, priority=True),
         Binding("ctrl+d", "leave_if_empty", "Quit", show=False, priority=True),
         Binding("ctrl+q", "quit", "Quit", show=False),
+        Binding("shift+tab", "mode", "What may run", show=False, priority=True),
         Binding("ctrl+l", "redraw", "Redraw", show=False),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False),
         Binding("ctrl+g", "edit", "Write in an editor", show=False, priority=True),
@@ -203,6 +205,13 @@ class Screen(Desk):
             self.composer.action_delete_right()
         else:
             self.exit(0)
+
+    def action_mode(self) -> None:
+        """Go on to the next approval mode; that of asking nothing is only for who began with it."""
+        if len(self.screen_stack) > 1:
+            raise SkipAction
+        modes = [mode for mode in get_args(Mode) if mode != "yolo" or self._start.mode == "yolo"]
+        self.use_mode(modes[(modes.index(self.status.mode) + 1) % len(modes)])
 
     def action_edit(self) -> None:
         """Write the prompt in $VISUAL or $EDITOR."""

@@ -14,11 +14,13 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from holdfast.agent.calls import Answer
+from holdfast.calls import Remember
 from holdfast.text import literal
+from holdfast.tools.patterns import suggested
 from holdfast.tools.tool import Plan
-from holdfast.ui.tui.agent import Asked
+from holdfast.ui.tui.told import Asked
 
-YES, NO = "yes", "no"
+ONCE, SESSION, PROJECT, NO = "once", "session", "project", "no"
 
 
 def question(plan: Plan) -> str:
@@ -31,13 +33,31 @@ def question(plan: Plan) -> str:
             return f"{plan.title[:1].upper()}{plan.title[1:]}?{where}"
 
 
+def answers(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Return the answers that may be given about a plan, each with its words."""
+    once, no = (ONCE, "Yes, this once"), (NO, "No, and say why")
+    pattern = suggested(plan)
+    if pattern is None:
+        return once, no
+    what = {"execute": "commands like", "write": "changes of", "read": "reading"}[pattern.effect]
+    return (
+        once,
+        (SESSION, f"Yes, and do not ask again about {what} `{pattern.text}` in this session"),
+        (PROJECT, f"Yes, and never again about {what} `{pattern.text}` in this folder"),
+        no,
+    )
+
+
 class Approval(Vertical):
     """Ask about a call, above the composer, until it is answered or nobody wants to know any more."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,1", f"choose('{YES}')", "Allow once", show=False),
-        Binding("n,2", f"choose('{NO}')", "Reject", show=False),
+        Binding("y", f"choose('{ONCE}')", "Allow once", show=False),
+        Binding("n", f"choose('{NO}')", "Reject", show=False),
+        *(Binding(str(number), f"choose_at({number})", "Answer", show=False) for number in range(1, 5)),
     ]
+
+    _answers: tuple[tuple[str, str], ...] = ()
 
     class Answered(Message):
         """The person answered."""
@@ -58,18 +78,25 @@ class Approval(Vertical):
         """Show a question and take the keyboard."""
         self.query_one("#question", Static).update(Text(literal(question(asked.plan)), "bold"))
         self.query_one("#detail", Static).update(Text(literal(asked.plan.detail or asked.plan.title)))
-        answers = self.query_one("#answers", OptionList)
-        answers.clear_options()
-        answers.add_options([Option("1  Yes, this once", id=YES), Option("2  No, and say why", id=NO)])
-        answers.highlighted = 0
+        self._answers = answers(asked.plan)
+        listed = self.query_one("#answers", OptionList)
+        listed.clear_options()
+        for number, (answer, words) in enumerate(self._answers, start=1):
+            listed.add_option(Option(Text(literal(f"{number}  {words}"), no_wrap=True, overflow="ellipsis"), id=answer))
+        listed.highlighted = 0
         self.query_one("#reason").display = False
-        answers.display = True
+        listed.display = True
         self.display = True
-        answers.focus()
+        listed.focus()
 
     def close(self) -> None:
         """Ask no more."""
         self.display = False
+
+    def action_choose_at(self, number: int) -> None:
+        """Give the answer at that place, from 1."""
+        if number <= len(self._answers):
+            self.action_choose(self._answers[number - 1][0])
 
     def action_choose(self, answer: str) -> None:
         """Give the answer with that name."""
@@ -80,7 +107,8 @@ class Approval(Vertical):
             reason.display = True
             reason.focus()
         else:
-            self.post_message(self.Answered(Answer(allowed=True)))
+            remember: Remember = "session" if answer == SESSION else "project" if answer == PROJECT else ""
+            self.post_message(self.Answered(Answer(allowed=True, remember=remember)))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Give the chosen answer."""

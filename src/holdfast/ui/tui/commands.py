@@ -52,7 +52,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("fork", "go on in a copy; this session stays as it is"),
     Command("rename", "give this session a title", "TITLE", later=LATER),
     Command("model", "use another model from here on", "[PROVIDER:MODEL]"),
-    Command("permissions", "what may run without asking", "[MODE]", later=LATER),
+    Command("permissions", "what may run without asking", "[MODE]"),
     Command("compact", "sum up the conversation so far", later=LATER),
     Command("export", "write the conversation to a file", "[FILE]"),
     Command("diff", "what has changed in this folder, by git", later=LATER),

@@ -21,7 +21,7 @@ from holdfast.errors import HoldfastError, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import PromptAccepted, When
 from holdfast.text import literal
-from holdfast.ui.tui.agent import Agent, Told, Wishes
+from holdfast.ui.tui.agent import Agent, Wishes
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.branch import branch
 from holdfast.ui.tui.completion import Completions
@@ -32,6 +32,7 @@ from holdfast.ui.tui.known import Known
 from holdfast.ui.tui.pickers import Choice, Page, Picker
 from holdfast.ui.tui.status import Status, StatusLine
 from holdfast.ui.tui.themes import DARK, LIGHT
+from holdfast.ui.tui.told import Told
 from holdfast.ui.tui.transcript import Transcript
 from holdfast.ui.view import View
 
@@ -221,6 +222,11 @@ class Desk(App[int]):
         self.tell(replace(self.status, model=name))
         if self._open:
             self.agent.use_model(name)
+
+    def use_mode(self, mode: Mode) -> None:
+        """Decide in another approval mode from now on, whatever runs."""
+        self.agent.use_mode(mode)
+        self.tell(replace(self.status, mode=mode))
 
     def use_theme(self, name: str) -> None:
         """Draw in these colours."""
