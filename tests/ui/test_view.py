@@ -70,6 +70,13 @@ def test_white_space_alone_is_no_answer() -> None:
     assert [block.text for block in view.blocks() if isinstance(block, Answer)] == ["\n\nNow."]
 
 
+def test_white_space_that_came_live_is_not_added_to_what_the_answer_was() -> None:
+    view = told(RequestStarted(step=1, attempt=1, model="m"))
+    view.take(LiveText(1, "\n\n"))
+    view.take(Fact(2, ResponseEnded(step=1, model="m", parts=(TextPart("Now."),), usage=Usage())))
+    assert last(view) == Answer(key="1.answer0", text="Now.", state="done")
+
+
 def test_thinking_is_timed_while_it_is_seen_and_stands_before_the_answer() -> None:
     view = told(RequestStarted(step=1, attempt=1, model="m"))
     view.take(LiveThinking(1, "Hm"), at=10.0)

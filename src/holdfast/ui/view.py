@@ -39,7 +39,20 @@ from holdfast.session.entries import (
 )
 from holdfast.session.words import files_changed, from_here_on, went_back, what_happened
 from holdfast.tools.output import HeadTail
-from holdfast.ui.blocks import Answer, Block, Call, Key, Note, NoteKind, Prompt, Thinking, TurnEnd, call_block, written
+from holdfast.ui.blocks import (
+    Answer,
+    Block,
+    Call,
+    Key,
+    Note,
+    NoteKind,
+    Prompt,
+    Thinking,
+    TurnEnd,
+    call_block,
+    opened_line,
+    written,
+)
 
 PRINTED = 64_000
 """Bytes kept of what a running call prints: half of them its beginning, half its end."""
@@ -175,7 +188,7 @@ class View:
     def _noted(self, seq: str, entry: SessionOpened | ModelChanged | Titled | FilesChanged | Repaired) -> None:
         match entry:
             case SessionOpened():
-                self._note(f"{seq}.session", "session", _opened(entry))
+                self._note(f"{seq}.session", "session", opened_line(entry))
             case ModelChanged():
                 self._note(f"{seq}.model", "model", from_here_on(entry))
             case Titled():
@@ -389,13 +402,5 @@ class View:
             self._changed.add(key)
         self._order[place:place] = [block.key for block in blocks]
         for block in blocks:
+            self._grown.pop(block.key, None)  # white space that was no block yet
             self._set(block)
-
-
-def _opened(entry: SessionOpened) -> str:
-    said = f"{entry.cwd} with {entry.model}" if entry.model else entry.cwd
-    if entry.forked_from is not None:
-        said += f", a copy of session {entry.forked_from}"
-    if entry.imported_from is not None:
-        said += f", imported from {entry.imported_from}"
-    return said

@@ -10,6 +10,8 @@ from rich.style import Style
 from holdfast.ui.tui.lines import Line, Run, fold
 from holdfast.ui.tui.look import Look
 
+_LONGEST = 400  # characters of a line that is coloured: a longer one is data, and takes some lexers its square in time
+
 
 def draw_code(lines: Sequence[str], language: str, look: Look, width: int) -> list[Line]:
     """Return lines of code on their background, folded where they are too long."""
@@ -44,7 +46,7 @@ def coloured(text: str, language: str, look: Look) -> Iterator[list[Run]]:
 
 def _tokens(text: str, language: str, look: Look) -> list[tuple[Style, str]]:
     lexer = look.lexers.lexer(language)
-    if lexer is None:
+    if lexer is None or max(map(len, text.split("\n"))) > _LONGEST:
         return [(look.block, text)]
     ended = text + "\n"  # some lexers read whole lines only
     tokens = [(_style(str(kind), look), value) for _, kind, value in lexer.get_tokens_unprocessed(ended)]
