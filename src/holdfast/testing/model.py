@@ -41,7 +41,8 @@ Step = Reply | Callable[[Conversation], Reply]
 class ScriptedModel:
     """Play one reply for each request, in order.
 
-    `requests` are the conversations it was sent, `whole` whether each asked for the answer in one piece. A `Hold` waits until `release` is called with its name. After the last reply every request fails with status 500.
+    `requests` are the conversations it was sent, `whole` whether each asked for the answer in one piece. A `Hold` waits
+    until `release` is called with its name. After the last reply every request fails with status 500.
     """
 
     def __init__(self, script: Sequence[Step] = (), *, name: str = "openai-chat:scripted") -> None:
