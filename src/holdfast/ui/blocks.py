@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from holdfast.calls import Effect
-from holdfast.session.entries import CallPart, Cause, SessionOpened, StopReason
+from holdfast.session.entries import CallPart, Cause, StopReason
 from holdfast.ui.account import call_line
 
 Key: TypeAlias = str
@@ -186,13 +186,3 @@ def written(call: Call, more: str) -> Call:
         said = msgspec.json.decode(f'"{said}"', type=str)
     title = f"{call.name} {' '.join(said.split())[:100]}".rstrip()
     return replace(call, title=title, arguments=arguments, written=call.written + len(more))
-
-
-def opened_line(entry: SessionOpened) -> str:
-    """Return where a session works, with what model, and where it came from."""
-    said = f"{entry.cwd} with {entry.model}" if entry.model else entry.cwd
-    if entry.forked_from is not None:
-        said += f", a copy of session {entry.forked_from}"
-    if entry.imported_from is not None:
-        said += f", imported from {entry.imported_from}"
-    return said

@@ -37,7 +37,7 @@ from holdfast.session.entries import (
     Titled,
     TurnEnded,
 )
-from holdfast.session.words import files_changed, from_here_on, went_back, what_happened
+from holdfast.session.words import went_back, what_happened
 from holdfast.tools.output import HeadTail
 from holdfast.ui.blocks import (
     Answer,
@@ -50,9 +50,9 @@ from holdfast.ui.blocks import (
     Thinking,
     TurnEnd,
     call_block,
-    opened_line,
     written,
 )
+from holdfast.ui.notes import failure, notes
 
 PRINTED = 64_000
 """Bytes kept of what a running call prints: half of them its beginning, half its end."""
@@ -154,7 +154,8 @@ class View:
     def _fact(self, seq: str, entry: Entry, at: float | None) -> None:
         match entry:
             case SessionOpened() | ModelChanged() | Titled() | FilesChanged() | Repaired():
-                self._noted(seq, entry)
+                for note in notes(seq, entry):
+                    self._add(note)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(seq, entry)
             case RequestStarted(step=step):
@@ -162,7 +163,7 @@ class View:
                 self._request = _Request(seq, step)
             case RequestFailed():
                 self._cut_response()
-                self._failed(f"{seq}.failed", entry)
+                self._add(failure(seq, entry))
             case ResponseCheckpoint(step=step, text=text, thinking=thinking):
                 response = self._response(step, seq)
                 if not response.live:  # else it has all been shown
@@ -184,22 +185,6 @@ class View:
                 self._add(end)
             case _:
                 assert_never(entry)
-
-    def _noted(self, seq: str, entry: SessionOpened | ModelChanged | Titled | FilesChanged | Repaired) -> None:
-        match entry:
-            case SessionOpened():
-                self._note(f"{seq}.session", "session", opened_line(entry))
-            case ModelChanged():
-                self._note(f"{seq}.model", "model", from_here_on(entry))
-            case Titled():
-                self._note(f"{seq}.titled", "session", from_here_on(entry))
-            case FilesChanged(files=files):
-                self._note(f"{seq}.files", "files", files_changed(files))
-            case Repaired(findings=findings):
-                for number, found in enumerate(findings):
-                    self._note(f"{seq}.damage{number}", "damage", found)
-                if entry.note:
-                    self._note(f"{seq}.repaired", "repaired", entry.note)
 
     # What a person says.
 
@@ -294,16 +279,6 @@ class View:
         if entry.cut is not None:
             self._note(f"{seq}.cut", "cut", f"The response was cut off: {what_happened(entry.cut)}.")
         self._request = None
-
-    def _failed(self, key: Key, entry: RequestFailed) -> None:
-        fault = entry.fault.replace("_", " ")
-        if entry.retry_in is None:
-            self._note(key, "failed", f"Request failed ({fault}): {entry.message}")
-            return
-        of = "" if entry.attempts is None else f" of {entry.attempts}"
-        how = ", without streaming" if entry.retry_whole else ""
-        said = f"Attempt {entry.attempt}{of} failed ({fault}), again after {entry.retry_in:g} s{how}."
-        self._note(key, "retry", said, detail=entry.message)
 
     def _cut_response(self) -> None:
         """Take note that no more of the response will come."""

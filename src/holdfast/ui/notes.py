@@ -1,0 +1,47 @@
+"""The notes of a session: what happened to it that nobody said and no call did, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.session.entries import FilesChanged, ModelChanged, Repaired, RequestFailed, SessionOpened, Titled
+from holdfast.session.words import files_changed, from_here_on
+from holdfast.ui.blocks import Note
+
+
+def notes(seq: str, entry: SessionOpened | ModelChanged | Titled | FilesChanged | Repaired) -> Iterator[Note]:
+    """Yield the notes that the entry in place `seq` gives."""
+    match entry:
+        case SessionOpened():
+            yield Note(key=f"{seq}.session", kind="session", text=_opened(entry))
+        case ModelChanged():
+            yield Note(key=f"{seq}.model", kind="model", text=from_here_on(entry))
+        case Titled():
+            yield Note(key=f"{seq}.titled", kind="session", text=from_here_on(entry))
+        case FilesChanged(files=files):
+            yield Note(key=f"{seq}.files", kind="files", text=files_changed(files))
+        case Repaired(findings=findings, note=note):
+            for number, found in enumerate(findings):
+                yield Note(key=f"{seq}.damage{number}", kind="damage", text=found)
+            if note:
+                yield Note(key=f"{seq}.repaired", kind="repaired", text=note)
+
+
+def failure(seq: str, entry: RequestFailed) -> Note:
+    """Return the note of an attempt that gave no response: why, and whether there is another."""
+    fault = entry.fault.replace("_", " ")
+    if entry.retry_in is None:
+        return Note(key=f"{seq}.failed", kind="failed", text=f"Request failed ({fault}): {entry.message}")
+    of = "" if entry.attempts is None else f" of {entry.attempts}"
+    how = ", without streaming" if entry.retry_whole else ""
+    said = f"Attempt {entry.attempt}{of} failed ({fault}), again after {entry.retry_in:g} s{how}."
+    return Note(key=f"{seq}.failed", kind="retry", text=said, detail=entry.message)
+
+
+def _opened(entry: SessionOpened) -> str:
+    said = f"{entry.cwd} with {entry.model}" if entry.model else entry.cwd
+    if entry.forked_from is not None:
+        said += f", a copy of session {entry.forked_from}"
+    if entry.imported_from is not None:
+        said += f", imported from {entry.imported_from}"
+    return said
