@@ -320,3 +320,40 @@ def test_the_mode_is_cycled_and_planning_cannot_write(one_world: World) -> None:
         assert terminal.wait() == 0
     assert not (one_world.folder / "a.txt").exists()
     assert [entry.outcome for entry in one_world.entries() if isinstance(entry, CallEnded)] == ["denied"]
+
+
+def test_sessions_are_renamed_chosen_and_thrown_away(one_world: World) -> None:
+    """`-r` without an ID offers them by title; Ctrl+X moves one to the trash, and the rest stays."""
+    one_world.one_past = False
+    one_world.script([Say("One.")], [Say("Two.")], [Say("More of one.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("about apples")
+        terminal.wait_text(r"One\.")
+        terminal.wait_gone("esc stops")
+        terminal.line("/rename The orchard")
+        terminal.wait_text("is called: The orchard")
+        terminal.line("/new")
+        terminal.wait_gone("about apples")
+        terminal.line("about pears")
+        terminal.wait_text(r"Two\.")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert len(one_world.sessions) == 2
+    with screen(one_world, "-r") as terminal:
+        terminal.wait_text("about pears(.|\n)*The orchard")
+        terminal.send("pears")
+        terminal.wait_gone("orchard")
+        terminal.send(b"\x18")
+        terminal.wait_gone("about pears")
+        terminal.send(b"\x7f" * 5)
+        terminal.wait_text("The orchard")
+        terminal.send(Key.ENTER)
+        terminal.wait_text("about apples")
+        terminal.line("go on")
+        terminal.wait_text(r"More of one\.")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert len(one_world.sessions) == 1

@@ -50,7 +50,8 @@ def parser() -> argparse.ArgumentParser:
         help="run one turn and print the answer; standard input is appended")  # fmt: skip
     add("-m", "--model", metavar="PROVIDER:MODEL", help="openai-chat:… or anthropic:…")
     add("-c", "--continue", dest="continue_", action="store_true", help="go on with the latest session of this folder")
-    add("-r", "--resume", metavar="ID", help="go on with this session (a unique prefix will do)")
+    add("-r", "--resume", nargs="?", const="", metavar="ID",
+        help="go on with this session (a unique prefix will do); on the screen, without ID: choose one")  # fmt: skip
     add("--fork", "--fork-session", dest="fork", action="store_true", help="with -c or -r: go on in a copy")
     add("--output-format", choices=("text", "json", "stream-json"), default="text")
     add("--permission-mode", choices=get_args(Mode), default=None, help="default: ask")

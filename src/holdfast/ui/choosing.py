@@ -24,6 +24,8 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = Tr
         raise UsageError(
             f"Option --continue contradicts --resume {arguments.resume!r}, one of them was expected. Leave one out."
         )
+    if arguments.resume == "":
+        raise UsageError("Option --resume names no session, an ID was expected. See: holdfast sessions list.")
     if arguments.resume is not None:
         summary = catalog.find(arguments.resume, free=free and not arguments.fork)
         if arguments.cwd is not None and summary.cwd and Path(summary.cwd) != cwd:

@@ -80,7 +80,15 @@ def _resume(desk: Desk, rest: str) -> None:
     if rest:
         desk.agent.resume(desk.catalog.find(rest))
     else:
-        _pick_session(desk)
+        pick_session(desk)
+
+
+def _rename(desk: Desk, rest: str) -> None:
+    _open(desk)
+    if not rest:
+        raise UsageError("Title is missing, some words were expected. Type /rename and the title.")
+    desk.agent.rename(rest)
+    desk.say(f"This session is called: {rest}")
 
 
 def _fork(desk: Desk, _rest: str) -> None:
@@ -171,7 +179,8 @@ def pick_prompt(desk: Desk) -> None:
     desk.pick("Write again", choices, desk.composer.give_back)
 
 
-def _pick_session(desk: Desk) -> None:
+def pick_session(desk: Desk) -> None:
+    """Let the person choose another session to go on with."""
     now = time.time()
     summaries = {each.id: each for each in desk.catalog.all() if each.id != desk.session}
     if not summaries:
@@ -193,7 +202,17 @@ def _pick_session(desk: Desk) -> None:
         )
         for each in ordered
     ]
-    desk.pick("Go on with", choices, lambda chosen: desk.agent.resume(summaries[chosen]))
+
+    def trash(session: str) -> None:
+        desk.catalog.trash(session)
+        desk.say(f"Session {session} is in the trash, beside the others.")
+
+    desk.pick(
+        "Go on with",
+        choices,
+        lambda chosen: desk.agent.resume(summaries[chosen]),
+        remove=("moves it to the trash", trash),
+    )
 
 
 def _pick_model(desk: Desk) -> None:
@@ -271,6 +290,7 @@ DOES: dict[Name, Callable[[Desk, str], None]] = {
     "resume": _resume,
     "rewind": lambda desk, _: pick_turn(desk),
     "fork": _fork,
+    "rename": _rename,
     "model": _model,
     "export": _export,
     "permissions": _permissions,

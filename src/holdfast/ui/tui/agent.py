@@ -154,6 +154,14 @@ class Agent:
 
         self._now(give)
 
+    def rename(self, title: str) -> None:
+        """Call the session `title`."""
+
+        async def call() -> None:
+            self._session().rename(title)
+
+        self._do(call)
+
     def use_mode(self, mode: Mode) -> None:
         """Decide in another approval mode from the next decision on."""
 

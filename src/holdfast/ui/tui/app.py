@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
-from holdfast.ui.tui.actions import act, offer, pick_prompt, pick_turn
+from holdfast.ui.tui.actions import act, offer, pick_prompt, pick_session, pick_turn
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.branch import branch
 from holdfast.ui.tui.commands import parse
@@ -87,7 +87,9 @@ class Screen(Desk):
     def _begin(self) -> None:
         self.agent.start()
         summary = self._start.resumed
-        if summary is not None and self._start.fork:
+        if self._start.choose:
+            self.attempt(lambda: pick_session(self))
+        elif summary is not None and self._start.fork:
             self.agent.fork(summary)
         elif summary is not None:
             self.agent.resume(summary, self._start.model)
@@ -210,7 +212,7 @@ class Screen(Desk):
         """Go on to the next approval mode; that of asking nothing is only for who began with it."""
         if len(self.screen_stack) > 1:
             raise SkipAction
-        modes = [mode for mode in get_args(Mode) if mode != "yolo" or self._start.mode == "yolo"]
+        modes: list[Mode] = [mode for mode in get_args(Mode) if mode != "yolo" or self._start.mode == "yolo"]
         self.use_mode(modes[(modes.index(self.status.mode) + 1) % len(modes)])
 
     def action_edit(self) -> None:

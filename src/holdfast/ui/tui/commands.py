@@ -50,7 +50,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("resume", "go on with another session", "[ID]", ("sessions",)),
     Command("rewind", "go back to an earlier prompt and edit it", aliases=("undo",)),
     Command("fork", "go on in a copy; this session stays as it is"),
-    Command("rename", "give this session a title", "TITLE", later=LATER),
+    Command("rename", "give this session a title", "TITLE"),
     Command("model", "use another model from here on", "[PROVIDER:MODEL]"),
     Command("permissions", "what may run without asking", "[MODE]"),
     Command("compact", "sum up the conversation so far", later=LATER),

@@ -60,7 +60,10 @@ Screen { background: $background; }
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What the screen begins with: `resumed` is the session to go on with, in a copy if `fork`; None for a new one."""
+    """What the screen begins with: `resumed` is the session to go on with, in a copy if `fork`; None for a new one.
+
+    With `choose` the person is asked which.
+    """
 
     catalog: Catalog
     cwd: Path
@@ -69,6 +72,7 @@ class Start:
     environ: Mapping[str, str]
     resumed: Summary | None
     fork: bool = False
+    choose: bool = False
     debug: bool = False
     pid_namespace: bool = False
     theme: str = DARK.name
@@ -169,8 +173,12 @@ class Desk(App[int]):
         then: Callable[[str], None],
         *,
         shown: Callable[[str], None] | None = None,
+        remove: tuple[str, Callable[[str], None]] | None = None,
     ) -> None:
-        """Let the person choose, and go on with what they chose; what was only shown is undone."""
+        """Let the person choose, and go on with what they chose; what was only shown is undone.
+
+        `remove` is what Ctrl+X does to a choice, in a word or two, and how.
+        """
         before = self.theme
 
         def chosen(value: str | None) -> None:
@@ -178,7 +186,11 @@ class Desk(App[int]):
             if value is not None:
                 self.attempt(lambda: then(value))
 
-        self.push_screen(Picker(title, choices, shown=shown), chosen)
+        def removed(value: str) -> bool:
+            return remove is not None and self.attempt(lambda: remove[1](value))
+
+        also = (remove[0], removed) if remove else None
+        self.push_screen(Picker(title, choices, shown=shown, remove=also), chosen)
 
     def begin(self, text: str, when: When) -> None:
         """Begin a turn with `text`, in a new session if none is open; while one runs, `when` says how it gets there.

@@ -43,6 +43,7 @@ class Picker(ModalScreen[str | None]):
         Binding("up", "move(-1)", show=False, priority=True),
         Binding("down", "move(1)", show=False, priority=True),
         Binding("enter", "choose", show=False, priority=True),
+        Binding("ctrl+x", "remove", show=False, priority=True),
     ]
 
     def __init__(
@@ -50,13 +51,16 @@ class Picker(ModalScreen[str | None]):
         title: str,
         choices: Sequence[Choice],
         *,
-        foot: str = "↑ ↓ choose · type to search · Enter takes it · Esc leaves",
         shown: Callable[[str], None] | None = None,
+        remove: tuple[str, Callable[[str], bool]] | None = None,
     ) -> None:
+        """Offer `choices`; `shown` hears what is highlighted, and Ctrl+X does what `remove` says, and returns if."""
         super().__init__()
         self._title = title
-        self._choices = choices
-        self._foot = foot
+        self._choices = list(choices)
+        self._remove = remove
+        also = f" · Ctrl+X {remove[0]}" if remove else ""
+        self._foot = f"↑ ↓ choose · type to search · Enter takes it{also} · Esc leaves"
         self._shown = shown
 
     def compose(self) -> ComposeResult:
@@ -98,6 +102,16 @@ class Picker(ModalScreen[str | None]):
         choices = self.query_one(OptionList)
         if choices.highlighted is not None:
             self.dismiss(self._value(choices.get_option_at_index(choices.highlighted).id or "0"))
+
+    def action_remove(self) -> None:
+        """Remove what is highlighted, if that may be done."""
+        choices = self.query_one(OptionList)
+        if self._remove is None or choices.highlighted is None:
+            return
+        number = int(choices.get_option_at_index(choices.highlighted).id or "0")
+        if self._remove[1](self._choices[number].value):
+            del self._choices[number]
+            self._narrow(self.query_one(Input).value)
 
     def _value(self, option: str) -> str:
         return self._choices[int(option)].value

@@ -40,7 +40,10 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     mode: Mode = "yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode
     cwd = folder(arguments.cwd)
     catalog = Catalog(places.sessions)
-    resumed = chosen(catalog, arguments, cwd=cwd, free=False)  # what is in use is offered as a copy, or to read
+    choose = arguments.resume == "" and not arguments.continue_ and not arguments.fork
+    resumed = (
+        None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
+    )  # what is in use is offered as a copy, or to read
     sys.setswitchinterval(SWITCH)
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
     with guarded():
@@ -57,6 +60,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             environ=environ,
             resumed=resumed,
             fork=arguments.fork,
+            choose=choose,
             debug=arguments.debug,
             pid_namespace=config.pid_namespace,
         )
