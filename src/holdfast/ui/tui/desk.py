@@ -186,10 +186,14 @@ class Desk(App[int]):
             if value is not None:
                 self.attempt(lambda: then(value))
 
-        def removed(value: str) -> bool:
-            return remove is not None and self.attempt(lambda: remove[1](value))
+        also = None
+        if remove is not None:
+            does, what = remove
 
-        also = (remove[0], removed) if remove else None
+            def removed(value: str) -> bool:
+                return self.attempt(lambda: what(value))
+
+            also = does, removed
         self.push_screen(Picker(title, choices, shown=shown, remove=also), chosen)
 
     def begin(self, text: str, when: When) -> None:
