@@ -1,0 +1,102 @@
+"""Hostile text through a real terminal: wherever it comes from, it is seen, it does nothing, and keys are answered."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from launching import World
+from terminal import Key, Terminal
+from test_terminal import screen
+
+from holdfast.testing.script import Call, Say
+
+COMMANDS = "\x1b]52;c;c3RvbGVu\x07\x1b]0;taken\x07\x1b[?1049l\x9b31m\x9d0;taken\x9c\x07"
+"""Sets the clipboard and the title, leaves the alternate screen, and again as single characters of eight bits."""
+
+MARKUP = "[@click=app.quit]press me[/] [bold]stout[/bold]"
+MIRRORED = "\u202etxt.exe\u202c \u2066x\u2069 \u200fy"
+EVIL = f"{MARKUP} {COMMANDS} {MIRRORED}"
+WIDE = "1MB" * 350_000
+TALL = "".join(f"{number}\n" for number in range(10_000))
+
+ANSWERED = 3.0
+"""Seconds after which a key must have been answered, on a machine with other things to do."""
+
+_OURS = re.compile(r"\x1b\]22;[a-z-]*\x07")  # the shape of the mouse pointer
+_ACTS = re.compile("\x1b\\]|[\x07\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\x1b\\[\\?1049l")
+
+
+def assert_harmless(terminal: Terminal) -> None:
+    """Fail if anything that was written to the terminal is a command of the text's."""
+    found = _ACTS.search(_OURS.sub("", terminal.raw.decode()))
+    assert found is None, f"{found[0]!r} was written"
+
+
+def assert_answers(terminal: Terminal) -> None:
+    """Fail unless a key is seen soon, and the one that takes it away."""
+    begun = time.monotonic()
+    terminal.send("~")
+    terminal.wait_text("~", timeout=ANSWERED)
+    terminal.send(b"\x7f")
+    terminal.wait_gone("~", timeout=ANSWERED)
+    assert time.monotonic() - begun < ANSWERED
+
+
+@pytest.mark.timeout(120)
+def test_nothing_that_is_shown_acts(one_world: World) -> None:
+    """A prompt of an earlier run, a file's name, a question, what a command prints, an answer: all of it is text."""
+    one_world.script([Say("Hm.")])
+    one_world.ask(f"prompt {EVIL}")
+    (one_world.folder / f"name {MARKUP[:16]} {COMMANDS} {MIRRORED}"[:60].replace("/", "")).touch()
+    (one_world.folder / "evil.txt").write_text(f"printed {EVIL}\n{WIDE}\n{TALL}printed last\n")
+    one_world.script(
+        [
+            Call("glob", {"pattern": "name*"}),
+            Call("write", {"path": f"written {COMMANDS}", "content": f"content {EVIL}\n{WIDE}"}, chunk=50_000),
+            Call("bash", {"command": f"cat evil.txt # {EVIL}"}),
+        ],
+        [Say(f"answer {EVIL}\n\n{WIDE}\n\n", chunk=50_000), Say(f"answered {MARKUP}")],
+    )
+    with screen(one_world, "-c", "-m", one_world.model, columns=120, lines=40) as terminal:
+        terminal.wait_text(r"prompt \[@click=app\.quit\]press me\[/\] \[bold\]stout")
+        terminal.send("@name")
+        terminal.wait_text(r"name \[@click")
+        terminal.send(Key.ESC)
+        terminal.send(Key.CTRL_C)
+        terminal.wait_gone("@name")
+        assert_answers(terminal)
+
+        terminal.line("go on")
+        terminal.wait_text(r"content \[@click=app\.quit\]press me\[/\] \[bold\]stout")
+        terminal.wait_text("No, and say why")
+        assert_harmless(terminal)
+        terminal.send("n")
+        terminal.wait_text("Why not")
+        terminal.send(Key.ENTER)
+        terminal.wait_gone("Why not")
+        terminal.wait_text(r"cat evil\.txt # \[@click=app\.quit\]press me\[/\] \[bold\]stout")
+        terminal.wait_text("No, and say why")
+        terminal.send("y")
+        terminal.wait_text(r"answered \[@click=app\.quit\]press me\[/\] \[bold\]stout", timeout=30)
+        terminal.wait_gone("esc stops")
+        assert_answers(terminal)
+
+        rows = terminal.text().splitlines()
+        row = next(number for number, text in enumerate(rows, 1) if "answered [@click" in text)
+        column = rows[row - 1].index("press me") + 3
+        terminal.send(f"\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m")
+        assert_answers(terminal)
+        terminal.send(Key.CTRL_O)  # all of what was printed
+        for _ in range(5):
+            terminal.send(Key.PAGE_UP)
+        assert_answers(terminal)
+        terminal.send("/resume ")
+        terminal.wait_text("/resume")
+        assert_harmless(terminal)
+        terminal.send(Key.CTRL_C)
+        terminal.wait_gone("/resume ")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert "content" not in [path.name for path in one_world.folder.iterdir()]
