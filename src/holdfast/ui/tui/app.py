@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, get_args
 
+from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 
@@ -160,6 +161,12 @@ class Screen(Desk):
             self.begin(text, "later" if later else "steer")
         else:
             act(line, self)
+
+    def on_key(self, event: events.Key) -> None:
+        """Write what is typed while the transcript, clicked a moment ago, has the keyboard."""
+        if self.transcript.has_focus and event.is_printable and event.character:
+            self.composer.focus()
+            self.composer.insert(event.character)
 
     # --- keys ---------------------------------------------------------------------------------------------------
 
