@@ -150,8 +150,8 @@ async def test_selected_text_is_what_was_written() -> None:
     async with on_stage(script.events, size=(40, 20)) as (app, pilot):
         assert rows(app)[2:6] == [
             "  A sentence that is longer than the",
-            "  screen is wide, so that it is folded.",
-            "  End.",
+            "  screen is wide, so that it is",
+            "  folded. End.",
             "",
         ]
         await pilot.mouse_down(offset=(2, 2))

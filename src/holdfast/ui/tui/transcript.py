@@ -246,6 +246,11 @@ class Transcript(ScrollView, can_focus=True):
 
     # How it is done.
 
+    @property
+    def _columns(self) -> int:
+        """Return how wide the lines may be: the scroll bar stands beside them."""
+        return self.scrollable_content_region.width
+
     def _frame(self) -> None:
         """Draw what changed."""
         self._due = None
@@ -275,7 +280,7 @@ class Transcript(ScrollView, can_focus=True):
         if self._roll is None:
             self._roll = Roll(colours, clock=self._clock)
             self._roll.load(self._view)
-        self._roll.fit(colours, self.size.width, self.size.height)
+        self._roll.fit(colours, self._columns, self.size.height)
         self._strips.clear()
         self._place()
         self.refresh()
@@ -290,7 +295,7 @@ class Transcript(ScrollView, can_focus=True):
         width, height = self.size
         if self._roll is None or not height:
             return
-        self._roll.fit(self._roll.look, width, height)
+        self._roll.fit(self._roll.look, self._columns, height)
         self._roll.settle()
         top = self._roll.top
         self._placing = True
@@ -311,7 +316,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def _hint(self, look: Look) -> Line:
         """Return the row that says that there is more out of sight."""
-        room = max(0, self.size.width - MARK - cell_len(_HINT))
+        room = max(0, self._columns - MARK - cell_len(_HINT))
         return line([(" " * room, look.text), (_HINT, look.hint)])
 
     def _finished(self, strip: Strip, number: int) -> Strip:
