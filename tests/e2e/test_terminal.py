@@ -281,10 +281,10 @@ def test_what_is_remembered_is_not_asked_again(one_world: World) -> None:
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text("Ask for something")
         terminal.line("go")
-        terminal.wait_text("never again about commands like `echo one` in this folder")
+        terminal.wait_text("always in this folder: commands `echo one`")
         terminal.send("3")
         terminal.wait_text(r"echo one; echo two(.|\n)*1  Yes")
-        assert "do not ask again" not in terminal.text()
+        assert "always in this folder" not in terminal.text()
         terminal.send("y")
         terminal.wait_text(r"Both\.")
         terminal.wait_gone("esc stops")

@@ -141,7 +141,10 @@ class Screen(Desk):
                 self.known.take(told)
                 if self.status.queued != before.queued:
                     self.tell(self.status)
+                begun = bool(self.view.keys)
                 self.transcript.show(self.view.take(told))
+                if not begun:
+                    self.greet()
 
     # --- what the person does -----------------------------------------------------------------------------------
 

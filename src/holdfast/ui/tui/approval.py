@@ -20,6 +20,12 @@ from holdfast.tools.patterns import suggested
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.told import Asked
 
+SHARE = 0.6
+"""Of the screen's lines that a question may take."""
+
+AROUND = 4
+"""Lines of a question besides its detail and its answers."""
+
 ONCE, SESSION, PROJECT, NO = "once", "session", "project", "no"
 
 
@@ -33,17 +39,29 @@ def question(plan: Plan) -> str:
             return f"{plan.title[:1].upper()}{plan.title[1:]}?{where}"
 
 
+def detail(plan: Plan, *, added: str, removed: str) -> Text:
+    """Return all of what is planned, as it is: a command as written, the lines of a change in the styles given."""
+    said = Text()
+    lines = literal(plan.detail or plan.title).rstrip("\n").splitlines(keepends=True)
+    if plan.change is not None and lines[0].startswith("---"):
+        lines = lines[2:]  # the question names the file
+    for line in lines:
+        tone = {"+": added, "-": removed}.get(line[0], "") if plan.change is not None else ""
+        said.append(line, tone)
+    return said
+
+
 def answers(plan: Plan) -> tuple[tuple[str, str], ...]:
     """Return the answers that may be given about a plan, each with its words."""
     once, no = (ONCE, "Yes, this once"), (NO, "No, and say why")
     pattern = suggested(plan)
     if pattern is None:
         return once, no
-    what = {"execute": "commands like", "write": "changes of", "read": "reading"}[pattern.effect]
+    what = {"execute": "commands", "write": "changes of", "read": "reading"}[pattern.effect]
     return (
         once,
-        (SESSION, f"Yes, and do not ask again about {what} `{pattern.text}` in this session"),
-        (PROJECT, f"Yes, and never again about {what} `{pattern.text}` in this folder"),
+        (SESSION, f"Yes, and always in this session: {what} `{pattern.text}`"),
+        (PROJECT, f"Yes, and always in this folder: {what} `{pattern.text}`"),
         no,
     )
 
@@ -77,17 +95,28 @@ class Approval(Vertical):
     def ask(self, asked: Asked) -> None:
         """Show a question and take the keyboard."""
         self.query_one("#question", Static).update(Text(literal(question(asked.plan)), "bold"))
-        self.query_one("#detail", Static).update(Text(literal(asked.plan.detail or asked.plan.title)))
+        colours = self.app.theme_variables  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        shown = detail(asked.plan, added=colours["success"], removed=colours["error"])
+        self.query_one("#detail", Static).update(shown)
         self._answers = answers(asked.plan)
+        self._fit()
         listed = self.query_one("#answers", OptionList)
         listed.clear_options()
         for number, (answer, words) in enumerate(self._answers, start=1):
-            listed.add_option(Option(Text(literal(f"{number}  {words}"), no_wrap=True, overflow="ellipsis"), id=answer))
+            listed.add_option(Option(Text(literal(f"{number}  {words}")), id=answer))
         listed.highlighted = 0
         self.query_one("#reason").display = False
         listed.display = True
         self.display = True
         listed.focus()
+
+    def on_resize(self) -> None:
+        """Make room for the answers, whatever the size."""
+        self._fit()
+
+    def _fit(self) -> None:
+        room = int(self.app.size.height * SHARE) - len(self._answers) - AROUND
+        self.query_one("#detail-box").styles.max_height = max(2, room)
 
     def close(self) -> None:
         """Ask no more."""

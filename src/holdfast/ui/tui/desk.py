@@ -13,6 +13,7 @@ from textual.app import App, ComposeResult
 from textual.driver import Driver
 from textual.widgets import Static
 
+from holdfast import __version__
 from holdfast.agent.events import Fact
 from holdfast.agent.opening import create
 from holdfast.calls import Mode
@@ -21,6 +22,7 @@ from holdfast.errors import HoldfastError, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import PromptAccepted, When
 from holdfast.text import literal
+from holdfast.ui.table import home
 from holdfast.ui.tui.agent import Agent, Wishes
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.branch import branch
@@ -36,6 +38,11 @@ from holdfast.ui.tui.told import Told
 from holdfast.ui.tui.transcript import Transcript
 from holdfast.ui.view import View
 
+HINTS = """\
+What was finished is kept, whatever happens: Esc stops, Esc Esc goes back, holdfast -c goes on.
+/help has the keys and the commands, @ names a file.\
+"""
+
 READ_ONLY = "This session is in use elsewhere and only shown here. Go on in a copy: /fork."
 
 NO_MODEL = "No model is set up. Name one: /model PROVIDER:MODEL. Or /model demo, which needs neither key nor network."
@@ -44,11 +51,12 @@ CSS = """
 Screen { background: $background; }
 * { scrollbar-size-vertical: 1; scrollbar-color: $foreground 20%; scrollbar-color-hover: $foreground 40%; }
 * { scrollbar-background: $background; scrollbar-background-hover: $background; scrollbar-background-active: $background; }
+#welcome { height: auto; margin: 1 3 0 3; }
 #transcript { margin: 0 0 0 1; }
 #notice { display: none; height: auto; max-height: 8; padding: 0 2; color: $warning; }
-#approval { display: none; height: auto; max-height: 60%; margin: 0 1; padding: 0 1; border-left: outer $warning; background: $surface; }
+#approval { display: none; height: auto; margin: 1 1 0 1; padding: 0 1; border-left: outer $warning; background: $surface; }
 #approval #question { height: auto; }
-#approval #detail-box { height: auto; max-height: 12; margin: 1 0; }
+#approval #detail-box { height: auto; margin: 1 0; }
 #approval #answers { height: auto; border: none; padding: 0; background: $surface; }
 #approval #reason { border: none; height: 1; padding: 0; background: $panel; }
 #completions { display: none; height: auto; max-height: 8; margin: 0 1; padding: 0 1; border: none; background: $panel; }
@@ -114,6 +122,7 @@ class Desk(App[int]):
 
     def compose(self) -> ComposeResult:
         """Yield the parts of the screen, from the top."""
+        yield Static(id="welcome", markup=False)
         yield Transcript(id="transcript")
         yield Static(id="notice", markup=False)
         yield Approval(id="approval")
@@ -130,9 +139,19 @@ class Desk(App[int]):
         self.composer = self.query_one(Composer)
         self.approval = self.query_one(Approval)
         self.transcript.load(self.view)
+        self.greet()
         self.composer.focus()
         self.tell(self.known.status)
         self._inbox.open(asyncio.get_running_loop())
+
+    def greet(self) -> None:
+        """Say where one is, while there is nothing else to show."""
+        welcome = self.query_one("#welcome", Static)
+        welcome.display = not self.view.keys
+        if welcome.display:
+            said = Text("holdfast", "bold").append(f" {__version__}\n", "not bold dim")
+            said.append(f"{literal(home(str(self.cwd)))}\n\n", "not bold dim").append(HINTS, "not bold dim")
+            welcome.update(said)
 
     def heard(self, told: Told) -> None:
         """Show what the agent told."""
@@ -223,6 +242,7 @@ class Desk(App[int]):
         self.view = View()
         self.view.load(facts)
         self.transcript.load(self.view)
+        self.greet()
         self.composer.remember(tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted)))
         self.tell(self.known.status)
 
