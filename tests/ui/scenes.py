@@ -1,4 +1,4 @@
-"""Scripted sessions for tests of the transcript, and a way to look at them: `python scenes.py FOLDER` draws PNGs."""
+"""Scripted sessions for tests of the transcript, rolls without an application, and an application that is one."""
 
 from __future__ import annotations
 
