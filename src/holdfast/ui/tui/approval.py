@@ -115,7 +115,7 @@ class Approval(Vertical):
         self._fit()
 
     def _fit(self) -> None:
-        room = int(self.app.size.height * SHARE) - len(self._answers) - AROUND
+        room = int(self.screen.size.height * SHARE) - len(self._answers) - AROUND
         self.query_one("#detail-box").styles.max_height = max(2, room)
 
     def close(self) -> None:
