@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from launching import World, bash
 
-from holdfast.session.entries import CallEnded, FilesChanged
+from holdfast.session.entries import CallEnded, FilesChanged, SessionOpened
 from holdfast.testing.script import Call, Say
 
 DONE = (Say("Done."),)
@@ -55,3 +55,24 @@ def test_what_the_models_own_tools_wrote_is_no_news_but_what_its_command_did_is(
     assert world.said[-2] == f"[Note from holdfast: {CHANGED}a.txt. Read a file again before you change it.]"
     (told,) = program.of("files_changed")
     assert (told["changed"], told["gone"]) == (["a.txt"], [])
+
+
+def test_instructions_are_in_the_prompt_and_their_changes_in_a_note_behind_what_was_sent(world: World) -> None:
+    (world.folder / ".git").mkdir()
+    rules = world.folder / "AGENTS.md"
+    rules.write_text("Use tabs.\n")
+    (world.home / "AGENTS.md").write_text("Answer in French.\n")
+    world.script(DONE, DONE, DONE)
+    world.ask("begin")
+    (system,) = {entry.system for entry in world.entries() if isinstance(entry, SessionOpened)}
+    own = f'<instructions from="{world.home / "AGENTS.md"}">\nAnswer in French.\n</instructions>'
+    assert system.endswith(f'{own}\n\n<instructions from="AGENTS.md">\nUse tabs.\n</instructions>')
+    rules.write_text("Use spaces.\n")
+    ran = world.go_on()
+    assert "changed since the model last saw them: AGENTS.md" in ran.err
+    world.go_on()
+    note = (
+        "[Note from holdfast: these instructions are new or changed. They hold from now on as they stand here.]\n\n"
+        '<instructions from="AGENTS.md">\nUse spaces.\n</instructions>'
+    )
+    assert world.said == ["begin", note, "go on", "go on"]  # and `world` sees that the system prompt stays as it was

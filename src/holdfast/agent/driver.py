@@ -115,8 +115,6 @@ class Driver(Machine):
     async def _compare(self, stop: Stop) -> tuple[tuple[FilesChanged, ...], BaseException | None]:
         """Return what is to be told of files that changed since the model saw them, and what was raised meanwhile."""
         known = watched(self._fold)
-        if not known:
-            return (), None
         return await stop.learn(in_daemon(lambda: drift(known, self._toolbox)), (), within=QUIET)
 
     @property

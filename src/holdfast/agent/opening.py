@@ -12,7 +12,6 @@ from pathlib import Path
 from holdfast import __version__
 from holdfast.agent.prompts import system_prompt
 from holdfast.agent.settle import Leave
-from holdfast.calls import ToolSchema
 from holdfast.errors import DamageError, StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import Entry, SessionOpened
@@ -43,7 +42,7 @@ def create(catalog: Catalog, *, cwd: Path, model: str) -> OpenSession:
     folder = catalog.folder(session)
     with new_store(folder) as store:
         toolbox = LocalToolbox(cwd, folder)
-        opened = first_entry(session, cwd=cwd, model=model, tools=toolbox.schemas)
+        opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox)
         store.append([opened], expected=0)
         reading = store.read()
     catalog.note(opened)
@@ -66,20 +65,22 @@ def new_store(folder: Path) -> Generator[SqliteStore]:
         raise
 
 
-def first_entry(session: str, *, cwd: Path, model: str, tools: tuple[ToolSchema, ...]) -> SessionOpened:
+def first_entry(session: str, *, cwd: Path, model: str, toolbox: LocalToolbox) -> SessionOpened:
     """Return what every session that works in `cwd` from today begins with; raises `UsageError` for an odd `cwd`."""
     if valid_unicode(str(cwd)) != str(cwd):
         raise UsageError(
             f"Folder {str(cwd)!r} has a name that is not UTF-8, one that can be written down was expected. Rename it, "
             "or work in another."
         )
+    held = toolbox.instructions()
     return SessionOpened(
         session=session,
         cwd=str(cwd),
         model=model,
-        system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat()),
-        tools=tools,
+        system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat(), instructions=held),
+        tools=toolbox.schemas,
         version=__version__,
+        instructions=tuple(each.seen for each in held),
     )
 
 

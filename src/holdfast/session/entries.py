@@ -103,7 +103,10 @@ class _Fact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
 
 
 class SessionOpened(_Fact, frozen=True, tag="session-opened"):
-    """A session began; the system prompt and the tools are what every request of it carries."""
+    """A session began; the system prompt and the tools are what every request of it carries.
+
+    `instructions` are the files whose text is part of the prompt, as they were then.
+    """
 
     session: str
     cwd: str
@@ -114,6 +117,7 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
     format: int = msgspec.field(default_factory=lambda: FORMAT)  # a factory, so that it is always written
     forked_from: str | None = None
     imported_from: str | None = None
+    instructions: tuple[FileSeen, ...] = ()
 
 
 class ModelChanged(_Fact, frozen=True, tag="model-changed"):
@@ -280,7 +284,7 @@ class TurnEnded(_Fact, frozen=True, tag="turn-ended"):
 
 
 class FilesChanged(_Fact, frozen=True, tag="files-changed"):
-    """Files that a model had seen, found to be different; `note` opens the next user message."""
+    """Files that a model had seen, found to be different, or new instructions; `note` opens the next user message."""
 
     files: tuple[FileSeen, ...]
     note: str

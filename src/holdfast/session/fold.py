@@ -140,6 +140,8 @@ class Fold:
                 if self._opened is None:
                     self._opened = entry
                     self._model = entry.model
+                    for file in entry.instructions:
+                        self._look(file.path, (file,))
             case ModelChanged():
                 self._model = entry.model
             case Titled():
@@ -162,8 +164,8 @@ class Fold:
                     self._queued = {each: replace(waiting, held=True) for each, waiting in self._queued.items()}
             case FilesChanged():
                 for file in entry.files:
-                    if known := self._files.get(file.path):
-                        self._look(file.path, (known[0], file))
+                    known = self._files.get(file.path)
+                    self._look(file.path, (known[0], file) if known else (file,))
                 self._note(entry.note)
             case Repaired():
                 self._note(entry.note)

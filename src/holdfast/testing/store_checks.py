@@ -52,6 +52,7 @@ EXAMPLES: tuple[Entry, ...] = (
         version="0.1.0",
         forked_from="20261120-0900-abcd",
         imported_from="chat.json",
+        instructions=(FileSeen(path="AGENTS.md", size=9, modified=1763852345678901234, sha256="a" * 64),),
     ),
     ModelChanged(model="openai-chat:n"),
     Titled(title="The engine, grüßend"),

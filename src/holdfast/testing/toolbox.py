@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.calls import Effect, FileChange, FileSeen, Looked, ProcessId, ToolSchema
 from holdfast.errors import ToolFailed
-from holdfast.tools.tool import Context, Output, Plan, Tool, Traces
+from holdfast.tools.tool import Context, Instruction, Output, Plan, Tool, Traces
 
 Run = Callable[[dict[str, object], Context], Awaitable[Output]]
 
@@ -49,13 +49,14 @@ class FunctionTool:
 class FunctionToolbox:
     """A toolbox of given tools; what a look finds and what a command printed is given too, by path and by spool.
 
-    `files` are those that are not as they were seen.
+    `files` are those that are not as they were seen, `held` the instructions that hold.
     """
 
     given: Sequence[Tool]
     looked: Mapping[str, Looked] = field(default_factory=dict[str, Looked])
     spooled: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[str, FileSeen] = field(default_factory=dict[str, FileSeen])
+    held: tuple[Instruction, ...] = ()
     closed: bool = False
 
     @property
@@ -70,6 +71,10 @@ class FunctionToolbox:
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:  # noqa: ARG002 - the Toolbox protocol's
         """Return "": no process of an earlier holder is ever left."""
         return ""
+
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Return what was given."""
+        return self.held
 
     def present(self, seen: FileSeen) -> FileSeen:
         """Return what was given for the path, the file as it was seen if nothing was."""

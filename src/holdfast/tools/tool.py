@@ -109,6 +109,14 @@ class Tool(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruction:
+    """A file of instructions for the model: `seen` is the file when it was read, `text` what is shown of it."""
+
+    seen: FileSeen
+    text: str
+
+
 class Toolbox(Protocol):
     """The tools of a session, and what can be learnt about calls whose outcome was lost."""
 
@@ -126,6 +134,10 @@ class Toolbox(Protocol):
 
         Looks for those of `calls`, some of whose processes are known, and ends them within a second.
         """
+        ...
+
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Return the instructions that hold in the workspace now, the person's own first; never raises."""
         ...
 
     def present(self, seen: FileSeen) -> FileSeen:

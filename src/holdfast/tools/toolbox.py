@@ -15,12 +15,13 @@ from holdfast.tools.bash import BashTool
 from holdfast.tools.change import remove_unfinished
 from holdfast.tools.edit import EditTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
+from holdfast.tools.instructions import NAMES, instructions
 from holdfast.tools.leftovers import reap, said
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.seen import present
 from holdfast.tools.shell import Keeper, wait_gone
 from holdfast.tools.thread import in_daemon
-from holdfast.tools.tool import Tool, Traces, Workspace
+from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
 from holdfast.tools.traces import forget, traces_of
 
 
@@ -80,6 +81,10 @@ class LocalToolbox:
         """Return what is to be said of processes that an earlier holder left alive, having ended them, or ""."""
         known = [process for process in calls.values() if process is not None]
         return said(await in_daemon(lambda: reap(set(calls), known)))
+
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Return the instructions that hold in the workspace now, the person's own first; never raises."""
+        return instructions(self._workspace.root, homes(os.environ).config.parent / NAMES[0])
 
     def present(self, seen: FileSeen) -> FileSeen:
         """Return a file that was seen as it is now: `seen` itself if nothing tells of a change; never raises."""

@@ -251,7 +251,7 @@ def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
     folder = catalog.folder(session)
     with new_store(folder) as store:
         opened = msgspec.structs.replace(
-            first_entry(session, cwd=cwd, model=model, tools=LocalToolbox(cwd, folder).schemas),
+            first_entry(session, cwd=cwd, model=model, toolbox=LocalToolbox(cwd, folder)),
             imported_from=valid_unicode(source),
         )
         store.append(imported.entries(opened), expected=0)
