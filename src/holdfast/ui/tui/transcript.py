@@ -280,6 +280,8 @@ class Transcript(ScrollView, can_focus=True):
         if self._roll is None:
             self._roll = Roll(colours, clock=self._clock)
             self._roll.load(self._view)
+        elif colours == self._roll.look:
+            return
         self._roll.fit(colours, self._columns, self.size.height)
         self._strips.clear()
         self._place()
