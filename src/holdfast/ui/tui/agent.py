@@ -22,12 +22,14 @@ from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, fork, resume
 from holdfast.agent.remembered import APPROVALS, Project
 from holdfast.agent.settle import Leave
+from holdfast.agent.windows import window_of
 from holdfast.calls import Mode, Pattern
 from holdfast.config import Limits, homes
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import CallPart, TurnEnded, When
 from holdfast.session.sqlite import read_copy
+from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Plan
 from holdfast.ui.debug import debug_log
 from holdfast.ui.tui.told import (
@@ -42,6 +44,7 @@ from holdfast.ui.tui.told import (
     Refused,
     Told,
     Trouble,
+    Window,
 )
 
 Begin = Callable[[], OpenSession]
@@ -73,6 +76,7 @@ class Agent:
         self._commands: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
         self._driver: Driver | None = None
         self._project: Project | None = None
+        self._sizing: asyncio.Task[None] | None = None
         self._closing = ExitStack()  # what is closed with the session
         self._answer: asyncio.Future[Answer] | None = None
         self._turn: asyncio.Task[None] | None = None
@@ -257,7 +261,7 @@ class Agent:
             driver = Driver(
                 store=session.store,
                 toolbox=session.toolbox,
-                connect=lambda name: self._wishes.connect(name, log),
+                connect=lambda name: self._connect(name, log),
                 mode=self._mode,
                 emit=self._tell,
                 ask=self._ask,
@@ -284,6 +288,14 @@ class Agent:
         if model:
             driver.use_model(model)
         self._turn = asyncio.create_task(self._run(driver.carry_on), name="taken up")
+
+    async def _connect(self, name: str, log: Log | None) -> Model:
+        model = await self._wishes.connect(name, log)
+        self._sizing = asyncio.create_task(self._size(name))
+        return model
+
+    async def _size(self, name: str) -> None:
+        self._tell(Window(await in_daemon(lambda: window_of(name))))
 
     async def _take(self, text: str, when: When) -> None:
         """Begin a turn, or give the words to the one that runs; commands are served meanwhile."""

@@ -35,6 +35,7 @@ from holdfast.ui.tui.told import (
     Refused,
     Told,
     Trouble,
+    Window,
 )
 
 LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
@@ -130,6 +131,8 @@ class Screen(Desk):
                 self.say(message)
             case GivenBack(text=text):
                 self.composer.give_back(text)
+            case Window(tokens=tokens):
+                self.tell(replace(self.status, window=tokens))
             case Trouble(message=message):
                 self.say(message)
             case InUse():

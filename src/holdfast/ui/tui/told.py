@@ -63,6 +63,13 @@ class GivenBack:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """The model reads `tokens` at most; 0 is not known."""
+
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """Something did not work; `message` says what, and what to do."""
 
@@ -82,5 +89,5 @@ class Closed:
     """The session was given up and every process of its tools has ended: the last message."""
 
 
-Told = Event | Opened | Busy | Idle | Asked | AskedNoMore | Refused | GivenBack | Trouble | InUse | Closed
+Told = Event | Opened | Busy | Idle | Asked | AskedNoMore | Refused | GivenBack | Window | Trouble | InUse | Closed
 """What the agent's side tells the screen."""
