@@ -30,6 +30,8 @@ from holdfast.session.entries import (
     ResponseEnded,
     Rewound,
     SessionOpened,
+    ShellEnded,
+    ShellStarted,
     Steered,
     TextPart,
     ThinkingPart,
@@ -104,6 +106,8 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(ProcessStarted, call=ids, process=st.just(ProcessId(pid=4711, start=1, boot="b"))),
     st.builds(CallEnded, call=ids, outcome=outcomes, text=texts, seen=st.one_of(st.none(), files)),
     st.builds(CallLate, call=ids, outcome=outcomes, text=texts),
+    st.builds(ShellStarted, id=ids, command=texts, shared=st.booleans()),
+    st.builds(ShellEnded, id=ids, outcome=outcomes, text=texts, note=texts),
     causes.flatmap(
         lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
     ),

@@ -13,10 +13,12 @@ from holdfast.session.entries import (
     CallEnded,
     CallPart,
     Entry,
+    PromptAccepted,
     RequestFailed,
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    Rewound,
     TextPart,
     ThinkingPart,
     TurnEnded,
@@ -57,6 +59,8 @@ def lived(entries: Sequence[Entry]) -> Iterator[Event]:
             case TurnEnded() | RequestFailed():
                 if step is not None:
                     yield LiveCall(step, 7, "bash", '{"comm')
+                step = None
+            case PromptAccepted() | Rewound():
                 step = None
             case _:
                 pass

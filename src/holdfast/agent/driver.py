@@ -21,6 +21,7 @@ from holdfast.errors import StateError, UsageError
 from holdfast.session.entries import (
     FilesChanged,
     PromptAccepted,
+    ShellEnded,
     TurnEnded,
     When,
 )
@@ -134,9 +135,17 @@ class Driver(Machine):
         """
         if self._stop is None:
             raise UsageError("No turn of this session is running, one was expected. Give the message as a prompt.")
-        message = queued(text, when, seq=self._length + 1)
+        message = queued(text, when, own=self.new_id("q"))
         self.append(message)
         return message.id
+
+    async def shell(self, command: str, *, share: bool) -> ShellEnded:
+        """Run a person's own command beside whatever runs, and return how it ended; `stop` ends it.
+
+        The model learns of it only if it is to `share` it: with the next prompt. Raises `UsageError` or `ToolFailed` if
+        it cannot be begun.
+        """
+        return await self._own.run(command, share=share)
 
     async def rewind(self, turn: int) -> str:
         """Take the conversation back to before the prompt of `turn` and return its words; files stay as they are.
@@ -162,6 +171,7 @@ class Driver(Machine):
         try:
             if self._stop is not None:
                 await self._ended.wait()
+            await self._own.end(self._limits.stop_grace)
             await self._connection.drop()
             await self._toolbox.close()
             await self._abandoned.end(self._limits.drop_wait)

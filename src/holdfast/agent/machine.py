@@ -19,6 +19,7 @@ from holdfast.agent.limits import Deadline
 from holdfast.agent.log import Log
 from holdfast.agent.looking import edits, look
 from holdfast.agent.model import Model
+from holdfast.agent.own import OwnCommands
 from holdfast.agent.record import Record
 from holdfast.agent.remembered import Project
 from holdfast.agent.request import Requests
@@ -71,6 +72,7 @@ class Machine(Record):
         self._log = log
         super().__init__(store, checks=Checks(debug=debug, emit=emit), emit=emit, reading=reading)
         self._toolbox = toolbox
+        self._own = OwnCommands(self, toolbox, self._emit)
         self._abandoned = Abandoned()
         self._connection = Connection(connect, limits or Limits(), self._abandoned)
         self._mode: Mode = mode
@@ -92,6 +94,7 @@ class Machine(Record):
 
     def stop(self, leave: Leave | None = None) -> None:
         """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""
+        self._own.stop()
         if self._stop is not None:
             self._stop.ask(leave or Leave("user"))
             if self._calls is not None:
@@ -125,7 +128,7 @@ class Machine(Record):
             settled = settle(conversation, leave, known=self._known(conversation.open_calls))
             entries.extend(started_only(settled, conversation) if goes_on else settled)
             self.to(Signal.SETTLED)
-        self.append(*entries)
+        self.append(*entries, *self._own.left(self.conversation.open_shells))
         self._untold = self._mended = ()
         if not self._abandoned:  # nothing of this process runs; the open calls of a copy are still the original's
             self._toolbox.sweep({} if leave.cause == "fork" else left)

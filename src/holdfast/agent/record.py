@@ -51,6 +51,10 @@ class Record:
         """Return the conversation as of now."""
         return self._fold.conversation()
 
+    def new_id(self, letter: str) -> str:
+        """Return an id that nothing else of the session has, for the next entry; of calls there are others."""
+        return f"{letter}{self._length + 1}"
+
     def recall(self, message: str) -> str:
         """Take a queued message back and return its words; raises `UsageError` if it waits no more."""
         entry, text = recalled(self.conversation, message)

@@ -11,11 +11,11 @@ from holdfast.session.entries import PromptAccepted, Queued, Recalled, Steered, 
 from holdfast.text import valid_unicode
 
 
-def queued(text: str, when: When, *, seq: int) -> Queued:
-    """Return the message as entry number `seq`, which no other message is; raises `UsageError` if it is blank."""
+def queued(text: str, when: When, *, own: str) -> Queued:
+    """Return the message, whose id is `own`; raises `UsageError` if it is blank."""
     if not text.strip():
         raise UsageError("Message is blank, some words were expected. Say what you want done.")
-    return Queued(id=f"q{seq}", text=valid_unicode(text), when=when)
+    return Queued(id=own, text=valid_unicode(text), when=when)
 
 
 def recalled(conversation: Conversation, message: str) -> tuple[Recalled, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from holdfast.calls import Outcome, Pattern, ProcessId
@@ -13,6 +14,7 @@ from holdfast.session.entries import (
     Part,
     Queued,
     SessionOpened,
+    ShellStarted,
     TextPart,
     TurnEnded,
     Usage,
@@ -89,13 +91,28 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """What a conversation was before a prompt: all that a rewind brings back. Messages before the last never change."""
+
+    asked: Asked
+    messages: int
+    last: Message | None
+    results: Mapping[str, Result]
+    texts: tuple[str, ...]
+    notes: tuple[str, ...]
+    files: int
+    last_end: TurnEnded | None
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """A journal as of some entry.
 
     `messages` is what would be sent: open calls are answered in it with what is known. `open_turn` is the turn that has
-    not ended, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order. `allowed`
-    is what needs no more asking. `queued` are the messages that are neither sent nor taken back, in the order they were
-    given. `prompts` are those that it can be taken back to, `rewound` the turns it was taken back to before.
+    not ended, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order;
+    `open_shells` are the person's own commands without an end. `allowed` is what needs no more asking. `queued` are the
+    messages that are neither sent nor taken back, in the order they were given. `prompts` are those that it can be
+    taken back to, `rewound` the turns it was taken back to before.
     """
 
     opened: SessionOpened | None
@@ -110,6 +127,7 @@ class Conversation:
     open_calls: tuple[OpenCall, ...]
     last_end: TurnEnded | None
     usage: Usage
+    open_shells: tuple[ShellStarted, ...]
     allowed: tuple[Pattern, ...]
     queued: tuple[Waiting, ...]
     prompts: tuple[Asked, ...]

@@ -273,6 +273,25 @@ class CallLate(_Fact, frozen=True, tag="call-late"):
     text: str
 
 
+class ShellStarted(_Fact, frozen=True, tag="shell-started"):
+    """The person runs a `command` of their own; its end is told the model if it is `shared`. `spool` as for calls."""
+
+    id: str
+    command: str
+    shared: bool
+    spool: str | None = None
+
+
+class ShellEnded(_Fact, frozen=True, tag="shell-ended"):
+    """How the person's own command `id` ended, with what it printed; `note`, if any, opens the next user message."""
+
+    id: str
+    outcome: Outcome
+    text: str
+    seconds: float = 0.0
+    note: str = ""
+
+
 class TurnEnded(_Fact, frozen=True, tag="turn-ended"):
     """Turn `turn` is over. `note`, if any, opens the next user message; `detail` is for the person."""
 
@@ -316,6 +335,8 @@ Entry = (
     | ProcessStarted
     | CallEnded
     | CallLate
+    | ShellStarted
+    | ShellEnded
     | TurnEnded
     | FilesChanged
     | Repaired

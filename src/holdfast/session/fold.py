@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.calls import FileSeen, Pattern
 from holdfast.session import words
 from holdfast.session.conversation import (
     Asked,
     AssistantMessage,
+    Before,
     Conversation,
     Message,
     OpenCall,
@@ -47,6 +48,8 @@ from holdfast.session.entries import (
     ResponseEnded,
     Rewound,
     SessionOpened,
+    ShellEnded,
+    ShellStarted,
     Steered,
     TextPart,
     ThinkingPart,
@@ -67,20 +70,6 @@ __all__ = [
     "Waiting",
     "fold",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """What a conversation was before a prompt: all that a rewind brings back. Messages before the last never change."""
-
-    asked: Asked
-    messages: int
-    last: Message | None
-    results: Mapping[str, Result]
-    texts: tuple[str, ...]
-    notes: tuple[str, ...]
-    files: int
-    last_end: TurnEnded | None
 
 
 class Fold:
@@ -112,9 +101,10 @@ class Fold:
         self._open_turn: int | None = None
         self._streaming: Streaming | None = None
         self._last_end: TurnEnded | None = None
+        self._shells: dict[str, ShellStarted] = {}  # the person's own commands that have no end
         self._allowed: dict[Pattern, None] = {}  # in the order it was allowed
         self._queued: dict[str, Waiting] = {}  # by id
-        self._prompts: dict[int, _Before] = {}  # by turn
+        self._prompts: dict[int, Before] = {}  # by turn
         self._rewound: list[int] = []
         self._usage = Usage(cost="0")
         for entry in entries:
@@ -136,16 +126,8 @@ class Fold:
     def add(self, entry: Entry) -> None:
         """Fold one more entry."""
         match entry:
-            case SessionOpened():
-                if self._opened is None:
-                    self._opened = entry
-                    self._model = entry.model
-                    for file in entry.instructions:
-                        self._look(file.path, (file,))
-            case ModelChanged():
-                self._model = entry.model
-            case Titled():
-                self._title = entry.title
+            case SessionOpened() | ModelChanged() | Titled():
+                self._named(entry)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(entry)
             case RequestStarted() | RequestFailed() | ResponseCheckpoint() | ResponseEnded():
@@ -162,13 +144,35 @@ class Fold:
                 self._note(entry.note)
                 if entry.cause != "finished":
                     self._queued = {each: replace(waiting, held=True) for each, waiting in self._queued.items()}
+            case ShellStarted():
+                self._shells[entry.id] = entry
+            case FilesChanged() | ShellEnded() | Repaired():
+                self._found(entry)
+
+    def _named(self, entry: SessionOpened | ModelChanged | Titled) -> None:
+        match entry:
+            case SessionOpened():
+                if self._opened is None:
+                    self._opened = entry
+                    self._model = entry.model
+                    for file in entry.instructions:
+                        self._look(file.path, (file,))
+            case ModelChanged():
+                self._model = entry.model
+            case Titled():
+                self._title = entry.title
+
+    def _found(self, entry: FilesChanged | ShellEnded | Repaired) -> None:
+        match entry:
             case FilesChanged():
                 for file in entry.files:
                     known = self._files.get(file.path)
                     self._look(file.path, (known[0], file) if known else (file,))
-                self._note(entry.note)
+            case ShellEnded():
+                self._shells.pop(entry.id, None)
             case Repaired():
-                self._note(entry.note)
+                pass
+        self._note(entry.note)
 
     def after(self, entries: Iterable[Entry]) -> Conversation:
         """Return the conversation as it would be with more entries, which are not folded in."""
@@ -200,6 +204,7 @@ class Fold:
             open_calls=tuple(self._open.values()),
             last_end=self._last_end,
             usage=self._usage,
+            open_shells=tuple(self._shells.values()),
             allowed=tuple(self._allowed),
             queued=tuple(self._queued.values()),
             prompts=tuple(before.asked for before in self._prompts.values()),
@@ -243,7 +248,7 @@ class Fold:
     def _prompt(self, entry: PromptAccepted) -> None:
         self._leave_turn()
         self._prompts.pop(entry.turn, None)  # only in a damaged journal: two prompts of one turn
-        self._prompts[entry.turn] = _Before(
+        self._prompts[entry.turn] = Before(
             asked=Asked(entry.turn, entry.text),
             messages=len(self._messages),
             last=self._messages[-1] if self._messages else None,

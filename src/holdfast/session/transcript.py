@@ -32,6 +32,8 @@ from holdfast.session.entries import (
     ResponseEnded,
     Rewound,
     SessionOpened,
+    ShellEnded,
+    ShellStarted,
     Steered,
     TextPart,
     ThinkingPart,
@@ -88,6 +90,7 @@ class _Writer:
         self._calls: dict[str, CallPart] = {}  # every call
         self._open: dict[str, str] = {}  # those without an outcome, and what is known of them
         self._queued: dict[str, str] = {}  # messages that wait
+        self._shells: dict[str, str] = {}  # the person's own commands
 
     def lines(self, entry: Entry) -> Iterator[tuple[LineKind, str]]:
         """Yield what this entry adds."""
@@ -108,19 +111,16 @@ class _Writer:
                 yield from self._response(entry)
             case ProcessStarted():
                 pass  # it adds nothing to what the start of its call says
+            case ShellStarted() | ShellEnded():
+                yield from self._shell(entry)
             case ApprovalAsked() | ApprovalAnswered() | CallStarted() | CallEnded() | CallLate():
                 yield from self._call(entry)
             case TurnEnded():
                 yield from self.unfinished()
                 if entry.cause != "finished":
                     yield "note", f"Turn ended: {words.what_happened(entry.cause, entry.detail)}."
-            case FilesChanged(files=files):
-                yield "note", words.files_changed(files)
-            case Repaired():
-                for found in entry.findings:
-                    yield "finding", found
-                if entry.note:
-                    yield "note", entry.note
+            case FilesChanged() | Repaired():
+                yield from _found(entry)
 
     def unfinished(self) -> Iterator[tuple[LineKind, str]]:
         """Yield what has begun and has no end in the journal so far, and forget it."""
@@ -187,6 +187,16 @@ class _Writer:
                 yield "call", f"{named}: {_OUTCOMES[entry.outcome]}, after its turn had ended"
                 yield "result", entry.text
 
+    def _shell(self, entry: ShellStarted | ShellEnded) -> Iterator[tuple[LineKind, str]]:
+        match entry:
+            case ShellStarted(id=own, command=command):
+                self._shells[own] = command
+                yield "note", f"Your own command began: {command}"
+            case ShellEnded(id=own, outcome=outcome, text=text, note=note):
+                shared = ", shared with the model" if note else ""
+                yield "call", f"! {self._shells.get(own, own)}: {_OUTCOMES[outcome]}{shared}"
+                yield "result", text
+
     def _failed(self, entry: RequestFailed) -> Iterator[tuple[LineKind, str]]:
         if entry.retry_in is None:
             yield "note", f"Request failed ({entry.fault}): {entry.message}"
@@ -201,6 +211,17 @@ class _Writer:
         if part is None:
             return f"a call that is not in the journal ({call})"
         return f"{part.name} {' '.join(part.arguments.split())}".rstrip()
+
+
+def _found(entry: FilesChanged | Repaired) -> Iterator[tuple[LineKind, str]]:
+    match entry:
+        case FilesChanged(files=files):
+            yield "note", words.files_changed(files)
+        case Repaired():
+            for found in entry.findings:
+                yield "finding", found
+            if entry.note:
+                yield "note", entry.note
 
 
 def _opened(entry: SessionOpened) -> Iterator[tuple[LineKind, str]]:

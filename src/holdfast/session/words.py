@@ -172,6 +172,12 @@ def from_here_on(entry: ModelChanged | Titled) -> str:
             return f"The session is called {title!r} from here on." if title else "The session has no title of its own."
 
 
+def shared(command: str, outcome: Outcome, text: str) -> str:
+    """Return what opens the next user message after a command of the person's own that they share."""
+    how = "" if outcome == "ok" else f", {outcome}"
+    return f"[The user ran a command of their own and shares what came of it{how}:\n$ {command}\n{text}]"
+
+
 def went_back(turn: int) -> str:
     """Return for a person that the conversation was taken back."""
     return f"Back to before the prompt of turn {turn}. What was said from there on stays here and is not sent any more."

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.session.entries import FilesChanged, ModelChanged, Repaired, RequestFailed, SessionOpened, Titled
+from holdfast.session.entries import (
+    FilesChanged,
+    ModelChanged,
+    Repaired,
+    RequestFailed,
+    SessionOpened,
+    ShellEnded,
+    ShellStarted,
+    Titled,
+)
 from holdfast.session.words import files_changed, from_here_on
 from holdfast.ui.blocks import Note
 
@@ -36,6 +45,15 @@ def failure(seq: str, entry: RequestFailed) -> Note:
     how = ", without streaming" if entry.retry_whole else ""
     said = f"Attempt {entry.attempt}{of} failed ({fault}), again after {entry.retry_in:g} s{how}."
     return Note(key=f"{seq}.failed", kind="retry", text=said, detail=entry.message)
+
+
+def own_command(seq: str, entry: ShellStarted | ShellEnded) -> Note:
+    """Return the note of a person's own command: what they ran, or what it printed."""
+    match entry:
+        case ShellStarted(command=command):
+            return Note(key=f"{seq}.shell", kind="shell", text=f"! {command}")
+        case ShellEnded(text=text, note=note):
+            return Note(key=f"{seq}.shell", kind="shell", text=f"{text}\n(shared with the model)" if note else text)
 
 
 def _opened(entry: SessionOpened) -> str:

@@ -28,6 +28,8 @@ from holdfast.session.entries import (
     RequestFailed,
     ResponseEnded,
     Rewound,
+    ShellEnded,
+    ShellStarted,
     Steered,
     TextPart,
     TurnEnded,
@@ -257,7 +259,7 @@ class StreamJsonOutput:
         match entry:
             case PromptAccepted():
                 self._line(type="message", role="user", content=entry.text, turn=entry.turn)
-            case Queued() | Recalled() | Steered() | Rewound():
+            case Queued() | Recalled() | Steered() | Rewound() | ShellStarted() | ShellEnded():
                 self._said(entry)
             case ResponseEnded():
                 text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
@@ -300,7 +302,7 @@ class StreamJsonOutput:
             case _:
                 pass
 
-    def _said(self, entry: Queued | Recalled | Steered | Rewound) -> None:
+    def _said(self, entry: Queued | Recalled | Steered | Rewound | ShellStarted | ShellEnded) -> None:
         match entry:
             case Queued():
                 self._line(type="queued", id=entry.id, content=entry.text, when=entry.when)
@@ -310,6 +312,12 @@ class StreamJsonOutput:
                 self._line(type="message", role="user", content=entry.text, queued=entry.queued)
             case Rewound():
                 self._line(type="rewound", turn=entry.turn)
+            case ShellStarted():
+                self._line(type="shell_start", id=entry.id, command=entry.command, shared=entry.shared)
+            case ShellEnded():
+                self._line(
+                    type="shell_result", id=entry.id, outcome=entry.outcome, content=entry.text, seconds=entry.seconds
+                )
 
     def _line(self, **fields: object) -> None:
         self._out.write(json.dumps(fields) + "\n")

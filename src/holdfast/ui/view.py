@@ -31,6 +31,8 @@ from holdfast.session.entries import (
     ResponseEnded,
     Rewound,
     SessionOpened,
+    ShellEnded,
+    ShellStarted,
     Steered,
     TextPart,
     ThinkingPart,
@@ -52,7 +54,7 @@ from holdfast.ui.blocks import (
     call_block,
     written,
 )
-from holdfast.ui.notes import failure, notes
+from holdfast.ui.notes import failure, notes, own_command
 
 PRINTED = 64_000
 """Bytes kept of what a running call prints: half of them its beginning, half its end."""
@@ -156,6 +158,8 @@ class View:
             case SessionOpened() | ModelChanged() | Titled() | FilesChanged() | Repaired():
                 for note in notes(seq, entry):
                     self._add(note)
+            case ShellStarted() | ShellEnded():
+                self._add(own_command(seq, entry))
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(seq, entry)
             case RequestStarted(step=step):

@@ -121,6 +121,7 @@ _NOTES: dict[NoteKind, tuple[str, Tone]] = {
     "late": ("·", "warning"),
     "files": ("·", "warning"),
     "rewound": ("↶", "warning"),
+    "shell": ("$", "dim"),
     "damage": ("!", "failed"),
     "repaired": ("·", "warning"),
     "trouble": ("!", "failed"),

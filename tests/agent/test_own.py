@@ -1,0 +1,120 @@
+"""A person's own commands: journalled, stoppable, told the model only if they are shared."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from rig import Rig, opened, says, waits
+
+from holdfast.agent.driver import Driver
+from holdfast.agent.events import LiveOutput
+from holdfast.agent.model import Model
+from holdfast.errors import UsageError
+from holdfast.session.entries import ShellEnded, ShellStarted
+from holdfast.session.fold import UserMessage
+from holdfast.session.store import MemoryStore
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Say
+from holdfast.tools.toolbox import LocalToolbox
+
+
+def last_texts(rig: Rig) -> tuple[str, ...]:
+    last = rig.model.requests[-1].messages[-1]
+    assert isinstance(last, UserMessage)
+    return last.texts
+
+
+async def test_the_model_learns_of_it_only_if_it_is_shared() -> None:
+    rig = Rig(ScriptedModel([[Say("hello")], [Say("I see")]]), [says("bash", "all clean", effect="execute")])
+    alone = await rig.driver.shell("git status", share=False)
+    assert (alone.outcome, alone.text, alone.note) == ("ok", "all clean", "")
+    await rig.driver.run("hi")
+    assert last_texts(rig) == ("hi",)
+    shared = await rig.driver.shell("git status", share=True)
+    assert rig.entries[-2:] == [
+        ShellStarted(id=shared.id, command="git status", shared=True),
+        shared,
+    ]
+    await rig.driver.run("what do you see?")
+    note, prompt = last_texts(rig)
+    assert prompt == "what do you see?"
+    assert "$ git status\nall clean" in note
+
+
+async def test_it_runs_beside_a_turn_and_a_stop_ends_both() -> None:
+    started = asyncio.Event()
+    rig = Rig(ScriptedModel([[Call("slow", {})]]), [waits("slow", started=started), waits("bash")])
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await started.wait()
+    own = asyncio.create_task(rig.driver.shell("sleep 60", share=True))
+    await asyncio.sleep(0)
+    assert [each.command for each in rig.driver.conversation.open_shells] == ["sleep 60"]
+    rig.driver.stop()
+    assert (await own).outcome == "interrupted"
+    assert (await turn).cause == "user"
+    assert rig.driver.conversation.open_shells == ()
+
+
+async def test_a_cancellation_and_the_end_of_the_session_stop_it() -> None:
+    rig = Rig(ScriptedModel(), [waits("bash")])
+    own = asyncio.create_task(rig.driver.shell("sleep 60", share=False))
+    await asyncio.sleep(0)
+    own.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await own
+    other = asyncio.create_task(rig.driver.shell("sleep 60", share=False))
+    await asyncio.sleep(0)
+    await rig.driver.close()
+    assert (await other).outcome == "interrupted"
+    ends = [entry.outcome for entry in rig.entries if isinstance(entry, ShellEnded)]
+    assert ends == ["interrupted", "interrupted"]
+
+
+async def test_one_that_a_crash_left_open_is_said_to_be_of_unknown_effect() -> None:
+    store = MemoryStore()
+    store.append([opened(), ShellStarted(id="s2", command="make deploy", shared=True)], expected=0)
+    rig = Rig(ScriptedModel([[Say("hello")]]), [waits("bash")], store=store)
+    own = asyncio.create_task(rig.driver.shell("sleep 60", share=False))
+    await asyncio.sleep(0)
+    await rig.driver.run("hi")
+    note, _ = last_texts(rig)
+    assert "make deploy" in note
+    assert "Effect unknown" in note
+    assert [each.command for each in rig.driver.conversation.open_shells] == ["sleep 60"], "that one still runs"
+    rig.driver.stop()
+    await own
+
+
+async def test_what_cannot_be_run_is_refused_before_anything_happens() -> None:
+    rig = Rig(ScriptedModel(), [says("look")])
+    with pytest.raises(UsageError, match="cannot be run"):
+        await rig.driver.shell("ls", share=False)
+    rig = Rig(ScriptedModel(), [says("bash")])
+    with pytest.raises(UsageError):
+        await rig.driver.shell("  ", share=False)
+    assert rig.entries == [opened()]
+
+
+async def test_a_real_one_prints_as_it_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "home" / "s").mkdir(parents=True)
+    store = MemoryStore()
+    store.append([opened()], expected=0)
+    events: list[object] = []
+
+    async def connect(name: str) -> Model:
+        raise AssertionError(name)
+
+    toolbox = LocalToolbox(tmp_path / "work", tmp_path / "home" / "s")
+    driver = Driver(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=events.append)
+    ended = await driver.shell("echo seen; pwd", share=False)
+    assert ended.outcome == "ok"
+    assert ended.text.startswith(f"seen\n{tmp_path / 'work'}\n(exit code 0")
+    assert any(isinstance(event, LiveOutput) and "seen" in event.text for event in events)
+    own = asyncio.create_task(driver.shell("sleep 61 & sleep 62", share=False))
+    await asyncio.sleep(0.3)
+    driver.stop()
+    assert (await own).outcome == "interrupted"
+    await driver.close()
