@@ -60,7 +60,7 @@ def lived(entries: Sequence[Entry]) -> Iterator[Event]:
                 if step is not None:
                     yield LiveCall(step, 7, "bash", '{"comm')
                 step = None
-            case PromptAccepted() | Rewound():
+            case ResponseCheckpoint() | PromptAccepted() | Rewound():  # of another step; or the request is over
                 step = None
             case _:
                 pass
