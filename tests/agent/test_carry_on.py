@@ -8,9 +8,6 @@ import pytest
 from rig import Rig, opened, says, waits
 
 from holdfast.agent.calls import Answer
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
-from holdfast.agent.settle import Leave
 from holdfast.agent.turn import State
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -30,7 +27,6 @@ from holdfast.session.fold import UserMessage
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Say
-from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tools.tool import Plan
 
 MODEL = "openai-chat:scripted"
@@ -129,27 +125,6 @@ async def test_a_turn_in_which_nobody_was_waited_for_is_settled(journal: list[En
     assert await again.driver.carry_on() is None
     assert person.asked == []
     assert isinstance(again.entries[-1], TurnEnded)
-
-
-async def test_the_copy_of_a_session_does_not_run_what_the_original_asks_about() -> None:
-    store = MemoryStore()
-    store.append(crashed(), expected=0)
-    person = Person()
-
-    async def connect(name: str) -> Model:
-        raise AssertionError(name)
-
-    driver = Driver(
-        store=store,
-        toolbox=FunctionToolbox([says("act", effect="execute")]),
-        connect=connect,
-        mode="ask",
-        emit=lambda _: None,
-        ask=person,
-        left=Leave("fork"),
-    )
-    assert await driver.carry_on() is None
-    assert person.asked == []
 
 
 async def test_a_stop_at_the_question_settles_what_is_left() -> None:

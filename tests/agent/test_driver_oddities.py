@@ -156,13 +156,13 @@ async def test_entries_of_somebody_else_are_read_and_the_next_prompt_works() -> 
 
 
 class Full(MemoryStore):
-    """A disk that refuses the outcome of a call, once."""
+    """A disk that refuses the outcome of a call, once or more often."""
 
-    refused = False
+    refuses = 1
 
     def append(self, entries: Sequence[Entry], *, expected: int) -> int:
-        if not self.refused and any(isinstance(entry, CallEnded) for entry in entries):
-            self.refused = True
+        if self.refuses and any(isinstance(entry, CallEnded) for entry in entries):
+            self.refuses -= 1
             raise StorageFailed("Journal cannot be written: the disk is full. Free some space.")
         return super().append(entries, expected=expected)
 
@@ -174,6 +174,25 @@ async def test_a_finished_result_is_not_lost_with_the_write_that_failed() -> Non
     assert (await rig.driver.run("go")).cause == "storage"
     assert rig.results()["quick"].text == "the answer is 42"
     await goes_on(rig)
+
+
+class NeverGone(FunctionToolbox):
+    """The tools of a session whose own keeper is alive, as it is after each command."""
+
+    async def quiet(self) -> bool:
+        return False
+
+
+async def test_what_this_process_could_not_write_is_told_as_that_and_not_as_left_running() -> None:
+    store = Full()
+    store.append([opened()], expected=0)
+    model = ScriptedModel([[Call("quick", {})], [Say("well")]])
+    rig = Rig(model, store=store, toolbox=NeverGone([says("quick", "the answer is 42")]))
+    store.refuses = 2  # of the call itself, and of the turn that ends by that
+    assert (await rig.driver.run("go")).cause == "storage"
+    await rig.driver.run("again")
+    (left, _) = [entry for entry in rig.entries if isinstance(entry, TurnEnded)]
+    assert (left.cause, left.detail) == ("storage", "Journal cannot be written: the disk is full. Free some space.")
 
 
 async def test_only_the_call_that_was_asked_about_was_not_approved() -> None:

@@ -36,9 +36,8 @@ class Driver(Machine):
     """One session's turns, one at a time, on one event loop.
 
     `connect` gives the model of a PROVIDER:MODEL name and is called after the prompt is journalled; `emit` must not
-    block or raise; without `ask`, a call that needs a person ends the turn. `left` is why a turn that is found open was
-    left, a crash if nothing else is known. `project` keeps what needs no asking. `debug` checks the conversation all
-    the time; `log` is told what happens.
+    block or raise; without `ask`, a call that needs a person ends the turn. `project` keeps what needs no asking.
+    `debug` checks the conversation all the time; `log` is told what happens.
 
     Laws (`tests/agent/test_driver_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
@@ -72,7 +71,7 @@ class Driver(Machine):
         follow. Without such a turn, or without somebody to ask, what is open is settled, and None returned.
         """
         stop = self._claim()
-        goes_on = self._ask is not None and can_be_taken_up(self.conversation, self._unsettled)
+        goes_on = self._ask is not None and self._unsettled is None and can_be_taken_up(self.conversation)
         try:
             running, raised = await self._look()
             self._recover(running, goes_on=goes_on)
@@ -106,9 +105,10 @@ class Driver(Machine):
     async def _look(self) -> tuple[str, BaseException | None]:
         """Return what is to be told of processes that an earlier one had started, and what was raised meanwhile.
 
-        Waits for nothing if nothing was left open, and not for long on a stop: recovery goes on without an answer.
+        Waits for nothing if nothing was left open by another, and not for long on a stop: recovery goes on without an
+        answer.
         """
-        if not self.conversation.is_open or self._unsettled.cause == "fork":  # then they are the original's
+        if not self.conversation.is_open or self._unsettled is not None:
             return "", None
         stop = self._stop or Stop(self._abandoned)
         return await stop.learn(remains(self._toolbox, self.conversation.open_calls), MAY_RUN, within=QUIET)

@@ -62,7 +62,6 @@ class Machine(Record):
         ask: Asker | None = None,
         limits: Limits | None = None,
         project: Project | None = None,
-        left: Leave | None = None,
         debug: bool = False,
         log: Log | None = None,
         reading: Reading | None = None,
@@ -84,7 +83,7 @@ class Machine(Record):
         self._calls: Calls | None = None
         self._deadline: Deadline  # of the turn that runs, or the last
         self._ended = asyncio.Event()  # of the turn that runs
-        self._unsettled = left or Leave("crash")  # why a turn that is found open was left, as far as this process knows
+        self._unsettled: Leave | None = None  # why the open turn was left, if it was by this process
         self._unwritten: dict[str, CallEnded] = {}  # outcomes that the journal has not taken yet
 
     @property
@@ -119,10 +118,9 @@ class Machine(Record):
             entries.append(Repaired(findings=self._untold, note=note))
         if self._mended:
             entries.append(Repaired(findings=self._mended))
-        leave = self._unsettled
         left = edits(self.conversation.open_calls)
         if self.conversation.is_open:
-            leave = Leave(leave.cause, running) if running else leave
+            leave = self._unsettled or Leave("crash", running)
             conversation = self.conversation
             self.to(Signal.LEAVE)
             settled = settle(conversation, leave, known=self._known(conversation.open_calls))
@@ -130,8 +128,8 @@ class Machine(Record):
             self.to(Signal.SETTLED)
         self.append(*entries, *self._own.left(self.conversation.open_shells))
         self._untold = self._mended = ()
-        if not self._abandoned:  # nothing of this process runs; the open calls of a copy are still the original's
-            self._toolbox.sweep({} if leave.cause == "fork" else left)
+        if not self._abandoned:  # nothing of this process runs
+            self._toolbox.sweep(left)
 
     def _policy(self) -> Policy:
         project = self._project.patterns if self._project is not None else ()
@@ -252,7 +250,7 @@ class Machine(Record):
             self.not_recorded(failed)
             turn = self.conversation.open_turn or self.conversation.turns
             return TurnEnded(turn=turn, reason="error", cause="storage", detail=str(failed))
-        self._unsettled = Leave("crash")
+        self._unsettled = None
         self._unwritten.clear()
         ended = entries[-1]
         assert isinstance(ended, TurnEnded)

@@ -6,15 +6,16 @@ import datetime as dt
 import shutil
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast import __version__
 from holdfast.agent.prompts import system_prompt
-from holdfast.agent.settle import Leave
+from holdfast.agent.settle import Leave, settle
 from holdfast.errors import DamageError, StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import Entry, SessionOpened
+from holdfast.session.fold import fold
 from holdfast.session.sqlite import SqliteStore, read_copy
 from holdfast.session.store import Reading
 from holdfast.text import valid_unicode
@@ -25,7 +26,7 @@ from holdfast.tools.toolbox import LocalToolbox
 class OpenSession:
     """A session whose lease this process holds, and the tools that work in its folder.
 
-    `reading` is its journal as of then, `left` why its last turn was left if that has no end.
+    `reading` is its journal as of then.
     """
 
     id: str
@@ -33,7 +34,6 @@ class OpenSession:
     store: SqliteStore
     toolbox: LocalToolbox
     reading: Reading
-    left: Leave = Leave("crash")  # noqa: RUF009 - frozen
 
 
 def create(catalog: Catalog, *, cwd: Path, model: str) -> OpenSession:
@@ -120,7 +120,10 @@ def _existing(folder: str, session: str) -> Path:
 
 
 def fork(catalog: Catalog, summary: Summary) -> OpenSession:
-    """Return a copy of a session as of now, under an id of its own; works while another process holds the original."""
+    """Return a copy of a session as of now, under an id of its own; works while another process holds the original.
+
+    Nothing is open in it: what the original runs, or asks about, is the original's, whatever becomes of the copy.
+    """
     from holdfast.session.transfer import fork_entries  # noqa: PLC0415 - only a fork needs it
 
     if summary.cwd:
@@ -128,6 +131,6 @@ def fork(catalog: Catalog, summary: Summary) -> OpenSession:
     session = catalog.new_id()
     entries = fork_entries(read_copy(catalog.folder(summary.id)), session)
     with new_store(catalog.folder(session)) as store:
-        store.append(entries, expected=0)
+        store.append((*entries, *settle(fold(entries), Leave("fork"))), expected=0)
     store.close()
-    return replace(resume(catalog, catalog.find(session)), left=Leave("fork"))
+    return resume(catalog, catalog.find(session))

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from holdfast.agent.settle import Leave
 from holdfast.session.conversation import Conversation
 from holdfast.session.entries import CallEnded, Entry
 
 
-def can_be_taken_up(conversation: Conversation, left: Leave) -> bool:
-    """Return whether nothing but a person was waited for: a call was asked about that has not started.
-
-    A turn that ended for any reason we know of is over; that of a copied session may be going on in the original.
-    """
+def can_be_taken_up(conversation: Conversation) -> bool:
+    """Return whether nothing but a person was waited for: a call was asked about that has not started."""
     waits = any(call.asked is not None and call.started is None for call in conversation.open_calls)
-    return left.cause == "crash" and conversation.open_turn is not None and waits
+    return conversation.open_turn is not None and waits
 
 
 def started_only(settled: Iterable[Entry], conversation: Conversation) -> tuple[Entry, ...]:

@@ -137,7 +137,6 @@ def _run(  # noqa: PLR0913 - what a run is made of
                 emit=emit,
                 limits=limits,
                 project=Project(homes(environ).sessions.with_name(APPROVALS), session.cwd),
-                left=session.left,
                 debug=arguments.debug,
                 log=log,
                 reading=session.reading,

@@ -18,7 +18,6 @@ from holdfast.session.entries import (
     CallLate,
     CallPart,
     CallStarted,
-    Cause,
     Entry,
     FilesChanged,
     PromptAccepted,
@@ -39,9 +38,6 @@ from holdfast.session.words import what_happened
 from holdfast.text import literal, printable
 from holdfast.ui.account import Telling, account, retrying
 from holdfast.ui.writer import Courier, Writer
-
-RECOVERED: frozenset[Cause] = frozenset({"crash", "fork"})
-"""Endings of a turn that no run tells of itself: they are found by the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +122,7 @@ class TextOutput:
             case Fact(entry=Repaired(findings=findings)):
                 for finding in findings:
                     self._note(f"damage found: {finding}")
-            case Fact(entry=TurnEnded() as ended) if ended.cause not in RECOVERED:
+            case Fact(entry=TurnEnded() as ended) if ended.cause != "crash":
                 pass  # this run's own, told at its end
             case Fact(entry=entry):
                 if isinstance(entry, ResponseEnded):
@@ -297,7 +293,7 @@ class StreamJsonOutput:
                 self._line(type="files_changed", changed=changed, gone=gone)
             case Repaired():
                 self._line(type="damage", findings=list(entry.findings))
-            case TurnEnded() if entry.cause in RECOVERED:
+            case TurnEnded(cause="crash"):
                 self._line(type="recovered", turn=entry.turn, message=what_happened(entry.cause, entry.detail))
             case _:
                 pass

@@ -267,7 +267,6 @@ class Agent:
                 ask=self._ask,
                 limits=self._wishes.limits,
                 project=project,
-                left=session.left,
                 debug=self._wishes.debug,
                 log=log,
                 reading=session.reading,
