@@ -58,7 +58,7 @@ class Screen(Desk):
         Binding("ctrl+q", "quit", "Quit", show=False),
         Binding("shift+tab", "mode", "What may run", show=False, priority=True),
         Binding("ctrl+l", "redraw", "Redraw", show=False),
-        Binding("ctrl+z", "suspend_process", "Suspend", show=False),
+        Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
         Binding("ctrl+g", "edit", "Write in an editor", show=False, priority=True),
         Binding("ctrl+r", "history", "Earlier prompts", show=False, priority=True),
         Binding("ctrl+o", "expand", "Expand", show=False),

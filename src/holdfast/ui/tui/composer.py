@@ -107,6 +107,8 @@ class Composer(TextArea):
                 self._completions.move(-1 if event.key == "up" else 1)
             case "enter":
                 self._enter()
+            case "ctrl+j" | "shift+enter":  # not by the binding, which comes after what is typed behind it
+                self.action_new_line()
             case "up" if not self.text and self.queued:
                 self.post_message(self.Recalled())
             case "tab" if self.queueing:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import termios
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 TERMINAL = "/dev/tty"
@@ -27,16 +27,17 @@ RESET = (
 
 
 @contextmanager
-def guarded() -> Generator[None]:
+def guarded() -> Generator[Callable[[], None]]:
     """Have the terminal given back if this process dies within the block, be it by SIGKILL.
 
-    Call it while there is one thread. Leaving the block means that the terminal is as it was.
+    Call it while there is one thread. Leaving the block means that the terminal is as it was. Until what is yielded is
+    called, what is typed is kept as it is typed: not echoed, Enter not made a line feed.
     """
     try:
         terminal = os.open(TERMINAL, os.O_RDWR | os.O_CLOEXEC)
         before = termios.tcgetattr(terminal)
     except (OSError, termios.error):  # no terminal of our own: nothing to give back
-        yield
+        yield lambda: None
         return
     watched, alive = os.pipe()
     if os.fork() == 0:
@@ -46,15 +47,25 @@ def guarded() -> Generator[None]:
         finally:
             os._exit(0)
     os.close(watched)
-    os.close(terminal)
+    _keep(terminal, before)
     try:
-        yield
+        yield lambda: termios.tcsetattr(terminal, termios.TCSANOW, before)
     finally:
+        os.close(terminal)
         with suppress(BrokenPipeError):  # somebody killed the guard
             os.write(alive, GIVEN_BACK)
         os.close(alive)
         with suppress(ChildProcessError):
             os.wait()
+
+
+def _keep(terminal: int, before: list[int | list[bytes | int]]) -> None:
+    """Have the terminal keep what is typed as it is."""
+    inputs, outputs, controls, locals_, *rest = before
+    assert isinstance(inputs, int)
+    assert isinstance(locals_, int)
+    locals_ &= ~(termios.ICANON | termios.ECHO)
+    termios.tcsetattr(terminal, termios.TCSANOW, [inputs & ~termios.ICRNL, outputs, controls, locals_, *rest])
 
 
 def _watch(watched: int, terminal: int, before: list[int | list[bytes | int]]) -> None:

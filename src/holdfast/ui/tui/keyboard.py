@@ -15,12 +15,16 @@ from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
+from textual.widgets import TextArea
 
 IDLE = 0.1
 """Seconds after which the thread looks whether it should end."""
 
 PENDING = ESCAPE_DELAY + 0.002
 """Seconds after which a sequence that has begun is none; a little more than the parser's own, which is then over."""
+
+EARLY = 0.005
+"""Seconds between two looks whether there is anything yet that a key would reach."""
 
 CHUNK = 65_536
 
@@ -35,6 +39,8 @@ class Keyboard(LinuxDriver):
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             pending = False
+            while not self._heard() and not self.exit_event.wait(EARLY):
+                pass  # what is typed meanwhile is kept by the terminal
             while not self.exit_event.is_set():
                 if selector.select(PENDING if pending else IDLE):
                     data = os.read(self.fileno, CHUNK)
@@ -52,3 +58,8 @@ class Keyboard(LinuxDriver):
                 self.process_message(event)
         except (EOFError, ParseError):
             pass  # a sequence that the end cut short is none
+
+    def _heard(self) -> bool:
+        """Return whether what is typed would be written; before that it would go nowhere."""
+        screens = self._app.screen_stack
+        return bool(screens) and isinstance(screens[-1].focused, TextArea)

@@ -46,7 +46,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     )  # what is in use is offered as a copy, or to read
     sys.setswitchinterval(SWITCH)
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
-    with guarded():
+    with guarded() as hand_over:
         from holdfast.ui.tui.app import Screen  # noqa: PLC0415 - after the fork, which wants one thread
         from holdfast.ui.tui.connections import Connections  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.desk import Start  # noqa: PLC0415 - likewise
@@ -68,6 +68,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         screen = Screen(start, connections, limits, keyboard=Keyboard)
         gc.freeze()
         gc.enable()
+        hand_over()
         code = screen.run()
     if not screen.agent.close(PATIENCE):
         print("holdfast: something of the last turn has not ended; what was finished is kept.", file=sys.stderr)

@@ -1,0 +1,150 @@
+"""The edges of the screen: before it is there, while its size changes, very small, put aside, and no screen at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from launching import World
+from terminal import Key, Terminal
+from test_terminal import screen
+
+from holdfast.session.entries import PromptAccepted, RequestStarted
+from holdfast.testing.script import Hold, Say
+from polling import eventually
+
+SLOW = """\
+import sys, time, pathlib
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pydantic_ai":
+            while not pathlib.Path({gate!r}).exists():
+                time.sleep(0.01)
+        return None
+sys.meta_path.insert(0, Slow())
+"""
+"""Makes the import of pydantic-ai wait for a file."""
+
+
+def test_what_is_typed_before_there_is_a_prompt_is_written(one_world: World) -> None:
+    """The terminal keeps it, and the composer has it when it appears; Enter is Enter as soon as we have the terminal."""
+    one_world.script([Say("You were quick.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.send("typed ")
+        eventually(lambda: not termios.tcgetattr(terminal.descriptor)[0] & termios.ICRNL, 10)
+        terminal.send("early\nin two lines\rand more")
+        terminal.wait_text("You were quick")
+        terminal.wait_text("▌ and more")
+    assert one_world.said == ["typed early\nin two lines"]
+
+
+def test_a_prompt_is_journalled_before_the_library_is_imported(one_world: World, tmp_path: Path) -> None:
+    """Who sends at once waits for the import with the prompt already safe; the screen answers meanwhile."""
+    gate = tmp_path / "gate"
+    (tmp_path / "sitecustomize.py").write_text(SLOW.format(gate=str(gate)))
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    one_world.script([Say("At last.")])
+    with screen(one_world, "-m", one_world.model, PYTHONPATH=path) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("keep this")
+        eventually(lambda: bool(one_world.sessions), 10)
+        eventually(lambda: any(isinstance(entry, PromptAccepted) for entry in one_world.entries()), 10)
+        assert not any(isinstance(entry, RequestStarted) for entry in one_world.entries())
+        terminal.send("still here")
+        terminal.wait_text("▌ still here")
+        gate.touch()
+        terminal.wait_text("At last")
+
+
+def test_another_size_while_it_streams_and_none_to_speak_of(one_world: World) -> None:
+    """Nothing is lost by a change of size, and what has no room comes back when there is some."""
+    words = " ".join(f"word{number}" for number in range(300))
+    one_world.script([Say("The beginning. "), Hold("on"), Say(words, chunk=40, delay=0.005), Say("\n\nThe end.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text("The beginning")
+        one_world.provider.release("on")
+        for columns, lines in ((60, 20), (20, 5), (5, 2), (1, 1), (200, 60), (80, 24)):
+            terminal.resize(columns, lines)
+            terminal.settle()
+        terminal.wait_text("The end")
+        terminal.wait_gone("esc stops")
+        terminal.send("typed after")
+        terminal.wait_text("▌ typed after")
+        assert all(len(line) <= 80 for line in terminal.text().splitlines())
+
+
+def test_twenty_columns_are_enough_to_ask_and_to_read(one_world: World) -> None:
+    one_world.script([Say("A short answer.")])
+    with screen(one_world, "-m", one_world.model, columns=20, lines=5) as terminal:
+        terminal.wait_text("▌")
+        terminal.send("hi\r")
+        terminal.wait_text("A short answer")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+
+
+def test_put_aside_and_taken_up_again(one_world: World) -> None:
+    """Ctrl+Z gives the terminal back to the shell that started it, and `fg` brings the screen back."""
+    one_world.script([Say("Here again.")])
+    environ = {**one_world.environ(), "PS1": "shell> "}
+    with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=one_world.folder) as terminal:
+        terminal.wait_text("shell>")
+        terminal.send(f"{sys.executable} -m holdfast -m {one_world.model}; echo ended $?\r")
+        terminal.wait_text("Ask for something")
+        terminal.send("half a thought")
+        terminal.wait_text("half a thought")
+        terminal.send(b"\x1a")
+        terminal.wait_text("Stopped")
+        terminal.send("echo $((6 * 7))\r")
+        terminal.wait_text("(?m)^42$")
+        terminal.send("fg\r")
+        terminal.wait_text("half a thought")
+        terminal.line(" and its end")
+        terminal.wait_text("Here again")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        eventually(lambda: b"shell> " in terminal.raw[-40:], 15)
+        terminal.send("exit\r")
+        assert terminal.wait() == 0
+    assert one_world.said == ["half a thought and its end"]
+
+
+def test_without_colours(one_world: World) -> None:
+    """NO_COLOR is heard: what is drawn has weight and reversal, no colours."""
+    one_world.script([Say("# Plain\n\n`code`")])
+    with screen(one_world, "-m", one_world.model, NO_COLOR="1") as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text("Plain")
+        terminal.wait_gone("esc stops")
+        colours = {
+            (cell.fg, cell.bg) for row in terminal.screen.buffer.values() for cell in row.values() if cell.data.strip()
+        }
+        assert all(_grey(fg) and _grey(bg) for fg, bg in colours), colours
+
+
+def _grey(colour: str) -> bool:
+    return len(colour) != 6 or colour[:2] == colour[2:4] == colour[4:]
+
+
+@pytest.mark.parametrize(("more", "said"), [({}, "-p"), ({"TERM": "dumb"}, "-p")])
+def test_no_terminal_is_told_in_a_sentence(one_world: World, more: dict[str, str], said: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "holdfast"],
+        env=one_world.environ(**more),
+        cwd=one_world.folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert ran.returncode == 2
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
