@@ -31,7 +31,7 @@ sys.meta_path.insert(0, Slow())
 
 
 def test_what_is_typed_before_there_is_a_prompt_is_written(one_world: World) -> None:
-    """The terminal keeps it, and the composer has it when it appears; Enter is Enter as soon as we have the terminal."""
+    """The terminal keeps it until the composer is there, and Enter is Enter; what is typed behind that stays."""
     one_world.script([Say("You were quick.")])
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.send("typed ")

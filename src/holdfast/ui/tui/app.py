@@ -155,7 +155,7 @@ class Screen(Desk):
         """Run a command, or begin a turn with what was written; what cannot be done leaves it where it is."""
         self.say("")
         if self.attempt(lambda: self._do(sent.text, later=sent.later)):
-            self.composer.accept()
+            self.composer.accept(sent.text)
 
     def on_text_area_changed(self, _changed: Composer.Changed) -> None:
         """Offer what the word begun may become."""

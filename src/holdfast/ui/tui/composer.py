@@ -162,11 +162,13 @@ class Composer(TextArea):
         if prompt.strip():
             self.post_message(self.Sent(prompt, later=later))
 
-    def accept(self) -> None:
-        """Take what was sent as accepted: into the history, and the composer is empty."""
-        if not self._sent or self._sent[-1] != self.prompt:
-            self._sent.append(self.prompt)
+    def accept(self, prompt: str) -> None:
+        """Take `prompt` as accepted: into the history, and only what was typed since stays in the composer."""
+        if not self._sent or self._sent[-1] != prompt:
+            self._sent.append(prompt)
+        since = self.prompt.removeprefix(prompt) if self.prompt.startswith(prompt) else ""
         self._begin_anew()
+        self.insert(since)
 
     def _begin_anew(self) -> None:
         self.load_text("")
