@@ -357,3 +357,29 @@ def test_sessions_are_renamed_chosen_and_thrown_away(one_world: World) -> None:
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert len(one_world.sessions) == 1
+
+
+def test_commands_of_ones_own(one_world: World) -> None:
+    """`!` is not told the model, `!!` is; ESC ends one that does not end, and all it started."""
+    one_world.script([Say("I see.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("!echo for me $((20 + 1))")
+        terminal.wait_text("for me 21")
+        terminal.wait_gone("esc stops")
+        terminal.line("!!echo for both $((20 + 2))")
+        terminal.wait_text("for both 22")
+        terminal.wait_gone("esc stops")
+        terminal.line("!sleep 31415")
+        eventually(lambda: sleeper(one_world), 10)
+        terminal.send(Key.ESC)
+        terminal.wait_gone("esc stops")
+        eventually(lambda: not sleeper(one_world), 2)
+        terminal.line("well?")
+        terminal.wait_text(r"I see\.")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    said = "\n".join(one_world.said)
+    assert "for both 22" in said
+    assert "for me" not in said

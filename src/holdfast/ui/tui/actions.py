@@ -28,6 +28,9 @@ from holdfast.ui.tui.pickers import Choice
 from holdfast.ui.tui.status import MODES, Status, tokens
 from holdfast.ui.tui.told import InUse
 
+DIFF = "git --no-pager diff --stat --patch HEAD"
+"""What `/diff` runs, as the person's own command."""
+
 KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "send; while a turn runs, tell it at the next safe point"),
     ("Alt+Enter", "while a turn runs, keep it for the next turn"),
@@ -42,7 +45,8 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Shift+Tab", "what may run without asking"),
     ("Ctrl+G", "write in $EDITOR"),
     ("Ctrl+L, Ctrl+Z", "draw anew, suspend"),
-    ("@ / !", "a file, a command, a shell command of your own"),
+    ("@ /", "a file, a command"),
+    ("! !!", "a shell command of your own; with !! the model is told of it"),
 )
 
 
@@ -295,6 +299,7 @@ DOES: dict[Name, Callable[[Desk, str], None]] = {
     "export": _export,
     "permissions": _permissions,
     "theme": _theme,
+    "diff": lambda desk, _: desk.run_command(DIFF, share=False),
     "copy": _copy,
     "status": lambda desk, _: desk.read(_table("Status", _status(desk))),
     "cost": lambda desk, _: desk.read(_table("Tokens and money of this session", _cost(desk.status.usage))),

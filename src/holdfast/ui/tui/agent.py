@@ -77,6 +77,7 @@ class Agent:
         self._driver: Driver | None = None
         self._project: Project | None = None
         self._sizing: asyncio.Task[None] | None = None
+        self._shells: set[asyncio.Task[None]] = set()
         self._closing = ExitStack()  # what is closed with the session
         self._answer: asyncio.Future[Answer] | None = None
         self._turn: asyncio.Task[None] | None = None
@@ -128,6 +129,17 @@ class Agent:
         Words that cannot be accepted come back as `Refused`; those that a stopped turn did not come to as `GivenBack`.
         """
         self._do(lambda: self._take(text, when))
+
+    def shell(self, command: str, *, share: bool) -> None:
+        """Run a person's own command, beside a turn if one runs; the model learns of it only if it is to `share` it."""
+
+        async def begin() -> None:
+            driver = self._session()
+            task = asyncio.create_task(self._own(driver, command, share=share), name="shell")
+            self._shells.add(task)
+            task.add_done_callback(self._shells.discard)
+
+        self._do(begin)
 
     def recall(self) -> None:
         """Take back everything that waits to be sent, as `GivenBack`."""
@@ -296,6 +308,17 @@ class Agent:
     async def _size(self, name: str) -> None:
         self._tell(Window(await in_daemon(lambda: window_of(name))))
 
+    async def _own(self, driver: Driver, command: str, *, share: bool) -> None:
+        async def run() -> None:
+            await driver.shell(command, share=share)
+
+        alone = self._turn is None or self._turn.done()
+        if alone:
+            self._tell(Busy())
+        await self._safely(run)
+        if alone and (self._turn is None or self._turn.done()):
+            self._tell(Idle(None))
+
     async def _take(self, text: str, when: When) -> None:
         """Begin a turn, or give the words to the one that runs; commands are served meanwhile."""
         if self._turn is not None and not self._turn.done():
@@ -353,6 +376,8 @@ class Agent:
         if driver is not None:
             await driver.close()
         self._closing.close()
+        if self._shells:
+            await asyncio.wait(self._shells)
         if self._turn is not None:
             await self._turn
             self._turn = None

@@ -134,7 +134,7 @@ class Screen(Desk):
             case Window(tokens=tokens):
                 self.tell(replace(self.status, window=tokens))
             case Trouble(message=message):
-                self.say(message)
+                self.say(message, also=True)
             case InUse():
                 offer(told, self)
             case Closed():
@@ -163,7 +163,9 @@ class Screen(Desk):
 
     def _do(self, text: str, *, later: bool) -> None:
         line = parse(text)
-        if line is None:
+        if text.startswith("!") and (command := text.lstrip("!").strip()):
+            self.run_command(command, share=text.startswith("!!"))
+        elif line is None:
             self.begin(text, "later" if later else "steer")
         else:
             act(line, self)

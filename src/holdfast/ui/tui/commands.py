@@ -55,7 +55,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("permissions", "what may run without asking", "[MODE]"),
     Command("compact", "sum up the conversation so far", later=LATER),
     Command("export", "write the conversation to a file", "[FILE]"),
-    Command("diff", "what has changed in this folder, by git", later=LATER),
+    Command("diff", "what has changed in this folder, by git"),
     Command("copy", "copy the last answer"),
     Command("status", "session, model, folder, versions"),
     Command("cost", "tokens and money so far"),

@@ -109,6 +109,7 @@ class Desk(App[int]):
         self._connections = connections
         self._open = start.resumed is not None
         self._read = False
+        self._said = ""
         self._inbox: Inbox[Told] = Inbox(self.heard)
         wishes = Wishes(
             catalog=start.catalog,
@@ -175,11 +176,12 @@ class Desk(App[int]):
         self.query_one(StatusLine).status = status
         self.composer.queueing, self.composer.queued = bool(status.doing), bool(status.queued)
 
-    def say(self, message: str) -> None:
-        """Show a sentence until the next prompt; "" shows none."""
+    def say(self, message: str, *, also: bool = False) -> None:
+        """Show a sentence until the next prompt, in place of what was said before or `also`; "" shows none."""
+        self._said = f"{self._said}\n{message}" if also and self._said else message
         notice = self.query_one("#notice", Static)
-        notice.update(Text(literal(message)))
-        notice.display = bool(message)
+        notice.update(Text(literal(self._said)))
+        notice.display = bool(self._said)
 
     def read(self, text: Text) -> None:
         """Show something to read."""
@@ -220,17 +222,25 @@ class Desk(App[int]):
 
         Raises `UsageError` if there is nobody to give it to.
         """
+        if not self.status.model:
+            raise ModelUnusable(NO_MODEL)
+        self._connections.check(self.status.model)
+        self._have_session()
+        self.agent.prompt(text, when)
+
+    def run_command(self, command: str, *, share: bool) -> None:
+        """Run a person's own command; raises `UsageError` if the session is only shown."""
+        self._have_session()
+        self.agent.shell(command, share=share)
+
+    def _have_session(self) -> None:
+        """Have a session opened, if none is."""
         if self._read:
             raise UsageError(READ_ONLY)
-        model = self.status.model
-        if not model:
-            raise ModelUnusable(NO_MODEL)
-        self._connections.check(model)
         if not self._open:
-            catalog, cwd = self.catalog, self.cwd
+            catalog, cwd, model = self.catalog, self.cwd, self.status.model
             self._open = True
             self.agent.open(lambda: create(catalog, cwd=cwd, model=model))
-        self.agent.prompt(text, when)
 
     def show(self, session: str, cwd: Path, *, model: str, facts: Sequence[Fact] = (), read: bool = False) -> None:
         """Show the session that is open now, perhaps only to be read."""
