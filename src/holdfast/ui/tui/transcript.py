@@ -191,7 +191,7 @@ class Transcript(ScrollView, can_focus=True):
         """Draw in the colours of the theme of now."""
         super().notify_style_update()
         if self._roll is not None:
-            self._look_again()
+            self.call_later(self._look_again)  # the styles of its parts are told after its own
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Look where the person scrolled to."""
