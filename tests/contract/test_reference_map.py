@@ -22,10 +22,6 @@ STATUSES = {
     "in part": (True, True),  # and what is missing
     "not needed": (True, True),
     "answered": (False, True),
-    "later: history rules": (False, False),
-    "later: fault injection": (False, False),
-    "later: observability": (False, False),
-    "later: terminal": (False, False),
     "later: providers and context": (False, False),
 }
 
