@@ -26,7 +26,20 @@ def comparison(aim: pairs.AtMost | pairs.Equal, ours: list[float], theirs: list[
 
 @pytest.mark.timeout(180)  # it starts a dozen processes
 def test_everything_cheap_runs_and_is_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("version", "import", "list", "append", "open", "fold", "rules", "stop", "block", "debug", "verify", "bytes")
+    names = (
+        "version",
+        "import",
+        "list",
+        "append",
+        "open",
+        "fold",
+        "rules",
+        "stop",
+        "block",
+        "debug",
+        "verify",
+        "bytes",
+    )
     assert run.main(["--tiny", *names]) == 0
     header, rule, *rows = capsys.readouterr().out.splitlines()
     assert [cell.strip() for cell in header.strip("|").split("|")] == list(pairs.HEADER)

@@ -42,7 +42,7 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 class ProcessId(msgspec.Struct, frozen=True):
-    """A process, beyond doubt: its `pid`, when it started in clock ticks, and the id of the boot that they belong to."""
+    """A process, beyond doubt: its `pid`, when it started in clock ticks, and the id of the boot those belong to."""
 
     pid: int
     start: int

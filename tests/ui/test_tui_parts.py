@@ -74,7 +74,7 @@ class Writing(App[None]):
 
     def on_composer_sent(self, sent: Composer.Sent) -> None:
         self.sent.append((sent.text, sent.later))
-        self.composer.accept()
+        self.composer.accept(sent.text)
 
 
 async def test_lines_history_and_what_is_kept_for_later() -> None:

@@ -292,7 +292,7 @@ def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     newer = min(version, application ^ APPLICATION)
-    if FORMAT < newer <= 0xFF:  # a format's number is one byte of the mark; past that it is damage
+    if FORMAT < newer <= 0xFF:  # noqa: PLR2004 - a format's number is one byte of the mark; past that it is damage
         raise StateError(
             f"Journal {str(path)!r} has format {newer}, at most {FORMAT} was expected: it was written by a newer "
             "holdfast. Nothing was changed; upgrade to read it."
