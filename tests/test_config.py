@@ -24,7 +24,8 @@ def test_a_provider_has_limits_of_its_own(tmp_path: Path) -> None:
 def test_what_is_said_is_read(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(
-        'model = "anthropic:m"\npermission_mode = "plan"\npid_namespace = true\n[limits]\nmax_steps = 3\ntimeout = 1.5\n'
+        'model = "anthropic:m"\npermission_mode = "plan"\npid_namespace = true\n'
+        "[limits]\nmax_steps = 3\ntimeout = 1.5\n"
     )
     config = read_config(path)
     assert (config.model, config.permission_mode, config.pid_namespace) == ("anthropic:m", "plan", True)
