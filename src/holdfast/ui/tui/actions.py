@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import get_args
 
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from holdfast import __version__
@@ -241,16 +243,16 @@ def _copy(desk: Desk, _rest: str) -> None:
     desk.say(f"Copied {len(answer)} characters, if your terminal lets programs copy (OSC 52).")
 
 
-def _help() -> Text:
-    said = Text("Keys", "bold").append("  (Esc closes this)\n", "dim not bold")
+def _help() -> RenderableType:
+    keys, commands = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
     for key, does in KEYS:
-        said.append(f"  {key:<22}", "bold").append(f"{does}\n", "not bold")
-    said.append("\nCommands\n", "bold")
+        keys.add_row(Text(f"  {key}", "bold", no_wrap=True), Text(does))
     for command in COMMANDS:
         name = f"/{command.name} {command.takes}".strip()
         also = f" (also {', '.join(f'/{alias}' for alias in command.aliases)})" if command.aliases else ""
-        said.append(f"  {name:<22}", "bold").append(f"{command.does}{also}\n", "not bold")
-    return said
+        commands.add_row(Text(f"  {name}", "bold", no_wrap=True), Text(f"{command.does}{also}"))
+    title = Text("Keys", "bold").append("  (Esc closes this)", "dim not bold")
+    return Group(title, keys, Text("\nCommands", "bold"), commands)
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> Text:

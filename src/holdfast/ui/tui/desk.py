@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.driver import Driver
@@ -57,7 +58,7 @@ Screen { background: $background; }
 #approval { display: none; height: auto; margin: 1 1 0 1; padding: 0 1; border-left: outer $warning; background: $surface; }
 #approval #question { height: auto; }
 #approval #detail-box { height: auto; margin: 1 0; }
-#approval #answers { height: auto; border: none; padding: 0; background: $surface; }
+#approval #answers { height: auto; border: none; padding: 0; background: $surface; background-tint: $surface 0%; }
 #approval #reason { border: none; height: 1; padding: 0; background: $panel; }
 #completions { display: none; height: auto; max-height: 8; margin: 0 1; padding: 0 1; border: none; background: $panel; }
 #composer { height: auto; max-height: 12; margin: 1 1 0 1; padding: 0 1; border-left: outer $primary; background: $surface; }
@@ -183,7 +184,7 @@ class Desk(App[int]):
         notice.update(Text(literal(self._said)))
         notice.display = bool(self._said)
 
-    def read(self, text: Text) -> None:
+    def read(self, text: RenderableType) -> None:
         """Show something to read."""
         self.push_screen(Page(text))
 

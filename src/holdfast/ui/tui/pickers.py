@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
@@ -141,7 +142,7 @@ class Page(ModalScreen[None]):
         Binding("escape,q,enter,ctrl+c", "dismiss(None)", "Leave", show=False, priority=True),
     ]
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: RenderableType) -> None:
         super().__init__()
         self._text = text
 
