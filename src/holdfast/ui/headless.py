@@ -66,6 +66,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, environ=environ)
     if config.pid_namespace:
         session.toolbox.contain()
+    session.toolbox.may_fetch(config.fetch.addresses)
     try:
         with debug_log(catalog.folder(session.id), session=session.id, environ=environ, wanted=arguments.debug) as log:
             return _run(session, name, prompt, mode=mode, limits=limits, arguments=arguments, environ=environ, log=log)
