@@ -17,6 +17,12 @@ def test_the_list_is_what_was_given() -> None:
     assert called(TodoTool(), items=[]).text == "The list is empty."
 
 
+def test_every_provider_can_read_its_schema() -> None:
+    written = str(TodoTool.schema.parameters)
+    assert "$" not in written
+    assert "'maxLength': 200" in written
+
+
 @pytest.mark.parametrize(
     "items",
     [
