@@ -322,6 +322,7 @@ def _end(process: asyncio.subprocess.Process) -> None:
 
     if process.returncode is None:
         process.send_signal(signal.SIGQUIT)
+        process.send_signal(signal.SIGCONT)  # it may be frozen
         asyncio.get_running_loop().call_later(SWEEP, kill)
 
 
