@@ -20,11 +20,11 @@ from holdfast.tools.instructions import NAMES, instructions
 from holdfast.tools.leftovers import reap, said
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.seen import present
-from holdfast.tools.shell import Keeper, wait_gone
+from holdfast.tools.shell import Keeper, forget, wait_gone
 from holdfast.tools.thread import in_daemon
 from holdfast.tools.todo import TodoTool
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
-from holdfast.tools.traces import forget, traces_of
+from holdfast.tools.traces import traces_of
 
 
 class LocalToolbox:
