@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -56,16 +56,17 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return self if own is None else msgspec.structs.replace(self, **msgspec.to_builtins(own))
 
 
-class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the tool `fetch` may ask beside public addresses: networks, as 127.0.0.1 or 10.0.0.0/8."""
+Kind = Literal["openai-chat", "anthropic"]
+"""The protocols that a server can speak."""
 
-    addresses: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        from ipaddress import ip_network  # noqa: PLC0415 - 4 ms that most need not
+class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A provider of the person's own: protocol, address, and the variable that holds its key if it wants one."""
 
-        for each in self.addresses:
-            ip_network(each)
+    kind: Kind
+    base_url: str
+    api_key_env: str | None = None
+    limits: ProviderLimits | None = None
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -75,7 +76,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     permission_mode: Mode = "ask"
     pid_namespace: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
-    fetch: Fetch = msgspec.field(default_factory=Fetch)
+    providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
 
 
 class Homes(msgspec.Struct, frozen=True):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from holdfast.agent.connecting import connect, preload
 from holdfast.agent.providers import Provider, Target, target
-from holdfast.errors import ModelUnusable
+from holdfast.config import Kind
 from holdfast.history.profiles import OPENAI_CHAT
 
 KNOWN = target("openai-chat:m", {"OPENAI_API_KEY": "key"})
-UNKNOWN = Target(Provider("nobody", "KEY", "ADDRESS", "nobody:m", OPENAI_CHAT), "m", "key", None)
+UNKNOWN = Target(
+    Provider(name="nobody", kind=cast("Kind", "telepathy"), profile=OPENAI_CHAT, key_variable="KEY"), "m", "key", None
+)
 
 
 async def test_a_preload_and_a_connection_at_the_same_time_get_along() -> None:
@@ -22,5 +26,5 @@ async def test_a_preload_and_a_connection_at_the_same_time_get_along() -> None:
 
 async def test_what_goes_wrong_is_told_by_connecting_not_by_preloading() -> None:
     preload(UNKNOWN)
-    with pytest.raises(ModelUnusable):
+    with pytest.raises(AssertionError, match="telepathy"):
         await connect(UNKNOWN)

@@ -198,6 +198,8 @@ def wired(kind: str, *script: Reply) -> Logged:
     provider = ScriptedProvider(script, key=KEY)
     known = PROVIDERS[kind]
     address = {"openai-chat": "http://provider.test:81/v1", "anthropic": "http://provider.test:81"}[kind]
+    assert known.key_variable is not None
+    assert known.address_variable is not None
     environ = {known.key_variable: KEY, known.address_variable: address}
     logged = Logged(ScriptedModel(), secrets=secrets_of(environ))
 

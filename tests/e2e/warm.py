@@ -35,7 +35,8 @@ from holdfast.ui import headless
 
 def main() -> None:
     for provider in PROVIDERS.values():
-        asyncio.run(once(provider.example, {provider.key_variable: "test-key"}))
+        if provider.key_variable is not None and not provider.foreign:
+            asyncio.run(once(provider.example, {provider.key_variable: "test-key"}))
     gc.freeze()  # what is shared stays shared
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as server:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from holdfast.agent.events import Event, Finding
-from holdfast.agent.providers import profile_of
+from holdfast.agent.providers import PROVIDERS, Providers, profile_of
 from holdfast.errors import Unsendable
 from holdfast.session.fold import Conversation
 from holdfast.session.gate import admit, finding, violations
@@ -18,9 +18,10 @@ from holdfast.session.gate import admit, finding, violations
 class Checks:
     """The checks of one session: each finding is given once. `emit` is told what only debug looks for."""
 
-    def __init__(self, *, debug: bool, emit: Callable[[Event], None]) -> None:
+    def __init__(self, *, debug: bool, emit: Callable[[Event], None], providers: Providers = PROVIDERS) -> None:
         self._debug = debug
         self._emit = emit
+        self._providers = providers
         self._told: set[str] = set()  # in the journal
         self._shown: set[str] = set()  # in debug
 
@@ -30,12 +31,12 @@ class Checks:
 
     def found(self, conversation: Conversation) -> tuple[str, ...]:
         """Return what the provider would refuse if the conversation were sent with the next prompt."""
-        return _new(_found(conversation), self._told)
+        return _new(self._found(conversation), self._told)
 
     def admit(self, conversation: Conversation) -> tuple[Conversation, tuple[str, ...]]:
         """Return what may be sent, and what had to be mended for that; raises `Unsendable`."""
         try:
-            admitted = admit(conversation, profile_of(conversation.model))
+            admitted = admit(conversation, profile_of(conversation.model, self._providers))
         except Unsendable:
             raise
         except Exception as error:
@@ -49,15 +50,14 @@ class Checks:
     def watch(self, conversation: Callable[[], Conversation], when: str) -> None:
         """Tell what is found `when` something is done or about to be; nothing unless in debug."""
         if self._debug:
-            for message in _new(_found(conversation()), self._shown):
+            for message in _new(self._found(conversation()), self._shown):
                 self._emit(Finding(f"{when}: {message}"))
 
-
-def _found(conversation: Conversation) -> tuple[str, ...]:
-    try:
-        return tuple(map(finding, violations(conversation, profile_of(conversation.model))))
-    except Exception as error:  # noqa: BLE001 - a fault of ours in a rule is told in place of what the rule says
-        return (_could_not(error),)
+    def _found(self, conversation: Conversation) -> tuple[str, ...]:
+        try:
+            return tuple(map(finding, violations(conversation, profile_of(conversation.model, self._providers))))
+        except Exception as error:  # noqa: BLE001 - a fault of ours in a rule is told in place of what the rule says
+            return (_could_not(error),)
 
 
 def _new(findings: Iterable[str], told: set[str]) -> tuple[str, ...]:

@@ -34,6 +34,6 @@ def preload(target: Target) -> None:
         with suppress(Exception):  # `connect` meets it again, and tells
             from holdfast.agent.models import builder  # noqa: PLC0415 - the point of this function
 
-            builder(target.provider.name)
+            builder(target.provider.kind)
 
     threading.Thread(target=work, name="import of the provider's library", daemon=True).start()

@@ -37,7 +37,8 @@ class Driver(Machine):
 
     `connect` gives the model of a PROVIDER:MODEL name and is called after the prompt is journalled; `emit` must not
     block or raise; without `ask`, a call that needs a person ends the turn. `project` keeps what needs no asking.
-    `debug` checks the conversation all the time; `log` is told what happens.
+    `debug` checks the conversation all the time; `log` is told what happens. `providers` say
+    by whose rules a conversation is checked.
 
     Laws (`tests/agent/test_driver_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """

@@ -17,7 +17,7 @@ import msgspec
 from holdfast.agent.counts import Counts, ms
 from holdfast.agent.events import Event, Fact, Finding, NotRecorded
 from holdfast.agent.model import Model, StreamEvent
-from holdfast.agent.providers import profile_of
+from holdfast.agent.providers import PROVIDERS, Providers, profile_of
 from holdfast.agent.secrets import bare, hidden
 from holdfast.agent.turn import Signal, State
 from holdfast.session.entries import (
@@ -62,11 +62,13 @@ class Log:
         *,
         session: str,
         secrets: tuple[str, ...] = (),
+        providers: Providers = PROVIDERS,
         now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
     ) -> None:
         self._write: Callable[[str], None] | None = write
         self._session = session
         self._secrets = secrets
+        self._providers = providers
         self._now = now
         self._tell: Callable[[Event], None] = lambda _: None
         self._turn: int | None = None
@@ -150,7 +152,7 @@ class Log:
     def sending(self, conversation: Conversation) -> Counts:
         """Record what is about to be sent, each message's place, role, parts, sizes and call ids; return its counts."""
         opened = conversation.opened
-        rows = outline(arranged(conversation, profile_of(conversation.model)), frozenset())
+        rows = outline(arranged(conversation, profile_of(conversation.model, self._providers)), frozenset())
         self.record(
             "outgoing",
             model=conversation.model,

@@ -20,6 +20,7 @@ from holdfast.agent.log import Log
 from holdfast.agent.looking import edits, look
 from holdfast.agent.model import Model
 from holdfast.agent.own import OwnCommands
+from holdfast.agent.providers import PROVIDERS, Providers
 from holdfast.agent.record import Record
 from holdfast.agent.remembered import Project
 from holdfast.agent.request import Requests
@@ -65,11 +66,12 @@ class Machine(Record):
         debug: bool = False,
         log: Log | None = None,
         reading: Reading | None = None,
+        providers: Providers = PROVIDERS,
     ) -> None:
         if log is not None:
             connect, emit = log.connecting(connect), log.beside(emit)
         self._log = log
-        super().__init__(store, checks=Checks(debug=debug, emit=emit), emit=emit, reading=reading)
+        super().__init__(store, checks=Checks(debug=debug, emit=emit, providers=providers), emit=emit, reading=reading)
         self._toolbox = toolbox
         self._own = OwnCommands(self, toolbox, self._emit)
         self._abandoned = Abandoned()

@@ -17,15 +17,14 @@ from holdfast.calls import Outcome, ToolSchema
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
 
-_MARKS_ERRORS = ("anthropic:",)
-"""Whose results can be marked as errors. Elsewhere pydantic-ai makes a failed one the JSON `{"error": …}`, each newline
-of a test run escaped: there the text goes as journalled, and says itself that it failed."""
 
+def to_messages(conversation: Conversation, *, marks_errors: bool) -> list[pai.ModelMessage]:
+    """Return the outgoing conversation as pydantic-ai messages, the journalled system prompt leading.
 
-def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
-    """Return the outgoing conversation as pydantic-ai messages, the journalled system prompt leading."""
+    Where the protocol cannot mark a result as an error, pydantic-ai makes a failed one the JSON `{"error": …}`, each
+    newline of a test run escaped: there the text goes as journalled, and says itself that it failed.
+    """
     messages: list[pai.ModelMessage] = []
-    marks_errors = conversation.model.startswith(_MARKS_ERRORS)
     for message in conversation.messages:
         match message:
             case UserMessage():

@@ -26,8 +26,8 @@ from holdfast.agent.log import Log
 from holdfast.agent.messages import from_part, raw_arguments, to_messages, to_tools
 from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.agent.providers import Target
-from holdfast.agent.wire import guarded, new_client, watched
-from holdfast.config import Limits
+from holdfast.agent.wire import guarded, new_client, private, watched
+from holdfast.config import Kind, Limits
 from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
 from holdfast.session.entries import ThinkingPart, Usage
 from holdfast.session.fold import AssistantMessage, Conversation
@@ -39,8 +39,9 @@ LONGEST_EXPLANATION = 500
 class ConnectedModel:
     """A `Model` over pydantic-ai's model for a conversation, and the HTTP client it owns."""
 
-    def __init__(self, name: str, model_for: ModelFor, http: httpx2.AsyncClient) -> None:
-        self._name = name
+    def __init__(self, target: Target, model_for: ModelFor, http: httpx2.AsyncClient) -> None:
+        self._name = target.name
+        self._marks_errors = target.provider.kind == "anthropic"
         self._model_for = model_for
         self._http = http
 
@@ -66,7 +67,7 @@ class ConnectedModel:
         settings = ModelSettings(max_retries=0)
         try:
             model = self._model_for(conversation)
-            messages = to_messages(conversation)
+            messages = to_messages(conversation, marks_errors=self._marks_errors)
             if whole:
                 yield _at_once(await model.request(messages, settings, parameters))
                 return
@@ -90,12 +91,14 @@ def open_model(
     Imports the provider's SDK, which takes a second. `http` makes the HTTP client (default: a plain one with pooled
     connections and the `limits` on connecting and writing). Raises `ModelUnusable`.
     """
-    build = builder(target.provider.name)
+    build = builder(target.provider.kind)
     client = guarded(http() if http else new_client(limits or Limits()), target.name)
+    if target.provider.foreign:
+        private(client, with_key=target.key is not None)
     if log is not None:
         watched(client, log)
     try:
-        return ConnectedModel(target.name, build(target, client), client)
+        return ConnectedModel(target, build(target, client), client)
     except pai_errors.UserError as error:
         raise ModelUnusable(f"Model {target.name!r} cannot be used: {error}. Check its name and settings.") from error
 
@@ -272,21 +275,40 @@ ModelFor = Callable[[Conversation], PydanticModel[Any]]
 Builder = Callable[[Target, httpx2.AsyncClient], ModelFor]
 
 
-def builder(provider: str) -> Builder:
-    """Return what makes a model of the provider; imports its SDK and no other, each costs about a second."""
-    match provider:
+_NO_KEY = "none"
+"""What an SDK is given where no key is wanted, so that it looks for none of its own; it is not sent."""
+
+
+def builder(kind: Kind) -> Builder:
+    """Return what makes a model that is spoken to this way; imports its SDK and no other, each costs about a second."""
+    match kind:
         case "openai-chat":
             from openai import AsyncOpenAI  # noqa: PLC0415 - only the SDK in use
+            from openai.types.chat import ChatCompletionAssistantMessageParam  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - only the SDK in use
+            from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - likewise
+
+            class Foreign(OpenAIChatModel):
+                class _MapModelResponseContext(OpenAIChatModel._MapModelResponseContext):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - its hook for subclasses
+                    def _into_message_param(self) -> ChatCompletionAssistantMessageParam | None:
+                        message = super()._into_message_param()
+                        if message is not None and message.get("content") is None:
+                            message["content"] = ""  # beside calls many servers take no null
+                        return message
 
             def build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
-                client = AsyncOpenAI(api_key=target.key, base_url=target.address, http_client=http, max_retries=0)
-                provider = OpenAIProvider(openai_client=client)
+                key, address, name = target.key or _NO_KEY, target.address, target.provider.name
+                client = AsyncOpenAI(api_key=key, base_url=address, http_client=http, max_retries=0)
+                # By the provider's name its prices are looked up: a model at home has not the price of its namesake.
+                if target.provider.foreign:
+                    kind, provider = Foreign, OpenAICompatibleProvider(name, openai_client=client)
+                else:
+                    kind, provider = OpenAIChatModel, OpenAIProvider(openai_client=client)
 
                 # The first one loads what the SDK put off, which must not happen on the event loop.
-                usual = OpenAIChatModel(target.model, provider=provider, profile=OpenAIModelProfile())
+                usual = kind(target.model, provider=provider, profile=OpenAIModelProfile())
 
                 def model_for(conversation: Conversation) -> PydanticModel[Any]:
                     # Left to find out the field itself, it adds it to earlier calls of a turn and takes it away after.
@@ -296,7 +318,7 @@ def builder(provider: str) -> Builder:
                     profile = OpenAIModelProfile(
                         openai_chat_thinking_field=field, openai_chat_send_back_thinking_parts="field"
                     )
-                    return OpenAIChatModel(target.model, provider=provider, profile=profile)
+                    return kind(target.model, provider=provider, profile=profile)
 
                 return model_for
         case "anthropic":
@@ -305,9 +327,19 @@ def builder(provider: str) -> Builder:
             from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - only the SDK in use
             from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - only the SDK in use
 
+            class Named(AnthropicProvider):
+                def __init__(self, name: str, client: AsyncAnthropic) -> None:
+                    super().__init__(anthropic_client=client)
+                    self._name = name
+
+                @property
+                def name(self) -> str:
+                    return self._name
+
             def build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
-                client = AsyncAnthropic(api_key=target.key, base_url=target.address, http_client=http, max_retries=0)
-                provider = AnthropicProvider(anthropic_client=client)
+                key, address, name = target.key or _NO_KEY, target.address, target.provider.name
+                client = AsyncAnthropic(api_key=key, base_url=address, http_client=http, max_retries=0)
+                provider = Named(name, client)
                 # Left to that default, it streams in secret what was asked for in one piece, if the limit is large.
                 profile = anthropic_model_profile(target.model) or {}
                 most = profile.get("anthropic_max_output_tokens")
@@ -316,5 +348,5 @@ def builder(provider: str) -> Builder:
                 model = AnthropicModel(target.model, provider=provider, settings=settings)
                 return lambda _: model
         case _:
-            raise ModelUnusable(f"Provider {provider!r} has no connection, a known one was expected. Check the name.")
+            assert_never(kind)
     return build

@@ -90,18 +90,15 @@ def resume(catalog: Catalog, summary: Summary) -> OpenSession:
     store = SqliteStore.open(folder)
     try:
         reading = store.read()
-        opened = _opened(summary.id, (record.entry for record in reading.records))
-        cwd = _existing(opened.cwd, summary.id)
-        declared = {tool.name for tool in opened.tools}
+        cwd = _folder_of(summary.id, (record.entry for record in reading.records))
     except BaseException:
         store.close()
         raise
-    toolbox = LocalToolbox(cwd, folder, declared=declared)
-    return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=toolbox, reading=reading)
+    return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=LocalToolbox(cwd, folder), reading=reading)
 
 
-def _opened(session: str, entries: Iterable[Entry]) -> SessionOpened:
-    """Return the entry that says where the session works and with what; raises `DamageError` if it is lost."""
+def _folder_of(session: str, entries: Iterable[Entry]) -> Path:
+    """Return the folder the session works in; raises `DamageError` or `UsageError` if there is none to work in."""
     opened = next((entry for entry in entries if isinstance(entry, SessionOpened)), None)
     if opened is None:
         raise DamageError(
@@ -109,7 +106,7 @@ def _opened(session: str, entries: Iterable[Entry]) -> SessionOpened:
             "cannot go on; to go on in a new one, give what `holdfast sessions export "
             f"{session}` prints to `holdfast sessions import -`."
         )
-    return opened
+    return _existing(opened.cwd, session)
 
 
 def _existing(folder: str, session: str) -> Path:

@@ -1,48 +1,151 @@
-"""The providers by name: which key and address each takes from the environment. Imports no provider's library."""
+"""The providers by name, built in or of the config: where each is, its protocol and its key.
+
+Two rules. A provider of the config wins over a built-in one of its name. No library of any is imported here.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from urllib.parse import urlsplit
 
-from holdfast.errors import ModelUnusable
+from holdfast.config import Kind, Server
+from holdfast.errors import ConfigInvalid, ModelUnusable
 from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, OPENAI_COMPATIBLE, Profile
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider as the environment describes it."""
+    """A provider: the protocol it speaks, what it accepts, and where its key and its address come from.
+
+    Without a `key_variable` it wants no key. `address` is where it is unless `address_variable` says otherwise; None is
+    the address that its library knows. `model` is one it has, "" if that depends.
+    """
 
     name: str
-    key_variable: str
-    address_variable: str
-    example: str
+    kind: Kind
     profile: Profile
+    key_variable: str | None = None
+    address_variable: str | None = None
+    address: str | None = None
+    model: str = ""
+
+    @property
+    def foreign(self) -> bool:
+        """Return whether it is not the one that its protocol's library is made for."""
+        return self.address is not None
+
+    @property
+    def example(self) -> str:
+        """Return PROVIDER:MODEL, as a person might write it."""
+        return f"{self.name}:{self.model or 'MODEL'}"
 
 
-PROVIDERS: dict[str, Provider] = {
-    provider.name: provider
-    for provider in (
-        Provider("openai-chat", "OPENAI_API_KEY", "OPENAI_BASE_URL", "openai-chat:gpt-5.5", OPENAI_CHAT),
-        Provider("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "anthropic:claude-sonnet-5-5", ANTHROPIC),
+Providers = Mapping[str, Provider]
+"""The providers that a run knows, by name."""
+
+PROVIDERS: Providers = MappingProxyType(
+    {
+        provider.name: provider
+        for provider in (
+            Provider(
+                name="openai-chat",
+                kind="openai-chat",
+                profile=OPENAI_CHAT,
+                key_variable="OPENAI_API_KEY",
+                address_variable="OPENAI_BASE_URL",
+                model="gpt-5.5",
+            ),
+            Provider(
+                name="anthropic",
+                kind="anthropic",
+                profile=ANTHROPIC,
+                key_variable="ANTHROPIC_API_KEY",
+                address_variable="ANTHROPIC_BASE_URL",
+                model="claude-sonnet-5-5",
+            ),
+            Provider(
+                name="openrouter",
+                kind="openai-chat",
+                profile=OPENAI_COMPATIBLE,
+                key_variable="OPENROUTER_API_KEY",
+                address_variable="OPENROUTER_BASE_URL",
+                address="https://openrouter.ai/api/v1",
+                model="anthropic/claude-sonnet-5.5",
+            ),
+            Provider(
+                name="ollama",
+                kind="openai-chat",
+                profile=OPENAI_COMPATIBLE,
+                address_variable="OLLAMA_BASE_URL",
+                address="http://localhost:11434/v1",
+            ),
+        )
+    }
+)
+"""Those that need no config."""
+
+_FOREIGN: Mapping[Kind, Profile] = MappingProxyType({"openai-chat": OPENAI_COMPATIBLE, "anthropic": ANTHROPIC})
+"""What a server accepts that speaks a protocol which is not its maker's."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def known_providers(own: Mapping[str, Server]) -> Providers:
+    """Return the built-in providers and those of the config; raises `ConfigInvalid` for one that cannot be used."""
+    return MappingProxyType({**PROVIDERS, **{name: _provider(name, server) for name, server in own.items()}})
+
+
+def _provider(name: str, server: Server) -> Provider:
+    if not _NAME.fullmatch(name):
+        raise ConfigInvalid(
+            f"Provider {name!r} of the config has a name that cannot stand in PROVIDER:MODEL, letters, digits, '.', "
+            "'_' and '-' were expected. Rename it."
+        )
+    if not _is_address(server.base_url):
+        raise ConfigInvalid(
+            f"Address {server.base_url!r} of provider {name!r} is not one of a server, http://… or https://… was "
+            "expected. Correct its base_url."
+        )
+    if server.api_key_env == "":
+        raise ConfigInvalid(
+            f"Key variable '' of provider {name!r} is empty, a variable's name was expected. Correct its api_key_env, "
+            "or leave it out if it wants no key."
+        )
+    return Provider(
+        name=name,
+        kind=server.kind,
+        profile=_FOREIGN[server.kind],
+        key_variable=server.api_key_env,
+        address=server.base_url,
     )
-}
 
 
-def profile_of(name: str) -> Profile:
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and text.isprintable()
+
+
+def profile_of(name: str, providers: Providers = PROVIDERS) -> Profile:
     """Return what the provider of PROVIDER:MODEL accepts; of one that is not known, what nearly everybody does."""
-    provider = PROVIDERS.get(name.partition(":")[0])
+    provider = providers.get(name.partition(":")[0])
     return provider.profile if provider else OPENAI_COMPATIBLE
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A model that can be connected to: everything its connection needs."""
+    """A model that can be connected to: everything its connection needs; `key` is None if it wants none."""
 
     provider: Provider
     model: str
-    key: str = field(repr=False)
+    key: str | None = field(repr=False)
     address: str | None
 
     @property
@@ -51,9 +154,9 @@ class Target:
         return f"{self.provider.name}:{self.model}"
 
 
-def split(name: str) -> tuple[Provider, str]:
+def split(name: str, providers: Providers = PROVIDERS) -> tuple[Provider, str]:
     """Return the provider and the model that `name` (PROVIDER:MODEL) stands for; raises `ModelUnusable`."""
-    examples = " or ".join(provider.example for provider in PROVIDERS.values())
+    examples = " or ".join(provider.example for provider in PROVIDERS.values() if provider.model)
     prefix, colon, model = name.partition(":")
     if not colon or not model.strip():
         raise ModelUnusable(
@@ -64,29 +167,35 @@ def split(name: str) -> tuple[Provider, str]:
             f"Model {name!r} has characters that cannot be printed, a name was expected. Write it as {examples}, for "
             "example."
         )
-    provider = PROVIDERS.get(prefix)
+    provider = providers.get(prefix)
     if provider is None:
-        near = difflib.get_close_matches(prefix, PROVIDERS, n=1, cutoff=0.4)
+        near = difflib.get_close_matches(prefix, providers, n=1, cutoff=0.4)
         hint = f"Did you mean {near[0]}:{model}?" if near else f"Write it as {examples}, for example."
         raise ModelUnusable(
-            f"Model {name!r} names an unknown provider {prefix!r}, one of {', '.join(PROVIDERS)} was expected. {hint}"
+            f"Model {name!r} names an unknown provider {prefix!r}, one of {', '.join(providers)} was expected. {hint}"
         )
     return provider, model
 
 
-def target(name: str, environ: Mapping[str, str]) -> Target:
+def target(name: str, environ: Mapping[str, str], providers: Providers = PROVIDERS) -> Target:
     """Return what `name` (PROVIDER:MODEL) stands for; raises `ModelUnusable` naming what is missing."""
-    provider, model = split(name)
-    key = environ.get(provider.key_variable, "")
+    provider, model = split(name, providers)
+    own = environ.get(provider.address_variable) if provider.address_variable else None
+    key = None if provider.key_variable is None else _key(provider.name, provider.key_variable, environ)
+    return Target(provider, model, key, own or provider.address)
+
+
+def _key(provider: str, variable: str, environ: Mapping[str, str]) -> str:
+    key = environ.get(variable, "")
     if not key.strip():
         raise ModelUnusable(
-            f"Key of provider {provider.name!r} is missing, {provider.key_variable} in the environment was expected. "
-            f"Set it (export {provider.key_variable}=…), or see the product without a key: holdfast demo."
+            f"Key of provider {provider!r} is missing, {variable} in the environment was expected. "
+            f"Set it (export {variable}=…), or see the product without a key: holdfast demo."
         )
     # Whoever refuses it later quotes it: in an error, in the journal, in a note to the next provider.
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ModelUnusable(
-            f"Key of provider {provider.name!r} has a space, a line end or another character that no key has, plain "
-            f"ASCII was expected. Set {provider.key_variable} again without it; the key is not shown here."
+            f"Key of provider {provider!r} has a space, a line end or another character that no key has, plain "
+            f"ASCII was expected. Set {variable} again without it; the key is not shown here."
         )
-    return Target(provider, model, key, environ.get(provider.address_variable) or None)
+    return key

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
 
-from holdfast.agent.providers import PROVIDERS
+from holdfast.agent.providers import PROVIDERS, Providers
 
 HIDDEN = "[hidden]"
 
@@ -24,9 +24,9 @@ _LOOKS = re.compile(
 )
 
 
-def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:
+def secrets_of(environ: Mapping[str, str], providers: Providers = PROVIDERS) -> tuple[str, ...]:
     """Return what must never be written down, as it may be spelt: every provider's key, and what is named like one."""
-    keys = {provider.key_variable for provider in PROVIDERS.values()}
+    keys = {provider.key_variable for provider in providers.values()}
     found = {value.strip() for name, value in environ.items() if name in keys or _NAMED.search(name.upper())}
     spelt = {form for key in found for form in (key, quote(key, safe=""), json.dumps(key)[1:-1])}
     return tuple(sorted((each for each in spelt if len(each) >= SHORTEST), key=len, reverse=True))

@@ -26,6 +26,13 @@ LAST_BYTES = 0.3
 _BLANK = re.compile(rb"\n\r?\n|\r\r")
 _TERMINAL = re.compile(rb"[\r\n](?:event: ?message_stop|data: ?\[DONE\])[\r\n]")
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
+_KEYS = frozenset({"authorization", "x-api-key"})
+_HEADERS = frozenset(
+    {
+        *("host", "connection", "user-agent", "accept", "accept-encoding"),
+        *("content-type", "content-length", "transfer-encoding", "anthropic-version", "anthropic-beta"),
+    }
+)
 _TAIL = 32  # bytes of a match that the chunk before may hold
 
 
@@ -49,6 +56,22 @@ def guarded(client: httpx2.AsyncClient, name: str) -> httpx2.AsyncClient:
     # Only what comes as it is can be measured before it is unpacked, and packed it would come late anyway.
     client.headers["accept-encoding"] = "identity"
     client.event_hooks["response"].append(guard)
+    return client
+
+
+def private(client: httpx2.AsyncClient, *, with_key: bool) -> httpx2.AsyncClient:
+    """Return the client, which from now on sends the headers of its protocol only, and a key only if there is one.
+
+    Left alone, an SDK sends to whatever address it is given what the environment holds for its maker: an organisation,
+    a project, headers of a gateway.
+    """
+    sent = _HEADERS | _KEYS if with_key else _HEADERS
+
+    async def strip(request: httpx2.Request) -> None:
+        for name in [name for name in request.headers if name.lower() not in sent]:
+            del request.headers[name]
+
+    client.event_hooks["request"].append(strip)
     return client
 
 

@@ -25,7 +25,7 @@ from holdfast.testing.script import (
 )
 from holdfast.testing.wires.chat import Chat
 from holdfast.testing.wires.messages import Messages
-from holdfast.testing.wires.wire import Answer, Event, Head, Incoming, Wire
+from holdfast.testing.wires.wire import Answer, Event, Head, Incoming, Refusal, Wire
 
 _CHAT, _MESSAGES = Chat(), Messages()
 _WIRES: tuple[Wire, ...] = (_CHAT, _MESSAGES)
@@ -37,8 +37,14 @@ def wire_of(incoming: Incoming) -> Wire:
     return next((wire for wire in _WIRES if wire.path == incoming.path), strayed)
 
 
-def admitted(wire: Wire, incoming: Incoming, *, key: str) -> Request:
-    """Return the request; raises `Refusal`, as the provider puts it, if it is not to be answered."""
+def admitted(wire: Wire, incoming: Incoming, *, key: str | None) -> Request:
+    """Return the request; raises `Refusal`, as the provider puts it, if it is not to be answered.
+
+    Who wants no key refuses one: it would be somebody else's.
+    """
+    for header in ("authorization", "x-api-key"):
+        if key is None and header in incoming.headers:
+            raise Refusal(f"This server wants no key, and got one in {header}.", status=401)
     if incoming.path != wire.path or incoming.method != "POST":
         raise wire.lost(incoming)
     return wire.admit(incoming, key=key)

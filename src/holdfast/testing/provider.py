@@ -53,12 +53,12 @@ class ScriptedProvider:
 
     As a context manager it is a real HTTP server on 127.0.0.1; `holdfast.testing.memory` plays it without a socket.
     Each accepted request plays the next reply, in order of arrival; a refused one plays none. After the last reply
-    every request plays `after`. With `one_system`, a request without exactly one system prompt makes a complaint.
-    Everything may be used from any thread.
+    every request plays `after`. With no `key`, a request that carries one is refused. With `one_system`, a request
+    without exactly one system prompt makes a complaint. Everything may be used from any thread.
     """
 
     def __init__(
-        self, script: Script = (), *, key: str = "test-key", one_system: bool = True, after: Step = SCRIPT_OVER
+        self, script: Script = (), *, key: str | None = "test-key", one_system: bool = True, after: Step = SCRIPT_OVER
     ) -> None:
         self._key = key
         self._one_system = one_system
@@ -100,12 +100,9 @@ class ScriptedProvider:
 
     def environ(self) -> dict[str, str]:
         """Return the variables by which a child process finds this provider."""
-        return {
-            "OPENAI_BASE_URL": f"{self.url}/v1",
-            "OPENAI_API_KEY": self._key,
-            "ANTHROPIC_BASE_URL": self.url,
-            "ANTHROPIC_API_KEY": self._key,
-        }
+        addresses = {"OPENAI_BASE_URL": f"{self.url}/v1", "ANTHROPIC_BASE_URL": self.url}
+        keys = {} if self._key is None else {"OPENAI_API_KEY": self._key, "ANTHROPIC_API_KEY": self._key}
+        return {**addresses, **keys}
 
     def extend(self, *steps: Step) -> None:
         """Add replies to the end of the script."""

@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("-p", "--print", "--prompt", dest="prompt", nargs="?", const="", metavar="PROMPT",
         help="run one turn and print the answer; standard input is appended")  # fmt: skip
-    add("-m", "--model", metavar="PROVIDER:MODEL", help="openai-chat:… or anthropic:…")
+    add("-m", "--model", metavar="PROVIDER:MODEL", help="openai-chat:…, anthropic:…, or of another provider")
     add("-c", "--continue", dest="continue_", action="store_true", help="go on with the latest session of this folder")
     add("-r", "--resume", nargs="?", const="", metavar="ID",
         help="go on with this session (a unique prefix will do); on the screen, without ID: choose one")  # fmt: skip

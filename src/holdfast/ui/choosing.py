@@ -1,4 +1,7 @@
-"""What a run is to work on, from its options: session, folder and limits; the same for every interface."""
+"""What a run is to work on, from its options and the config: session, folder, providers and limits.
+
+The same for every interface.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agent.providers import PROVIDERS
-from holdfast.config import Limits
+from holdfast.agent.providers import Providers
+from holdfast.config import Config, Limits
 from holdfast.errors import ConfigInvalid, SessionUnknown, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.ui.arguments import Arguments
@@ -45,12 +48,20 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = Tr
     return latest
 
 
-def limits_of(limits: Limits, arguments: Arguments) -> Limits:
+def limits_of(config: Config, arguments: Arguments, providers: Providers) -> Limits:
     """Return the limits of a run: those of the config file, but for what an option says."""
-    for name in limits.providers.keys() - PROVIDERS.keys():
+    limits = config.limits
+    for name in limits.providers.keys() - providers.keys():
         raise ConfigInvalid(
-            f"Limits of provider {name!r} are nobody's, one of {', '.join(PROVIDERS)} was expected. Correct the name."
+            f"Limits of provider {name!r} are nobody's, one of {', '.join(providers)} was expected. Correct the name."
         )
+    own = {name: server.limits for name, server in config.providers.items() if server.limits is not None}
+    for name in limits.providers.keys() & own.keys():
+        raise ConfigInvalid(
+            f"Limits of provider {name!r} are in the config twice, once was expected. Keep those in "
+            f"[providers.{name}.limits]."
+        )
+    limits = msgspec.structs.replace(limits, providers={**limits.providers, **own})
     given = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
     for name, value in given.items():
         if value is not None and not value > 0:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from holdfast import __version__
 from holdfast.agent.log import Log
+from holdfast.agent.providers import Providers
 from holdfast.errors import StateError
 from holdfast.text import literal
 
@@ -20,7 +21,13 @@ NAME = "debug.log"
 
 @contextmanager
 def debug_log(
-    folder: Path, *, session: str, environ: Mapping[str, str], wanted: bool, say: Callable[[str], None] | None = None
+    folder: Path,
+    *,
+    session: str,
+    environ: Mapping[str, str],
+    providers: Providers,
+    wanted: bool,
+    say: Callable[[str], None] | None = None,
 ) -> Generator[Log | None]:
     """Give the debug log of a session if it is `wanted`, else None; say where it is, on standard error by default."""
     if not wanted:
@@ -39,7 +46,8 @@ def debug_log(
         ) from error
     try:
         (say or _on_stderr)(f"debug log: {path}")
-        log = Log(file.write, session=session, secrets=secrets_of(environ))
+        secrets = secrets_of(environ, providers)
+        log = Log(file.write, session=session, secrets=secrets, providers=providers)
         log.record("opened", version=__version__, python=platform.python_version(), system=platform.platform())
         yield log
     finally:

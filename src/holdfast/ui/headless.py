@@ -19,7 +19,7 @@ from holdfast.agent.events import Event, Fact
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
-from holdfast.agent.providers import target
+from holdfast.agent.providers import Providers, Target, known_providers, target
 from holdfast.agent.remembered import APPROVALS, Project
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
@@ -58,24 +58,44 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     gc.disable()  # until the provider's library is imported: looking through it for garbage is a tenth of that time
     places = homes(environ)
     config = read_config(places.config)
-    limits = limits_of(config.limits, arguments)
+    providers = known_providers(config.providers)
+    limits = limits_of(config, arguments, providers)
     mode: Mode = "yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode
     cwd = folder(arguments.cwd)
     prompt = _prompt(arguments.prompt or "", sys.stdin)
     catalog = Catalog(places.sessions)
-    session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, environ=environ)
+
+    def aimed(model: str) -> Target:
+        return target(model, environ, providers)
+
+    session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, aimed=aimed)
     if config.pid_namespace:
         session.toolbox.contain()
-    session.toolbox.may_fetch(config.fetch.addresses)
     try:
-        with debug_log(catalog.folder(session.id), session=session.id, environ=environ, wanted=arguments.debug) as log:
-            return _run(session, name, prompt, mode=mode, limits=limits, arguments=arguments, environ=environ, log=log)
+        with debug_log(
+            catalog.folder(session.id),
+            session=session.id,
+            environ=environ,
+            providers=providers,
+            wanted=arguments.debug,
+        ) as log:
+            return _run(
+                session,
+                name,
+                prompt,
+                mode=mode,
+                limits=limits,
+                arguments=arguments,
+                environ=environ,
+                providers=providers,
+                log=log,
+            )
     finally:
         session.store.close()
 
 
 def _session(
-    catalog: Catalog, arguments: Arguments, *, cwd: Path, configured: str | None, environ: Mapping[str, str]
+    catalog: Catalog, arguments: Arguments, *, cwd: Path, configured: str | None, aimed: Callable[[str], Target]
 ) -> tuple[OpenSession, str]:
     """Return the session to run in and the model's name, both known to be usable."""
     summary = chosen(catalog, arguments, cwd=cwd)
@@ -86,11 +106,11 @@ def _session(
                 "Model is missing, -m PROVIDER:MODEL was expected (or `model` in the config file). "
                 "For example: -m openai-chat:gpt-5.5 or -m anthropic:claude-sonnet-5-5."
             )
-        preload(target(name, environ))
+        preload(aimed(name))
         return create(catalog, cwd=cwd, model=name), name
     # What cannot be used is said before anything is opened or copied; a damaged session may have lost its model.
     if model := arguments.model or summary.model:
-        preload(target(model, environ))
+        preload(aimed(model))
     session = fork(catalog, summary) if arguments.fork else resume(catalog, summary)
     return session, arguments.model or ""
 
@@ -104,6 +124,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
     limits: Limits,
     arguments: Arguments,
     environ: Mapping[str, str],
+    providers: Providers,
     log: Log | None,
 ) -> int:
     """Return the exit code of one turn, once whoever reads it has it all; a turn that was stopped waits for nobody."""
@@ -112,7 +133,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
     faults: list[str] = []
 
     async def connected(model: str) -> Model:
-        connection = await connect(target(model, environ), limits.of(model), log=log)
+        connection = await connect(target(model, environ, providers), limits.of(model), log=log)
         gc.freeze()  # what was imported stays; a first look through it would hold up the loop for a tenth of a second
         gc.enable()
         return connection
@@ -141,6 +162,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
                 debug=arguments.debug,
                 log=log,
                 reading=session.reading,
+                providers=providers,
             )
             if name:
                 driver.use_model(name)

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import msgspec
 
-from holdfast.agent.providers import profile_of
+from holdfast.agent.providers import Providers, profile_of
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
 from holdfast.history.profiles import PROFILES, Profile
 from holdfast.session.fold import Conversation, fold
@@ -23,10 +23,10 @@ from holdfast.ui.table import columns, counted, one_line, row, widths
 _HEAD = ("#", "ROLE", "SIZE", "PARTS", "CALLS")
 
 
-def show_sent(reading: Reading, *, provider: str | None, as_json: bool, stdout: TextIO) -> int:
+def show_sent(reading: Reading, *, provider: str | None, providers: Providers, as_json: bool, stdout: TextIO) -> int:
     """Show what would be sent of a session, to its own model or to one of another provider; return the exit code."""
     conversation = fold(record.entry for record in reading.records)
-    own = profile_of(conversation.model)
+    own = profile_of(conversation.model, providers)
     profile = own if provider is None else _profile(provider)
     conversation = as_sent_to(profile, conversation, own)
     unsettled = frozenset(call.part.id for call in conversation.open_calls)

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
@@ -18,6 +18,9 @@ from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.transcript import LineKind, transcript
 from holdfast.text import literal, printable, valid_unicode
 from holdfast.ui.table import age, cells, columns, fit, home, one_line, row, size, widths
+
+if TYPE_CHECKING:
+    from holdfast.agent.providers import Providers
 
 _SHOWN_LINES = 6
 _LONGEST_CALL = 200
@@ -43,9 +46,9 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
     catalog = Catalog(homes(environ).sessions)
     match arguments.command:
         case "show":
-            return _show(catalog, arguments, stdout)
+            return _show(catalog, arguments, environ, stdout)
         case "verify":
-            return _verify(catalog, arguments, stdout)
+            return _verify(catalog, arguments, environ, stdout)
         case "export":
             return _export(catalog, arguments, stdout, stderr)
         case "import":
@@ -149,7 +152,7 @@ def _table(summaries: Sequence[Summary], *, width: int, now: float) -> Iterator[
             yield f"  damaged: {one_line(summary.damage)}"
 
 
-def _show(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
     from holdfast.session.sqlite import read_copy  # noqa: PLC0415 - a list needs no SQLite
 
     if arguments.provider and not arguments.history:
@@ -160,7 +163,10 @@ def _show(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     if arguments.history:
         from holdfast.ui.sent import show_sent  # noqa: PLC0415 - only --history needs it
 
-        return show_sent(reading, provider=arguments.provider, as_json=arguments.json, stdout=stdout)
+        providers = _providers(environ)
+        return show_sent(
+            reading, provider=arguments.provider, providers=providers, as_json=arguments.json, stdout=stdout
+        )
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(reading), indent=2), file=stdout)
     else:
@@ -171,7 +177,7 @@ def _show(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     return EXIT_DAMAGE if reading.findings else EXIT_OK
 
 
-def _verify(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
     from holdfast.ui.verify import verify_all  # noqa: PLC0415 - a list needs none of it
 
     if arguments.session and arguments.all:
@@ -185,7 +191,13 @@ def _verify(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     if not sessions and not arguments.json:
         print("No sessions here to verify. See them all: holdfast sessions list --all", file=stdout)
         return EXIT_OK
-    return verify_all(catalog, sessions, as_json=arguments.json, stdout=stdout)
+    return verify_all(catalog, sessions, providers=_providers(environ), as_json=arguments.json, stdout=stdout)
+
+
+def _providers(environ: Mapping[str, str]) -> Providers:
+    from holdfast.agent.providers import known_providers  # noqa: PLC0415 - a list needs none of them
+
+    return known_providers(read_config(homes(environ).config).providers)
 
 
 def _shown(kind: LineKind, text: str) -> Iterator[str]:
@@ -242,7 +254,7 @@ def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
     from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
 
     if arguments.model:
-        split(arguments.model)  # what cannot be used is said before anything is read
+        split(arguments.model, _providers(environ))  # what cannot be used is said before anything is read
     cwd = _here()
     imported = read_document(_read(arguments.file))
     model = arguments.model or _usable(imported.model, environ)
@@ -284,7 +296,7 @@ def _usable(model: str, environ: Mapping[str, str]) -> str:
     from holdfast.agent.providers import split  # noqa: PLC0415 - only an import needs it
 
     try:
-        split(model)
+        split(model, _providers(environ))
     except ModelUnusable:
         return read_config(homes(environ).config).model or ""
     return model

@@ -8,7 +8,7 @@ from typing import TextIO
 
 import msgspec
 
-from holdfast.agent.providers import profile_of
+from holdfast.agent.providers import Providers, profile_of
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, HoldfastError
 from holdfast.session.catalog import Catalog
 from holdfast.session.entries import ModelChanged, SessionOpened
@@ -18,11 +18,13 @@ from holdfast.session.verify import Problem, Report, verify
 from holdfast.ui.table import counted, one_line
 
 
-def verify_all(catalog: Catalog, sessions: Sequence[str], *, as_json: bool, stdout: TextIO) -> int:
+def verify_all(
+    catalog: Catalog, sessions: Sequence[str], *, providers: Providers, as_json: bool, stdout: TextIO
+) -> int:
     """Verify the sessions, show what is found as it is found, and return the exit code."""
     reports: list[Report] = []
     for session in sessions:
-        reports.append(_verified(catalog, session))
+        reports.append(_verified(catalog, session, providers))
         if not as_json:
             for line in _lines(reports[-1]):
                 print(line, file=stdout, flush=True)
@@ -34,13 +36,13 @@ def verify_all(catalog: Catalog, sessions: Sequence[str], *, as_json: bool, stdo
     return EXIT_OK if clean == len(reports) else EXIT_DAMAGE
 
 
-def _verified(catalog: Catalog, session: str) -> Report:
+def _verified(catalog: Catalog, session: str, providers: Providers) -> Report:
     try:
         reading = read_copy(catalog.folder(session))
     except HoldfastError as error:  # one that cannot be read hides no other
         problem = Problem(kind="unreadable", where="session", what=str(error), todo="")
         return Report(session=session, entries=0, messages=0, profiles=0, problems=(problem,))
-    return verify(session, reading, profile_of(_model(reading)))
+    return verify(session, reading, profile_of(_model(reading), providers))
 
 
 def _model(reading: Reading) -> str:

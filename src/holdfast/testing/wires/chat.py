@@ -61,16 +61,10 @@ class Chat:
         what = f"Not allowed to {incoming.method} on {incoming.path}."
         return Refusal(what, status=405, code="method_not_supported")
 
-    def admit(self, incoming: Incoming, *, key: str) -> Request:
+    def admit(self, incoming: Incoming, *, key: str | None) -> Request:
         """Return the request; raises `Refusal` in OpenAI's words."""
-        scheme, _, given = incoming.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not given:
-            raise Refusal(_NO_KEY, status=401)
-        if given != key:
-            shown = given if len(given) <= _SHOWN else f"{given[:8]}{'*' * (len(given) - _SHOWN)}{given[-4:]}"
-            where = "You can find your API key at https://platform.openai.com/account/api-keys."
-            what = f"Incorrect API key provided: {shown}. {where}"
-            raise Refusal(what, status=401, code="invalid_api_key")
+        if key is not None:
+            _refuse_other_keys(incoming, key)
         try:
             body = chat_rules.check(parse(incoming.body))
         except NotJson as error:
@@ -158,6 +152,17 @@ class _Chunks:
         if self._counted:
             chunk["usage"] = usage
         return b"data: " + document(chunk) + b"\n\n"
+
+
+def _refuse_other_keys(incoming: Incoming, key: str) -> None:
+    scheme, _, given = incoming.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not given:
+        raise Refusal(_NO_KEY, status=401)
+    if given != key:
+        shown = given if len(given) <= _SHOWN else f"{given[:8]}{'*' * (len(given) - _SHOWN)}{given[-4:]}"
+        where = "You can find your API key at https://platform.openai.com/account/api-keys."
+        what = f"Incorrect API key provided: {shown}. {where}"
+        raise Refusal(what, status=401, code="invalid_api_key")
 
 
 def _request(body: dict[str, object]) -> Request:

@@ -43,16 +43,10 @@ class Messages:
             return Refusal("Not Found", status=404, kind="not_found_error")
         return Refusal("Method Not Allowed", status=405)
 
-    def admit(self, incoming: Incoming, *, key: str) -> Request:
+    def admit(self, incoming: Incoming, *, key: str | None) -> Request:
         """Return the request; raises `Refusal` in Anthropic's words. The key may come in either of two headers."""
-        own = incoming.headers.get("x-api-key")
-        scheme, _, bearer = incoming.headers.get("authorization", "").partition(" ")
-        if own is None and scheme.lower() != "bearer":
-            raise Refusal("x-api-key header is required", status=401, kind="authentication_error")
-        if own not in {None, key}:
-            raise Refusal("invalid x-api-key", status=401, kind="authentication_error")
-        if own is None and bearer != key:
-            raise Refusal("Invalid bearer token", status=401, kind="authentication_error")
+        if key is not None:
+            _refuse_other_keys(incoming, key)
         if "anthropic-version" not in incoming.headers:
             raise Refusal("anthropic-version: header is required")
         try:
@@ -185,6 +179,17 @@ def _input(call: Call) -> object:
 
 def _signature(thought: Think, place: int) -> str:
     return signatures.sign(thought.text, place=place) if thought.signature is None else thought.signature
+
+
+def _refuse_other_keys(incoming: Incoming, key: str) -> None:
+    own = incoming.headers.get("x-api-key")
+    scheme, _, bearer = incoming.headers.get("authorization", "").partition(" ")
+    if own is None and scheme.lower() != "bearer":
+        raise Refusal("x-api-key header is required", status=401, kind="authentication_error")
+    if own not in {None, key}:
+        raise Refusal("invalid x-api-key", status=401, kind="authentication_error")
+    if own is None and bearer != key:
+        raise Refusal("Invalid bearer token", status=401, kind="authentication_error")
 
 
 def _request(conversation: Conversation) -> Request:

@@ -128,7 +128,7 @@ class Wire(Protocol):
         """Return the provider's error for a path or a method it does not have."""
         ...
 
-    def admit(self, incoming: Incoming, *, key: str) -> Request:
+    def admit(self, incoming: Incoming, *, key: str | None) -> Request:
         """Return the request; raises `Refusal` in the provider's words if it breaks a rule of this provider."""
         ...
 

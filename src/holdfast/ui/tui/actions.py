@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import get_args
 
 from rich.console import Group, RenderableType
@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast import __version__
-from holdfast.agent.providers import PROVIDERS
+from holdfast.agent.providers import Provider
 from holdfast.calls import Mode
 from holdfast.config import homes
 from holdfast.errors import UsageError
@@ -222,16 +222,26 @@ def pick_session(desk: Desk) -> None:
 
 
 def _pick_model(desk: Desk) -> None:
-    choices = [
-        Choice(
-            each.example, each.example, "" if desk.environ.get(each.key_variable) else f"set {each.key_variable} first"
-        )
-        for each in PROVIDERS.values()
-    ]
+    choices = [Choice(each.example, each.example, _lacks(each, desk.environ)) for each in desk.providers.values()]
+    unnamed = {each.example: each for each in desk.providers.values() if not each.model}
     choices.append(Choice(DEMO, DEMO, "scripted, needs neither key nor network"))
     if desk.status.model and desk.status.model not in {choice.value for choice in choices}:
         choices.insert(0, Choice(desk.status.model, desk.status.model, "in use"))
-    desk.pick("Model (any other: /model PROVIDER:MODEL)", choices, desk.use_model)
+
+    def use(chosen: str) -> None:
+        if chosen in unnamed:
+            desk.composer.give_back(f"/model {unnamed[chosen].name}:")
+        else:
+            desk.use_model(chosen)
+
+    desk.pick("Model (any other: /model PROVIDER:MODEL)", choices, use)
+
+
+def _lacks(provider: Provider, environ: Mapping[str, str]) -> str:
+    """Return what has to be done before the provider can be used, where it is if nothing has to."""
+    if provider.key_variable and not environ.get(provider.key_variable):
+        return f"set {provider.key_variable} first"
+    return provider.address or ""
 
 
 def _copy(desk: Desk, _rest: str) -> None:

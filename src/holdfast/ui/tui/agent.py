@@ -20,6 +20,7 @@ from holdfast.agent.events import Fact
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, fork, resume
+from holdfast.agent.providers import Providers
 from holdfast.agent.remembered import APPROVALS, Project
 from holdfast.agent.settle import Leave
 from holdfast.agent.windows import window_of
@@ -58,10 +59,10 @@ class Wishes:
     catalog: Catalog
     environ: Mapping[str, str]
     connect: Callable[[str, Log | None], Awaitable[Model]]
+    providers: Providers
     limits: Limits
     debug: bool = False
     pid_namespace: bool = False
-    addresses: tuple[str, ...] = ()
 
 
 class Agent:
@@ -263,13 +264,13 @@ class Agent:
                 self._wishes.catalog.folder(session.id),
                 session=session.id,
                 environ=self._wishes.environ,
+                providers=self._wishes.providers,
                 wanted=self._wishes.debug,
                 say=lambda text: self._tell(Trouble(text)),
             )
         )
         if self._wishes.pid_namespace:
             session.toolbox.contain()
-        session.toolbox.may_fetch(self._wishes.addresses)
         try:
             project = self._project = project_of(self._wishes.environ, session.cwd)
             driver = Driver(
@@ -284,6 +285,7 @@ class Agent:
                 debug=self._wishes.debug,
                 log=log,
                 reading=session.reading,
+                providers=self._wishes.providers,
             )
         except BaseException:
             session.store.close()

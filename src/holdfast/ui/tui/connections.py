@@ -1,4 +1,4 @@
-"""How the models of a run are reached: by the environment, or, for `demo`, in this process."""
+"""How the models of a run are reached: by environment and config, or, for `demo`, in this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.agent.connecting import connect
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
-from holdfast.agent.providers import Target, target
+from holdfast.agent.providers import PROVIDERS, Providers, Target, target
 from holdfast.config import Limits
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ _BEHIND = "openai-chat:demo"
 class Connections:
     """Connections to models by their names; the demo's provider begins when it is first asked."""
 
-    def __init__(self, environ: Mapping[str, str], limits: Limits) -> None:
+    def __init__(self, environ: Mapping[str, str], limits: Limits, providers: Providers = PROVIDERS) -> None:
+        self.providers = providers
         self._environ = environ
         self._limits = limits
         self._imported = False
@@ -33,7 +34,7 @@ class Connections:
     def check(self, name: str) -> None:
         """Return if a model of that name could be asked; raises `ModelUnusable` saying what is missing."""
         if name != DEMO:
-            target(name, self._environ)
+            target(name, self._environ, self.providers)
 
     async def connect(self, name: str, log: Log | None) -> Model:
         """Return a connection; raises `ModelUnusable`."""
@@ -54,7 +55,7 @@ class Connections:
 
     def _target(self, name: str) -> Target:
         if name != DEMO:
-            return target(name, self._environ)
+            return target(name, self._environ, self.providers)
         if self._trial is None:
             from holdfast.ui.tui.trial import provider  # noqa: PLC0415 - 30 ms, not before it is asked for
 

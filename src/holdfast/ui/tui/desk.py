@@ -84,7 +84,6 @@ class Start:
     choose: bool = False
     debug: bool = False
     pid_namespace: bool = False
-    addresses: tuple[str, ...] = ()
     theme: str = DARK.name
 
 
@@ -100,6 +99,7 @@ class Desk(App[int]):
         super().__init__(driver_class=keyboard)
         self.catalog = start.catalog
         self.environ = start.environ
+        self.providers = connections.providers
         self.cwd = start.cwd
         """The folder of the session, or of the run while there is none."""
         self.session = ""
@@ -117,10 +117,10 @@ class Desk(App[int]):
             catalog=start.catalog,
             environ=start.environ,
             connect=connections.connect,
+            providers=connections.providers,
             limits=limits,
             debug=start.debug,
             pid_namespace=start.pid_namespace,
-            addresses=start.addresses,
         )
         self.agent = Agent(wishes, mode=start.mode, tell=self._inbox.put)
 

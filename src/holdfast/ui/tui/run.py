@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Mapping
 
+from holdfast.agent.providers import known_providers
 from holdfast.calls import Mode
 from holdfast.config import homes, read_config
 from holdfast.errors import EXIT_OK, UsageError
@@ -36,7 +37,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         )
     places = homes(environ)
     config = read_config(places.config)
-    limits = limits_of(config.limits, arguments)
+    providers = known_providers(config.providers)
+    limits = limits_of(config, arguments, providers)
     mode: Mode = "yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode
     cwd = folder(arguments.cwd)
     catalog = Catalog(places.sessions)
@@ -63,9 +65,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             choose=choose,
             debug=arguments.debug,
             pid_namespace=config.pid_namespace,
-            addresses=config.fetch.addresses,
         )
-        connections = Connections(environ, limits)
+        connections = Connections(environ, limits, providers)
         screen = Screen(start, connections, limits, keyboard=Keyboard)
         gc.freeze()
         gc.enable()

@@ -1,0 +1,191 @@
+"""Servers of a person's own: what of the config cannot be meant, what goes to them, and what never does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from holdfast.agent.model import Finished
+from holdfast.agent.models import open_model
+from holdfast.agent.providers import PROVIDERS, Providers, known_providers, profile_of, target
+from holdfast.agent.secrets import secrets_of
+from holdfast.agent.settle import Leave, settle
+from holdfast.config import Config, read_config
+from holdfast.errors import ConfigInvalid, ModelUnusable
+from holdfast.history import check
+from holdfast.history.profiles import ANTHROPIC, OPENAI_COMPATIBLE
+from holdfast.session.entries import Entry, ModelChanged, PromptAccepted, SessionOpened
+from holdfast.session.fold import Conversation, Fold, fold
+from holdfast.session.outgoing import outgoing
+from holdfast.testing.memory import ScriptedTransport
+from holdfast.testing.provider import Captured, ScriptedProvider
+from holdfast.testing.script import Say
+from journals import journals
+from judges import judge
+
+OWN = """
+[providers.home]
+kind = "openai-chat"
+base_url = "http://home.test:8080/v1"
+
+[providers.work]
+kind = "anthropic"
+base_url = "https://work.test"
+api_key_env = "WORK_CREDENTIALS"
+limits = { first_event = 600 }
+"""
+
+
+def configured(folder: Path, text: str) -> Config:
+    path = folder / "config.toml"
+    path.write_text(text)
+    return read_config(path)
+
+
+@pytest.fixture
+def providers(tmp_path: Path) -> Providers:
+    return known_providers(configured(tmp_path, OWN).providers)
+
+
+def test_a_server_of_the_config_is_a_provider_by_its_name(providers: Providers) -> None:
+    found = target("home:qwen3:8b", {}, providers)
+    assert (found.name, found.model, found.key, found.address) == (
+        "home:qwen3:8b",
+        "qwen3:8b",
+        None,
+        "http://home.test:8080/v1",
+    )
+    found = target("work:m", {"WORK_CREDENTIALS": "sk-work"}, providers)
+    assert (found.key, found.address, found.provider.kind) == ("sk-work", "https://work.test", "anthropic")
+
+
+def test_its_rules_are_those_of_its_protocol_and_the_strictest_where_many_speak_it(providers: Providers) -> None:
+    assert profile_of("home:m", providers) is OPENAI_COMPATIBLE
+    assert profile_of("work:m", providers) is ANTHROPIC
+    assert profile_of("openrouter:m") is profile_of("ollama:m") is OPENAI_COMPATIBLE
+
+
+def test_one_that_is_not_known_is_named_with_those_that_are(providers: Providers) -> None:
+    with pytest.raises(ModelUnusable, match=r"one of .*, home, work was expected. Did you mean home:m\?"):
+        target("hom:m", {}, providers)
+    with pytest.raises(ModelUnusable, match="WORK_CREDENTIALS in the environment was expected"):
+        target("work:m", {"ANTHROPIC_API_KEY": "sk"}, providers)
+
+
+def test_its_key_is_a_secret_whatever_its_variable_is_called(providers: Providers) -> None:
+    environ = {"WORK_CREDENTIALS": "abcdefgh1234"}
+    assert secrets_of(environ) == ()
+    assert secrets_of(environ, providers) == ("abcdefgh1234",)
+
+
+def test_the_config_wins_over_what_is_built_in(tmp_path: Path) -> None:
+    text = '[providers.ollama]\nkind = "openai-chat"\nbase_url = "http://attic:11434/v1"\n'
+    known = known_providers(configured(tmp_path, text).providers)
+    assert target("ollama:m", {"OLLAMA_BASE_URL": "http://x"}, known).address == "http://attic:11434/v1"
+    assert target("ollama:m", {}).address == "http://localhost:11434/v1"
+    assert known.keys() == PROVIDERS.keys()
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ('[providers.x]\nkind = "openai-chat"', "missing required field `base_url`"),
+        ('[providers.x]\nkind = "telepathy"\nbase_url = "http://x"', "telepathy"),
+        ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\nkey = "sk"', "unknown field `key`"),
+        ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\nlimits = { attempts = 0 }', "attempts"),
+        ('[providers.x]\nkind = "anthropic"\nbase_url = "localhost:80"', "Address 'localhost:80' of provider 'x'"),
+        ('[providers.x]\nkind = "anthropic"\nbase_url = "http://"', "Correct its base_url."),
+        ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x:y"', "Correct its base_url."),
+        ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\napi_key_env = ""', "Correct its api_key_env"),
+        ('[providers."a:b"]\nkind = "anthropic"\nbase_url = "http://x"', "Provider 'a:b' of the config has a name"),
+        ('[providers.""]\nkind = "anthropic"\nbase_url = "http://x"', "Rename it."),
+    ],
+)
+def test_what_cannot_be_meant_is_named(tmp_path: Path, server: str, said: str) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        known_providers(configured(tmp_path, server).providers)
+    assert said in str(caught.value)
+
+
+# --- on the wire -----------------------------------------------------------------------------------------------------
+
+ELSEWHERE = {
+    "OPENAI_API_KEY": "sk-of-openai",
+    "OPENAI_ORG_ID": "org-of-openai",
+    "OPENAI_PROJECT_ID": "project-of-openai",
+    "OPENAI_CUSTOM_HEADERS": "x-gateway: of-openai",
+    "ANTHROPIC_API_KEY": "sk-of-anthropic",
+    "ANTHROPIC_CUSTOM_HEADERS": "x-gateway: of-anthropic",
+    "ANTHROPIC_BASE_URL": "http://anthropic.test",
+    "OPENAI_BASE_URL": "http://openai.test",
+}
+
+
+async def sent(name: str, key: str | None, conversation: Conversation, known: Providers) -> tuple[Captured, Finished]:
+    """Have a strict server answer the conversation and return what it got, and how its answer ended."""
+    provider = ScriptedProvider([[Say("hello")]], key=key)
+    model = open_model(
+        target(name, {"WORK_CREDENTIALS": "sk-work", "OPENROUTER_API_KEY": "sk-router"}, known),
+        http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5),
+    )
+    async with model.stream(outgoing(conversation, profile_of(name, known))) as events:
+        heard = [event async for event in events]
+    await model.aclose()
+    assert provider.refusals == provider.complaints == ()
+    (request,) = provider.requests
+    assert isinstance(heard[-1], Finished)
+    return request, heard[-1]
+
+
+def asked(name: str) -> Conversation:
+    opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(), version="0")
+    return fold([opened, PromptAccepted(turn=1, text="go")])
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "path"),
+    [
+        ("home:m", None, "/v1/chat/completions"),
+        ("work:m", "sk-work", "/v1/messages"),
+        ("ollama:m", None, "/v1/chat/completions"),
+    ],
+)
+async def test_it_gets_its_own_key_and_nothing_that_is_meant_for_others(
+    monkeypatch: pytest.MonkeyPatch, providers: Providers, name: str, key: str | None, path: str
+) -> None:
+    for variable, value in ELSEWHERE.items():
+        monkeypatch.setenv(variable, value)
+    request, _ = await sent(name, key, asked(name), providers)  # whoever wants no key refuses one
+    assert request.path == path
+    for header, value in request.headers.items():
+        assert not any(value.endswith(each) for each in ELSEWHERE.values()), header
+        assert not header.startswith(("x-stainless", "openai-"))
+
+
+@pytest.mark.parametrize("name", ["home:gpt-4o", "work:claude-opus-4-5"])
+async def test_a_model_at_home_has_not_the_price_of_its_namesake(providers: Providers, name: str) -> None:
+    key = "sk-work" if name.startswith("work") else None
+    _, finished = await sent(name, key, asked(name), providers)
+    assert finished.usage.input_tokens > 0
+    assert finished.usage.cost is None
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(journal=journals)
+def test_any_journal_makes_a_request_that_whoever_speaks_openais_protocol_takes(
+    providers: Providers, journal: list[Entry]
+) -> None:
+    opened = SessionOpened(session="s", cwd="/", model="home:m", system="SYSTEM", tools=(), version="0")
+    made = Fold([opened, *journal])
+    for entry in settle(made.conversation(), Leave("crash")):
+        made.add(entry)
+    made.add(ModelChanged(model="home:m"))
+    made.add(PromptAccepted(turn=99, text="go on"))
+    request, _ = asyncio.run(sent("home:m", None, made.conversation(), providers))
+    judge("openai-chat", request.raw)
+    assert check(json.loads(request.raw), format="openai-chat", profile="openai-compatible") == []
