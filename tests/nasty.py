@@ -55,6 +55,7 @@ NASTY = {
     "asks for input": _python(_ASKING),
     "asks on the terminal": "echo ready; read -r answer </dev/tty; sleep 300",
     "stops itself": "echo ready; kill -STOP $$; sleep 300",
+    "freezes its keeper": 'echo ready; [ -z "$HOLDFAST_CALL" ] || kill -STOP $PPID; sleep 300',
     "closes its output": "echo ready; exec >/dev/null 2>&1; sleep 300",
     "starts more and more": "echo ready; while :; do sleep 300 & sleep 0.01; done",
     "lost its first thread": f"{_python(_HEADLESS)} & sleep 300",

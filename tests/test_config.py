@@ -115,3 +115,13 @@ def test_a_key_that_cannot_be_sent_is_refused_and_never_quoted(key: str) -> None
 def test_a_model_that_cannot_be_written_down_is_refused() -> None:
     with pytest.raises(ModelUnusable, match="cannot be printed"):
         target("openai-chat:m\udcff", {"OPENAI_API_KEY": "k"})
+
+
+def test_what_fetch_may_ask_is_networks(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[fetch]\naddresses = ["127.0.0.1", "fd00::/8"]')
+    assert read_config(config).fetch.addresses == ("127.0.0.1", "fd00::/8")
+    for wrong in ("localhost", "10.0.0.1/8", ""):
+        config.write_text(f'[fetch]\naddresses = ["{wrong}"]')
+        with pytest.raises(ConfigInvalid, match=r"setting that is not allowed: .*\$\.fetch"):
+            read_config(config)

@@ -27,7 +27,10 @@ Remember = Literal["", "session", "project"]
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """What is allowed without asking: a command, with ` *` behind it also with more words; a file, or `FOLDER/**`."""
+    """What is allowed without asking: a command, with ` *` behind it also with more words; a file, or `FOLDER/**`.
+
+    One of effect `read` is the name of a host that may be asked over the network.
+    """
 
     effect: Effect
     text: str

@@ -56,6 +56,18 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return self if own is None else msgspec.structs.replace(self, **msgspec.to_builtins(own))
 
 
+class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the tool `fetch` may ask beside public addresses: networks, as 127.0.0.1 or 10.0.0.0/8."""
+
+    addresses: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        from ipaddress import ip_network  # noqa: PLC0415 - 4 ms that most need not
+
+        for each in self.addresses:
+            ip_network(each)
+
+
 Kind = Literal["openai-chat", "anthropic"]
 """The protocols that a server can speak."""
 
@@ -76,6 +88,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     permission_mode: Mode = "ask"
     pid_namespace: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
+    fetch: Fetch = msgspec.field(default_factory=Fetch)
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
 
 

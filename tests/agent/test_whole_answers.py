@@ -82,17 +82,29 @@ def test_what_will_be_sent_is_told_before_it_is_sent() -> None:
 
 
 def test_it_is_tried_once_for_each_response() -> None:
-    ended, rig, _ = turn(NEVER, NEVER, NEVER, NEVER)
+    ended, rig, _ = turn(NEVER, (Fail(503),), NEVER, NEVER)
     assert (ended.cause, rig.model.whole) == ("provider", [False, True, False, False])
-    assert failed(rig) == [("silent", True), ("silent", False), ("silent", False), ("silent", False)]
+    assert failed(rig) == [("silent", True), ("overloaded", False), ("silent", False), ("silent", False)]
     ended, rig, _ = turn(NEVER, (Call("look", {}),), NEVER, (Say("done"),))
     assert (ended.cause, rig.model.whole) == ("finished", [False, True, False, True])
 
 
-def test_an_answer_in_one_piece_has_the_time_of_a_first_event() -> None:
-    ended, _, took = turn(NEVER, NEVER, limits=Limits(first_event=30, idle_event=5, backoff=1, attempts=2))
+def test_an_answer_in_one_piece_has_the_time_of_a_first_event_and_is_not_asked_for_again() -> None:
+    """It may be billed all the same, and was as slow the next time."""
+    slow = (Wait(20), Say("a"), Wait(20), Say("b"))
+    ended, rig, took = turn(NEVER, slow, slow, slow)
+    assert (ended.cause, rig.model.whole) == ("provider", [False, True])
+    assert failed(rig) == [("silent", True), ("silent", False)]
     assert took == pytest.approx(30 + 1 + 30, abs=1)
     assert "sent nothing for 30 s, the whole answer was expected" in ended.detail
+
+
+def test_a_silence_after_other_failures_is_answered_so_if_an_attempt_is_left() -> None:
+    busy = (Fail(503),)
+    ended, rig, _ = turn(busy, busy, NEVER, (Say("in one piece"),))
+    assert (ended.cause, rig.model.whole) == ("finished", [False, False, False, True])
+    ended, rig, _ = turn(busy, busy, busy, NEVER)
+    assert (ended.cause, rig.model.whole) == ("provider", [False] * 4)
 
 
 def test_what_was_shown_is_not_asked_for_again() -> None:

@@ -14,6 +14,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("session/sqlite.py",),
     "pydantic_ai": ("agent/models.py", "agent/messages.py"),
     "textual": ("ui/tui/*", "ui/tui.py"),
+    "markdownify": ("tools/page.py",),
+    "bs4": ("tools/page.py",),
     "processes": ("tools/launch.py", "tools/keeper.py", "tools/guard.py"),
 }
 

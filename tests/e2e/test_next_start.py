@@ -27,9 +27,9 @@ def strike(agent: int) -> None:
     """Kill an agent, its guard and its keeper at one moment: neither can do anything after another's death."""
     (guard,) = children(agent)
     (keeper,) = children(guard)
-    for pid in (keeper, guard, agent):
+    for pid in (guard, keeper, agent):
         os.kill(pid, signal.SIGSTOP)
-    for pid in (keeper, guard, agent):
+    for pid in (guard, keeper, agent):
         os.kill(pid, signal.SIGKILL)
 
 

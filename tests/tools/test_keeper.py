@@ -104,6 +104,16 @@ def test_nothing_outlives_an_agent_however_it_ends(tmp_path: Path, ending: str) 
     assert all("ready" in partial(tmp_path / f"{call}.out") for call in commands)
 
 
+@pytest.mark.parametrize("frozen", ["$PPID", "$PPID $(cut -d' ' -f4 /proc/$PPID/stat)"])
+def test_a_command_that_freezes_its_keeper_and_guard_does_not_outlive_the_agent(tmp_path: Path, frozen: str) -> None:
+    (call,) = commands = calls({"freezes": f"setsid sleep 300 & echo ready; kill -STOP {frozen}; sleep 300"})
+    with agent(tmp_path, commands) as process:
+        eventually(lambda: len(alive(call)) == 2)
+        process.kill()
+        assert gone(tmp_path)
+        assert alive(call) == []
+
+
 def test_a_hangup_of_the_terminal_does_not_reach_the_keeper(tmp_path: Path) -> None:
     """Ctrl+C goes to every process of the terminal's group: the agent decides what it means, not the keeper."""
     (call,) = commands = calls({"waits": NASTY["waits"]})

@@ -17,7 +17,7 @@ from holdfast.tools.tool import Context, Workspace
 from holdfast.tools.walk import Rules
 
 
-async def ripgrep(argv: Sequence[str], cwd: Path) -> tuple[int, bytes]:
+async def ripgrep(argv: Sequence[str], *, cwd: Path, **_of: object) -> tuple[int, bytes]:
     process = await asyncio.create_subprocess_exec(
         *argv, cwd=cwd, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
     )
@@ -226,8 +226,8 @@ CASES: list[dict[str, object]] = [
 def test_ripgrep_gives_the_same(space: Workspace, arguments: dict[str, object]) -> None:
     ran_with: list[int] = []
 
-    async def counted(argv: Sequence[str], cwd: Path) -> tuple[int, bytes]:
-        code, written = await ripgrep(argv, cwd)
+    async def counted(argv: Sequence[str], *, cwd: Path, **_of: object) -> tuple[int, bytes]:
+        code, written = await ripgrep(argv, cwd=cwd)
         ran_with.append(code)
         return code, written
 
@@ -251,15 +251,15 @@ def test_what_ripgrep_cannot_say_is_searched_anyway(space: Workspace, monkeypatc
     (space.root / "rg").chmod(0o755)
     monkeypatch.setenv("PATH", str(space.root))
 
-    async def refused(_argv: Sequence[str], _cwd: Path) -> tuple[int, bytes]:
+    async def refused(_argv: Sequence[str], **_of: object) -> tuple[int, bytes]:
         raise ToolFailed("Program was not run.")
 
-    async def failed(argv: Sequence[str], _cwd: Path) -> tuple[int, bytes]:
+    async def failed(argv: Sequence[str], **_of: object) -> tuple[int, bytes]:
         assert argv[0] == str(space.root / "rg")
         assert argv[argv.index("--") + 1] == "needle"
         return 2, b"trouble"
 
-    async def babbled(_argv: Sequence[str], _cwd: Path) -> tuple[int, bytes]:
+    async def babbled(_argv: Sequence[str], **_of: object) -> tuple[int, bytes]:
         return 0, b"what is this?\n"
 
     expected = called(GrepTool(space, None), pattern="needle")
@@ -276,7 +276,9 @@ def test_a_stop_ends_a_search_that_waits_for_ripgrep(space: Workspace, monkeypat
     async def run() -> None:
         stop = asyncio.Event()
 
-        async def endless(argv: Sequence[str], _cwd: Path) -> tuple[int, bytes]:
+        async def endless(argv: Sequence[str], *, call: str, cwd: Path, spool: Path) -> tuple[int, bytes]:
+            assert (call, cwd) == ("call_1", space.root)  # what is left of it is found by its call
+            assert spool.parent == space.spool  # and what it wrote is swept with the rest
             stop.set()
             try:
                 await asyncio.Event().wait()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.tools.traces import forget, traces_of
+from holdfast.tools.shell import forget
+from holdfast.tools.traces import traces_of
 
 ENDED: dict[str, object] = {
     "kind": "ended",

@@ -9,13 +9,17 @@ from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
 
 
-def retry_delay(failed: ProviderFailed, attempt: int, *, limits: Limits, shown: bool) -> float | None:
+def retry_delay(
+    failed: ProviderFailed, attempt: int, *, limits: Limits, shown: bool, whole: bool = False
+) -> float | None:
     """Return the seconds to wait before attempt `attempt + 1`, None if there must be none.
 
-    Never retries what was partly shown (the person would read it twice) nor what sending again cannot help. A provider
-    that asks for a longer wait than `longest_backoff` is not waited for: the person is told instead.
+    Never retries what was partly shown (the person would read it twice) nor what sending again cannot help; nor a
+    `whole` answer that did not come in its time, which may be billed and would not come the next time. A provider that
+    asks for a longer wait than `longest_backoff` is not waited for: the person is told instead.
     """
-    if shown or not failed.retryable or attempt >= limits.attempts:
+    too_slow = whole and failed.fault == "silent"
+    if shown or too_slow or not failed.retryable or attempt >= limits.attempts:
         return None
     asked = failed.retry_after
     if asked is not None:

@@ -90,15 +90,18 @@ def resume(catalog: Catalog, summary: Summary) -> OpenSession:
     store = SqliteStore.open(folder)
     try:
         reading = store.read()
-        cwd = _folder_of(summary.id, (record.entry for record in reading.records))
+        opened = _opened(summary.id, (record.entry for record in reading.records))
+        cwd = _existing(opened.cwd, summary.id)
+        declared = {tool.name for tool in opened.tools}
     except BaseException:
         store.close()
         raise
-    return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=LocalToolbox(cwd, folder), reading=reading)
+    toolbox = LocalToolbox(cwd, folder, declared=declared)
+    return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=toolbox, reading=reading)
 
 
-def _folder_of(session: str, entries: Iterable[Entry]) -> Path:
-    """Return the folder the session works in; raises `DamageError` or `UsageError` if there is none to work in."""
+def _opened(session: str, entries: Iterable[Entry]) -> SessionOpened:
+    """Return the entry that says where the session works and with what; raises `DamageError` if it is lost."""
     opened = next((entry for entry in entries if isinstance(entry, SessionOpened)), None)
     if opened is None:
         raise DamageError(
@@ -106,7 +109,7 @@ def _folder_of(session: str, entries: Iterable[Entry]) -> Path:
             "cannot go on; to go on in a new one, give what `holdfast sessions export "
             f"{session}` prints to `holdfast sessions import -`."
         )
-    return _existing(opened.cwd, session)
+    return opened
 
 
 def _existing(folder: str, session: str) -> Path:

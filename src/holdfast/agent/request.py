@@ -86,7 +86,7 @@ class Requests:
             try:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._turn.to(Signal.EVENT))
             except ProviderFailed as failed:
-                delay = retry_delay(failed, attempt, limits=limits, shown=stream.shown)
+                delay = retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
                 whole = delay is not None and without_streaming(failed, fell_back=fell_back)
                 fell_back = fell_back or whole
                 stream.checkpoint()

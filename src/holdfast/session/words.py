@@ -6,7 +6,7 @@ when they are first used, so changing one here never changes what an older sessi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from holdfast.calls import FileSeen, Looked, Outcome
 from holdfast.session.entries import Cause, ModelChanged, StopReason, Titled
@@ -145,17 +145,14 @@ def late(name: str, outcome: Outcome, text: str) -> str:
 
 
 _NAMED = 20
-
-
-_FILES_NAMED = 20
+"""Files that are named; more of them are counted."""
 
 
 def rewound(files: tuple[str, ...], commands: int) -> str:
     """Return what opens the next user message after a rewind, "" if nothing was done that is left behind."""
     if not files and not commands:
         return ""
-    more = f" and {len(files) - _FILES_NAMED} more" if len(files) > _FILES_NAMED else ""
-    named = f" Files that were or may have been changed: {', '.join(files[:_FILES_NAMED])}{more}." if files else ""
+    named = f" Files that were or may have been changed: {_list(files)}." if files else ""
     ran = f" Commands that were run: {commands}." if commands else ""
     return (
         "[Note from holdfast: the user went back to before an earlier prompt. What followed it is no longer part of "
@@ -209,6 +206,6 @@ def _files_that(files: Iterable[FileSeen], changed: str, gone: str) -> str:
     return "; ".join(f"{fate}: {_list(paths)}" for fate, paths in by_fate.items() if paths)
 
 
-def _list(paths: list[str]) -> str:
+def _list(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     return ", ".join(paths[:_NAMED]) + more

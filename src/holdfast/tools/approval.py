@@ -45,8 +45,8 @@ _DOES: dict[Effect, str] = {"read": "reads", "write": "changes files", "execute"
 def decide(plan: Plan, policy: Policy) -> Decision:
     """Return whether the planned call may run.
 
-    Whatever touches a path outside the workspace asks, in every mode but `yolo`. In mode `plan` nothing is allowed that
-    does more than read: what is remembered is not looked at before that.
+    Whatever touches a path outside the workspace asks, and whatever asks a host over the network, in every mode but
+    `yolo`. In mode `plan` nothing is allowed that does more than read: what is remembered is not looked at before that.
     """
     match policy.mode:
         case "yolo":
@@ -66,12 +66,14 @@ def decide(plan: Plan, policy: Policy) -> Decision:
 def _is_free(plan: Plan, mode: Mode) -> bool:
     """Return whether the mode alone allows what the plan does in the workspace."""
     if plan.effect == "read":
-        return True
+        return not plan.host  # what is asked of somebody tells them something
     known = plan.change is not None and not runs_by_itself(plan.change.path)
     return plan.effect == "write" and mode == "accept-edits" and known
 
 
 def _question(plan: Plan) -> str:
+    if plan.host:
+        return f"The call {plan.title!r} asks {plan.host!r} over the network."
     where = "" if plan.outside is None else f" outside the workspace, at {plan.outside!r}"
     itself = plan.effect == "write" and plan.change is not None and runs_by_itself(plan.change.path)
     that = " that other programs run or obey by themselves" if itself else ""

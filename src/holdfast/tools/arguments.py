@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -13,13 +14,28 @@ A = TypeVar("A", bound=msgspec.Struct)
 
 
 def schema_of(name: str, description: str, arguments: type[msgspec.Struct]) -> ToolSchema:
-    """Return the tool's declaration; `arguments` must forbid unknown fields, so that a misspelt one is not ignored."""
+    """Return the tool's declaration; `arguments` must forbid unknown fields, so that a misspelt one is not ignored.
+
+    Structs within it stand where they are used: not every provider follows references.
+    """
     (_,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
-    parameters = dict(components[arguments.__name__])
+    parameters = {name: _inlined(value, components) for name, value in components[arguments.__name__].items()}
     parameters.pop("title", None)
     parameters.pop("description", None)
     parameters.setdefault("required", [])
     return ToolSchema(name=name, description=description, parameters=parameters)
+
+
+def _inlined(schema: object, components: Mapping[str, object]) -> object:
+    match schema:
+        case {"$ref": str(reference)}:
+            return _inlined(components[reference.rpartition("/")[2]], components)
+        case dict():
+            return {name: _inlined(value, components) for name, value in cast("dict[str, object]", schema).items()}
+        case list():
+            return [_inlined(value, components) for value in cast("list[object]", schema)]
+        case _:
+            return schema
 
 
 def parse(raw: str, arguments: type[A], *, tool: str) -> A:

@@ -1,7 +1,8 @@
 """The process above the keeper: when the keeper is killed, what it kept falls to the guard, which ends it.
 
-Two rules. It does nothing but wait, so that nothing but a kill can end it. Keeper and guard each outlive the other just
-long enough to clean up: only the death of both at one moment leaves something, and the next start looks for that.
+Two rules. It does nothing but wait, so that nothing but a kill can end it; a keeper that somebody freezes goes on at
+once. Keeper and guard each outlive the other just long enough to clean up: only the death of both at one moment leaves
+something, and the next start looks for that.
 """
 
 from __future__ import annotations
@@ -31,13 +32,16 @@ def guarded() -> None:
         if not end_with(guard, signal.SIGTERM):
             os._exit(1)
         return
+    end_with(os.getppid(), signal.SIGCONT)  # frozen itself, it goes on when the agent is gone
 
     def pass_on(number: int, _frame: object) -> None:
         os.kill(keeper, signal.SIGKILL if number == signal.SIGQUIT else signal.SIGTERM)
 
     for number in (*CLOSING, signal.SIGQUIT):
         signal.signal(number, pass_on)
-    os.waitid(os.P_PID, keeper, os.WEXITED | os.WNOWAIT)
+    states = os.WEXITED | os.WSTOPPED | os.WNOWAIT
+    while (now := os.waitid(os.P_PID, keeper, states)) is not None and now.si_code == os.CLD_STOPPED:
+        os.kill(keeper, signal.SIGCONT)
     for number in (*CLOSING, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     os._exit(1 if _remains(guard) else 0)

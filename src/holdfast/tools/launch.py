@@ -46,7 +46,8 @@ async def launched(folder: Path, *, contained: bool) -> tuple[asyncio.subprocess
 async def _spawned(folder: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
     program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), str(folder / LOCK))
     try:
-        with (folder / LOG).open("wb") as log:
+        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
             return await asyncio.create_subprocess_exec(
                 *within,
                 *program,
@@ -57,5 +58,7 @@ async def _spawned(folder: Path, within: tuple[str, ...]) -> asyncio.subprocess.
                 env=child_environment(os.environ),
                 start_new_session=True,
             )
+        finally:
+            os.close(log)
     except OSError as error:
         raise ToolFailed(f"The process that runs commands could not start: {error}. Nothing was run.") from error

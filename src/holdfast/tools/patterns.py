@@ -1,4 +1,4 @@
-"""What is allowed without asking: patterns of commands and of files, which let nothing else in with them. Pure.
+"""What is allowed without asking: patterns of commands, files and hosts, which let nothing else in with them. Pure.
 
 Two rules. A pattern matches only a command that is one program with words a shell leaves as they are. What other
 programs run or obey by themselves is matched by none.
@@ -65,6 +65,8 @@ def suggested(plan: Plan) -> Pattern | None:
     """Return what a person may remember of the plan, to be shown as it is; None if they must decide each time."""
     if plan.outside is not None:
         return None
+    if plan.host:
+        return Pattern(effect="read", text=plan.host)
     if plan.effect == "execute" and _is_plain(plan.command):
         words = plan.command.split()
         for known in map(str.split, _RUN_THE_PROJECT):
@@ -87,7 +89,7 @@ def _matches(pattern: Pattern, plan: Plan) -> bool:
             path = plan.change.path if plan.change is not None else ""
             return bool(path) and not runs_by_itself(path) and _path_matches(pattern.text, path)
         case "read":
-            return False
+            return bool(plan.host) and pattern.text == plan.host
 
 
 def _is_plain(command: str) -> bool:

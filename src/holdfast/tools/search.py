@@ -12,13 +12,13 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import takewhile
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import msgspec
 
@@ -35,9 +35,6 @@ from holdfast.tools.walk import Entry, walk
 
 if TYPE_CHECKING:
     import regex
-
-Run = Callable[[Sequence[str], Path], Awaitable[tuple[int, bytes]]]
-"""Runs a command in a folder and returns its exit code and what it wrote to stdout; cancelling it ends the command."""
 
 _PATHS_MOST = 500
 _TEXT_MOST = 64_000
@@ -100,6 +97,14 @@ class GlobTool:
         )
 
 
+class Run(Protocol):
+    """Runs a program for a call, which may leave what it writes in `spool` only if it is killed."""
+
+    def __call__(self, argv: Sequence[str], /, *, call: str, cwd: Path, spool: Path) -> Awaitable[tuple[int, bytes]]:
+        """Return its exit code and what it wrote to stdout; cancelling ends it."""
+        ...
+
+
 class GrepTool:
     """Searches the lines of text files, with ripgrep if there is one and `run` is given, else by itself."""
 
@@ -113,6 +118,7 @@ class GrepTool:
 
     def __init__(self, workspace: Workspace, run: Run | None) -> None:
         self._root = workspace.root
+        self._spool = workspace.spool
         self._run = run
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
@@ -122,15 +128,16 @@ class GrepTool:
         start = resolve(self._root, wanted.path)
 
         async def run(context: Context) -> Output:
-            return await self._search(wanted, pattern, start, context.stop)
+            return await self._search(wanted, pattern, start, context)
 
         return Plan(
             effect="read", title=one_line(f"grep {wanted.pattern} in {wanted.path}"), outside=start.outside, run=run
         )
 
     async def _search(
-        self, wanted: GrepArguments, pattern: regex.Pattern[str], start: Place, stop: asyncio.Event
+        self, wanted: GrepArguments, pattern: regex.Pattern[str], start: Place, context: Context
     ) -> Output:
+        stop = context.stop
         unread: list[str] = []
         files = await in_thread(partial(_searchable, self._root, start, _braces(wanted.glob), unread), stop)
         shown: list[str] = []
@@ -140,7 +147,7 @@ class GrepTool:
                 break
             batch = files[at : at + _BATCH]
             most = wanted.limit - found + 1
-            hits = await self._ripgrep(wanted, batch, most, stop)
+            hits = await self._ripgrep(wanted, batch, most, context)
             if hits is None:
                 hits = await in_thread(partial(_matching, pattern, batch, most, unread), stop)
             count, text = await in_thread(partial(_shown, hits, wanted.context, wanted.limit - found, unread), stop)
@@ -155,7 +162,7 @@ class GrepTool:
         return _told(shown, unread, stopped=stop.is_set())
 
     async def _ripgrep(
-        self, wanted: GrepArguments, files: Sequence[Place], most: int, stop: asyncio.Event
+        self, wanted: GrepArguments, files: Sequence[Place], most: int, context: Context
     ) -> dict[Place, list[int]] | None:
         """Return the numbers of matching lines of each file, None if ripgrep is not there or could not say."""
         program = None if self._run is None else shutil.which("rg")
@@ -166,8 +173,10 @@ class GrepTool:
         command = [program, "--no-config", "--no-ignore", "--text", "--crlf", "--no-mmap", "--no-messages"]
         command += ["--with-filename", "--null", "--line-number", "--no-heading", "--color=never", "--max-columns=1"]
         command += [f"--max-count={most}", *(["--ignore-case"] if wanted.ignore_case else [])]
-        searching = asyncio.ensure_future(self._run([*command, "--", wanted.pattern, *places], self._root))
-        stopping = asyncio.create_task(stop.wait())
+        command += ["--", wanted.pattern, *places]
+        spool = self._spool / f"{context.call}.out"
+        searching = asyncio.ensure_future(self._run(command, call=context.call, cwd=self._root, spool=spool))
+        stopping = asyncio.create_task(context.stop.wait())
         try:
             await asyncio.wait({searching, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not searching.done():

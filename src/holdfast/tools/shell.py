@@ -30,9 +30,6 @@ from holdfast.tools.leftovers import Remains, reap
 from holdfast.tools.output import beginning
 from holdfast.tools.thread import in_daemon
 
-END = ".end"
-"""What the keeper's word of how a command ended is called: the name of its spool, and this."""
-
 HEAD = 10_000
 TAIL = 20_000
 """Bytes of the beginning and the end of an output that the model reads."""
@@ -41,6 +38,18 @@ PATIENCE = 3.0  # seconds beyond its own bounds that the keeper may take to answ
 SWEEP = 1.5  # seconds the guard may take to end what a killed keeper left
 CAPTURE_MOST = 1_000_000  # bytes; the keeper keeps so much of the beginning
 CAPTURE_SECONDS = 30.0
+
+
+def end_of(spool: Path) -> Path:
+    """Return where the keeper writes how a command ended."""
+    return spool.with_name(f"{spool.name}.end")
+
+
+def forget(spool: Path) -> None:
+    """Remove what a command left; never raises."""
+    for path in (spool, end_of(spool)):
+        with contextlib.suppress(OSError):  # gone already; or it cannot be removed, and is tried again on resuming
+            path.unlink()
 
 
 def partial(spool: Path) -> str:
@@ -110,7 +119,7 @@ class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
     dropped: int
 
 
-class _Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
+class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     """The command ended by itself, by its deadline or by request; `unkept` says why output is missing in the spool."""
 
     call: str
@@ -123,8 +132,8 @@ class _Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
     survivors: int
 
 
-_decoder = msgspec.json.Decoder(_Refused | _Started | _Live | _Ended)
-_Heard = tuple[_Live, bytes] | _Refused | _Started | _Ended | None
+_decoder = msgspec.json.Decoder(_Refused | _Started | _Live | Ended)
+_Heard = tuple[_Live, bytes] | _Refused | _Started | Ended | None
 """What a waiting command may hear; None says that the keeper died."""
 
 
@@ -192,7 +201,7 @@ class Keeper:
         # The keeper bounds every ending; one that does not answer (stopped, starved) is killed, which is an answer.
         overdue = asyncio.get_running_loop().call_later(timeout + PATIENCE, _end, process)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        ended: _Ended | None = None
+        ended: Ended | None = None
         try:
             while True:
                 match await heard.get():
@@ -207,8 +216,8 @@ class Keeper:
                             began(known[0])
                     case _Refused(why=why):
                         raise ToolFailed(f"The command could not be started: {why}. Nothing was run.")
-                    case _Ended() as ended:
-                        return _finished(ended, spool)
+                    case Ended() as ended:
+                        return finished(ended, spool)
                     case None:
                         found = await in_daemon(lambda: reap({call}, known))
                         sure = (self._within or process.returncode == 0) and not found.left
@@ -220,14 +229,12 @@ class Keeper:
             if ended is None:
                 self._send(process, {"call": call, "command": ""})
 
-    async def capture(self, argv: Sequence[str], cwd: Path) -> tuple[int, bytes]:
-        """Return the exit code and the stdout of a program that only looks, such as a search.
+    async def capture(self, argv: Sequence[str], *, call: str, cwd: Path, spool: Path) -> tuple[int, bytes]:
+        """Return the exit code and the stdout of a program that only looks for a call, such as a search.
 
         The output is cut after a megabyte and the program ended, as after 30 seconds; the code is then negative.
         Cancelling ends it. Raises `ToolFailed` if it could not be run to an end.
         """
-        call = f"capture-{os.urandom(8).hex()}"  # nobody else's: what is left of it is found by this
-        spool = self._folder / f"{call}.out"
         enough = asyncio.Event()
         shown = 0
 
@@ -238,7 +245,7 @@ class Keeper:
                 enough.set()
 
         try:
-            finished = await self.run(
+            done = await self.run(
                 f"exec {shlex.join(argv)} 2>/dev/null",
                 call=call,
                 cwd=cwd,
@@ -250,13 +257,12 @@ class Keeper:
             with spool.open("rb") as file:
                 output = file.read(CAPTURE_MOST)
         finally:
-            spool.unlink(missing_ok=True)
-            spool.with_name(spool.name + END).unlink(missing_ok=True)
-        if finished.cause == "lost":
+            forget(spool)
+        if done.cause == "lost":
             raise ToolFailed(
                 f"{argv[0]} was ended before it finished, because the process that ran it died. Try again."
             )
-        return finished.code if finished.code is not None else -(finished.signal or 0), output
+        return done.code if done.code is not None else -(done.signal or 0), output
 
     async def close(self) -> None:
         """End every command and the keeper; returns within a few seconds whatever they do."""
@@ -322,10 +328,12 @@ def _end(process: asyncio.subprocess.Process) -> None:
 
     if process.returncode is None:
         process.send_signal(signal.SIGQUIT)
+        process.send_signal(signal.SIGCONT)  # it may be frozen
         asyncio.get_running_loop().call_later(SWEEP, kill)
 
 
-def _finished(ended: _Ended, spool: Path) -> Finished:
+def finished(ended: Ended, spool: Path) -> Finished:
+    """Return how a command ended in the keeper's words, with what the model reads of its output."""
     unkept = ended.unkept
     try:
         text = _excerpt(spool, seen=ended.seen)

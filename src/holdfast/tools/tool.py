@@ -72,9 +72,9 @@ class Plan:
     """What a call will do if it is allowed to.
 
     `title` is one line for a person ("edit src/app.py", "run: make test"); `detail` more of it (a diff, the whole
-    command). `outside` names a path outside the workspace that it touches, else None. `change` is set for file edits,
-    `command` for shell commands, `spool` (a file name within the workspace's spool folder) where live output is kept.
-    `run` may be called once.
+    command). `outside` names a path outside the workspace that it touches, else None; `host` one that it asks over the
+    network, else "". `change` is set for file edits, `command` for shell commands, `spool` (a file name within the
+    workspace's spool folder) where live output is kept. `run` may be called once.
     """
 
     effect: Effect
@@ -85,6 +85,7 @@ class Plan:
     change: FileChange | None = None
     spool: str | None = None
     command: str = ""
+    host: str = ""
 
 
 class Tool(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 from holdfast.calls import FileChange, FileSeen, Looked, ProcessId, ToolSchema
@@ -14,24 +14,27 @@ from holdfast.errors import StorageFailed
 from holdfast.tools.bash import BashTool
 from holdfast.tools.change import remove_unfinished
 from holdfast.tools.edit import EditTool
+from holdfast.tools.fetch import FetchTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
 from holdfast.tools.instructions import NAMES, instructions
 from holdfast.tools.leftovers import reap, said
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.seen import present
-from holdfast.tools.shell import Keeper, wait_gone
+from holdfast.tools.shell import Keeper, forget, wait_gone
 from holdfast.tools.thread import in_daemon
+from holdfast.tools.todo import TodoTool
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
-from holdfast.tools.traces import forget, traces_of
+from holdfast.tools.traces import traces_of
 
 
 class LocalToolbox:
-    """read, write, edit, bash, grep and glob over the files and processes of this machine."""
+    """read, write, edit, bash, grep and glob over the files and processes of this machine; fetch and todo."""
 
-    def __init__(self, cwd: Path, session_folder: Path) -> None:
+    def __init__(self, cwd: Path, session_folder: Path, *, declared: Container[str] | None = None) -> None:
         """Serve a session that works in `cwd` and keeps its own files in `session_folder`; starts no process yet.
 
-        Raises `StorageFailed` if the folder for live output cannot be made.
+        `declared` are the tools that its model was told of, all if None. Raises `StorageFailed` if the folder for live
+        output cannot be made.
         """
         self._folder = session_folder
         own = (session_folder.parent, homes(os.environ).config.parent, homes(os.environ).sessions.parent)
@@ -49,6 +52,7 @@ class LocalToolbox:
             ) from error
         self._keeper = Keeper(session_folder)
         run = self._keeper.capture if shutil.which("rg") else None
+        self._fetch = FetchTool()
         tools: tuple[Tool, ...] = (
             ReadTool(self._workspace),
             WriteTool(self._workspace),
@@ -56,8 +60,10 @@ class LocalToolbox:
             BashTool(self._workspace, self._keeper),
             GrepTool(self._workspace, run=run),
             GlobTool(self._workspace),
+            self._fetch,
+            TodoTool(),
         )
-        self._tools = {tool.schema.name: tool for tool in tools}
+        self._tools = {tool.schema.name: tool for tool in tools if declared is None or tool.schema.name in declared}
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -72,6 +78,10 @@ class LocalToolbox:
     def contain(self) -> None:
         """Run commands in a PID namespace of their own from now on, where bubblewrap can make one (decision 0010)."""
         self._keeper.contained = True
+
+    def may_fetch(self, networks: tuple[str, ...]) -> None:
+        """Let pages be fetched of these networks too, though they are not public."""
+        self._fetch.networks = networks
 
     async def quiet(self) -> bool:
         """Return whether every process of an earlier holder is gone, having waited at most a second for it."""

@@ -71,6 +71,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, aimed=aimed)
     if config.pid_namespace:
         session.toolbox.contain()
+    session.toolbox.may_fetch(config.fetch.addresses)
     try:
         with debug_log(
             catalog.folder(session.id),

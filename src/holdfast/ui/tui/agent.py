@@ -63,6 +63,7 @@ class Wishes:
     limits: Limits
     debug: bool = False
     pid_namespace: bool = False
+    addresses: tuple[str, ...] = ()
 
 
 class Agent:
@@ -271,6 +272,7 @@ class Agent:
         )
         if self._wishes.pid_namespace:
             session.toolbox.contain()
+        session.toolbox.may_fetch(self._wishes.addresses)
         try:
             project = self._project = project_of(self._wishes.environ, session.cwd)
             driver = Driver(

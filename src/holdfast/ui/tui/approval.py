@@ -57,7 +57,7 @@ def answers(plan: Plan) -> tuple[tuple[str, str], ...]:
     pattern = suggested(plan)
     if pattern is None:
         return once, no
-    what = {"execute": "commands", "write": "changes of", "read": "reading"}[pattern.effect]
+    what = {"execute": "commands", "write": "changes of", "read": "pages of"}[pattern.effect]
     return (
         once,
         (SESSION, f"Yes, and always in this session: {what} `{pattern.text}`"),

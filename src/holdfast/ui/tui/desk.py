@@ -84,6 +84,7 @@ class Start:
     choose: bool = False
     debug: bool = False
     pid_namespace: bool = False
+    addresses: tuple[str, ...] = ()
     theme: str = DARK.name
 
 
@@ -121,6 +122,7 @@ class Desk(App[int]):
             limits=limits,
             debug=start.debug,
             pid_namespace=start.pid_namespace,
+            addresses=start.addresses,
         )
         self.agent = Agent(wishes, mode=start.mode, tell=self._inbox.put)
 

@@ -65,6 +65,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             choose=choose,
             debug=arguments.debug,
             pid_namespace=config.pid_namespace,
+            addresses=config.fetch.addresses,
         )
         connections = Connections(environ, limits, providers)
         screen = Screen(start, connections, limits, keyboard=Keyboard)

@@ -1,0 +1,99 @@
+"""What a server sent, as text for a model: HTML becomes Markdown, text stays as it is, anything else is refused.
+
+One rule: the library is imported when the first page is converted, never before.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+from holdfast.errors import ToolFailed
+from holdfast.text import valid_unicode
+from holdfast.tools.change import SNIFF
+from holdfast.tools.files import binary
+
+HTML = ("text/html", "application/xhtml+xml")
+_TEXT = re.compile(r"text/.*|.*[/+](json|xml|yaml|toml|javascript|ecmascript|x-sh|sql|graphql)|application/x-ndjson")
+_LEFT_OUT = ("script", "style", "noscript", "template", "svg", "iframe", "form", "nav")
+_BLANK_LINES = re.compile(r"\n\s*\n\s*\n")
+_PACKED = ("gzip", "x-gzip", "deflate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What was downloaded: `raw` are its first bytes, all of them unless it `goes_on`."""
+
+    url: str
+    kind: str
+    charset: str | None
+    raw: bytes
+    goes_on: bool = False
+
+
+def refuse_kind(url: str, kind: str) -> None:
+    """Raise `ToolFailed` if a content of this type is no text; "" is a type that was not given."""
+    if kind and kind not in HTML and not _TEXT.fullmatch(kind):
+        raise ToolFailed(f"Page {url!r} is {kind}, text was expected. If you need it, ask the user or use bash.")
+
+
+def unpacked(raw: bytes, encoding: str, *, most: int, url: str) -> tuple[bytes, bool]:
+    """Return at most `most` bytes of what `raw` holds, and whether there is more; raises `ToolFailed` if it cannot."""
+    if encoding in ("", "identity"):
+        return raw[:most], len(raw) > most
+    if encoding not in _PACKED:
+        msg = f"Page {url!r} is packed as {encoding}, gzip or nothing was expected. Use another address."
+        raise ToolFailed(msg)
+    try:
+        one = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        plain = one.decompress(raw, most)
+    except zlib.error as error:
+        msg = f"Page {url!r} cannot be unpacked ({error}), {encoding} was expected. Try again, or use another address."
+        raise ToolFailed(msg) from error
+    return plain, bool(one.unconsumed_tail)
+
+
+def text_of(page: Page) -> str:
+    """Return the page as text; raises `ToolFailed` if it is none."""
+    text = _decoded(page)
+    kind = binary(page.raw[:SNIFF] if page.charset is None else text[:SNIFF].encode("utf-8", "replace"))
+    if kind is not None:
+        raise ToolFailed(f"Page {page.url!r} is {kind}, text was expected. If you need it, ask the user or use bash.")
+    looks = text[:SNIFF].lstrip().lower()
+    is_html = page.kind in HTML or (not page.kind and looks.startswith(("<!doctype html", "<html")))
+    return valid_unicode(_markdown(text, page.url) if is_html and "<" in text else text).strip()
+
+
+def _decoded(page: Page) -> str:
+    declared = re.search(rb"<meta[^>]+charset=[\"']?([\w-]+)", page.raw[:SNIFF], re.IGNORECASE)
+    charset = page.charset or (declared[1].decode("ascii") if declared and page.kind in HTML else "utf-8")
+    try:
+        return page.raw.decode(charset, "replace")
+    except LookupError:
+        return page.raw.decode("utf-8", "replace")
+
+
+def _markdown(html: str, url: str) -> str:
+    from bs4 import BeautifulSoup  # noqa: PLC0415 - 0.1 s that only a page pays
+    from markdownify import MarkdownConverter  # noqa: PLC0415 - as above
+
+    soup = BeautifulSoup(html.removeprefix("\ufeff").lstrip(), "html.parser")
+    title = " ".join(soup.title.get_text().split()) if soup.title else ""
+    for tag in soup([*_LEFT_OUT, "title"]):
+        tag.decompose()
+    for tag in soup.find_all("img", src=re.compile("^data:", re.IGNORECASE)):
+        tag.decompose()
+    for tag in soup.find_all("a", href=True):
+        try:
+            tag["href"] = urljoin(url, str(tag["href"]))
+        except ValueError:  # no address at all: its words stay
+            del tag["href"]
+    body = soup.find("main") or soup.body or soup
+    try:
+        text = MarkdownConverter(heading_style="atx").convert_soup(body)
+    except RecursionError:  # nested deeper than any page is: its words are enough
+        text = body.get_text("\n", strip=True)
+    text = _BLANK_LINES.sub("\n\n", text).strip()
+    return f"# {title}\n\n{text}" if title else text

@@ -1,0 +1,62 @@
+"""A session goes on with the tools it was begun with (P8), whatever tools there are by now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rig import FAST
+
+from holdfast.agent.driver import Driver
+from holdfast.agent.model import Model
+from holdfast.agent.opening import OpenSession, create, first_entry, new_store, resume
+from holdfast.session.catalog import Catalog
+from holdfast.session.entries import CallEnded
+from holdfast.session.fold import fold
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Reply, Say
+from holdfast.tools.toolbox import LocalToolbox
+
+MODEL = "openai-chat:scripted"
+
+
+def begun_with(catalog: Catalog, tools: Sequence[str], cwd: Path) -> OpenSession:
+    """Return a session as an older holdfast left it, which had only these tools."""
+    session = catalog.new_id()
+    folder = catalog.folder(session)
+    with new_store(folder) as store:
+        opened = first_entry(session, cwd=cwd, model=MODEL, toolbox=LocalToolbox(cwd, folder))
+        old = tuple(tool for tool in opened.tools if tool.name in tools)
+        store.append([msgspec.structs.replace(opened, tools=old)], expected=0)
+    store.close()
+    return resume(catalog, catalog.find(session))
+
+
+async def test_a_tool_that_a_session_was_not_begun_with_is_none_of_it(tmp_path: Path) -> None:
+    session = begun_with(Catalog(tmp_path / "sessions"), ("read", "glob"), tmp_path)
+    replies: list[Reply] = [[Call("todo", {"items": []}), Call("glob", {"pattern": "*.none"})], [Say("done")]]
+    model = ScriptedModel(replies)
+
+    async def connect(name: str) -> Model:
+        del name
+        return model
+
+    driver = Driver(
+        store=session.store, toolbox=session.toolbox, connect=connect, mode="yolo", emit=lambda _: None, limits=FAST
+    )
+    await driver.run("go")
+    ended = [record.entry for record in session.store.read().records if isinstance(record.entry, CallEnded)]
+    assert [entry.outcome for entry in ended] == ["failed", "ok"]
+    assert ended[0].text == "Tool 'todo' does not exist, one of these was expected: glob, read. Nothing was done."
+    opened = fold(record.entry for record in session.store.read().records).opened
+    assert opened is not None
+    assert [tool.name for tool in opened.tools] == ["read", "glob"]
+    await driver.close()
+
+
+async def test_a_new_session_has_them_all(tmp_path: Path) -> None:
+    session = create(Catalog(tmp_path / "sessions"), cwd=tmp_path, model=MODEL)
+    names = ["read", "write", "edit", "bash", "grep", "glob", "fetch", "todo"]
+    assert [tool.name for tool in session.toolbox.schemas] == names
+    session.store.close()
