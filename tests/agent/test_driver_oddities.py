@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,6 +13,7 @@ from rig import Rig, opened, says, waits
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Finished, StreamEvent
 from holdfast.agent.turn import State
+from holdfast.calls import ProcessId
 from holdfast.config import Limits
 from holdfast.errors import AppendConflict, StorageFailed
 from holdfast.session.entries import (
@@ -87,9 +88,9 @@ async def test_a_connection_that_never_comes_is_not_waited_for_without_end() -> 
 class Slow(FunctionToolbox):
     """A toolbox whose former processes take their time."""
 
-    async def quiet(self) -> bool:
+    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
         await asyncio.sleep(3600)
-        return False
+        return await super().quiet(commands)
 
 
 async def test_a_recovery_that_is_cancelled_can_be_done_again() -> None:
@@ -179,7 +180,8 @@ async def test_a_finished_result_is_not_lost_with_the_write_that_failed() -> Non
 class NeverGone(FunctionToolbox):
     """The tools of a session whose own keeper is alive, as it is after each command."""
 
-    async def quiet(self) -> bool:
+    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+        del commands
         return False
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from holdfast.agent.calls import Answer, Asker
-from holdfast.calls import Effect, Mode
+from holdfast.calls import Effect, Mode, ProcessId
 from holdfast.config import Limits
 from holdfast.session.entries import (
     ApprovalAsked,
@@ -151,10 +151,10 @@ class Lingering(FunctionToolbox):
 
     lingers: float = 0.0
 
-    async def quiet(self) -> bool:
+    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
         """Return True, after a while."""
         await asyncio.sleep(self.lingers)
-        return True
+        return await super().quiet(commands)
 
 
 class Damaged(MemoryStore):

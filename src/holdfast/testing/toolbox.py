@@ -64,7 +64,7 @@ class FunctionToolbox:
         """Return the tools by name."""
         return {tool.schema.name: tool for tool in self.given}
 
-    async def quiet(self) -> bool:
+    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:  # noqa: ARG002 - the Toolbox protocol's
         """Return True: no process of an earlier holder is ever left."""
         return True
 

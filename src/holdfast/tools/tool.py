@@ -126,8 +126,11 @@ class Toolbox(Protocol):
         """Return the tools by name."""
         ...
 
-    async def quiet(self) -> bool:
-        """Return whether every process of an earlier holder is gone, having waited at most a second for it."""
+    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+        """Return whether every process of an earlier holder is known to be gone, having waited at most a second for it.
+
+        `commands` are those without an outcome, by the name of their live output, some of whose processes are known.
+        """
         ...
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:

@@ -18,9 +18,10 @@ from holdfast.tools.fetch import FetchTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
 from holdfast.tools.instructions import NAMES, instructions
 from holdfast.tools.leftovers import reap, said
+from holdfast.tools.processes import boot
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.seen import present
-from holdfast.tools.shell import Keeper, forget, wait_gone
+from holdfast.tools.shell import Keeper, end_of, forget, wait_gone
 from holdfast.tools.thread import in_daemon
 from holdfast.tools.todo import TodoTool
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
@@ -83,9 +84,18 @@ class LocalToolbox:
         """Let pages be fetched of these networks too, though they are not public."""
         self._fetch.networks = networks
 
-    async def quiet(self) -> bool:
-        """Return whether every process of an earlier holder is gone, having waited at most a second for it."""
-        return await wait_gone(self._folder)
+    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+        """Return whether every process of an earlier holder is known to be gone, having waited at most a second for it.
+
+        Of a command that is known by the keeper's word, by a restart of the system, or by the end of its namespace. If
+        keeper and guard were killed too, nobody was there to see it.
+        """
+        gone = await wait_gone(self._folder)
+        return gone and all(
+            end_of(self._workspace.spool / spool).exists()
+            or (self._keeper.contained if process is None else process.boot != boot())
+            for spool, process in commands.items()
+        )
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
         """Return what is to be said of processes that an earlier holder left alive, having ended them, or ""."""

@@ -1,0 +1,48 @@
+"""What is told of processes that nobody saw end: that all are gone is said only if it is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.agent.remains import MAY_RUN, remains
+from holdfast.calls import ProcessId
+from holdfast.session.entries import CallPart, CallStarted
+from holdfast.session.fold import OpenCall
+from holdfast.tools.processes import boot
+from holdfast.tools.toolbox import LocalToolbox
+from survivors import linux_only
+
+GONE = 4_194_304  # no process has so high a number
+
+
+def left(process: ProcessId | None = None, *, spool: str | None = "A.out") -> OpenCall:
+    return OpenCall(
+        CallPart(id="A", name="bash", arguments="{}"),
+        started=CallStarted(call="A", effect="execute", spool=spool),
+        process=process,
+    )
+
+
+@pytest.fixture
+def toolbox(tmp_path: Path) -> LocalToolbox:
+    return LocalToolbox(tmp_path, tmp_path)
+
+
+@linux_only
+async def test_a_command_that_nobody_saw_end_may_have_left_something(toolbox: LocalToolbox, tmp_path: Path) -> None:
+    """A process without our mark, and without its parent, is found by nobody."""
+    began = left(ProcessId(pid=GONE, start=1, boot=boot()))
+    assert await remains(toolbox, [began]) == MAY_RUN
+    assert await remains(toolbox, [left()]) == MAY_RUN  # it was killed before it could say which process it is
+    (tmp_path / "spool" / "A.out.end").touch()
+    assert await remains(toolbox, [began]) == ""
+
+
+@linux_only
+async def test_what_is_known_to_be_gone_is_not_said_to_run(toolbox: LocalToolbox) -> None:
+    assert await remains(toolbox, [left(ProcessId(pid=GONE, start=1, boot="before"))]) == ""
+    assert await remains(toolbox, [left(spool=None)]) == ""  # nothing that could leave anything
+    toolbox.contain()
+    assert await remains(toolbox, [left()]) == ""  # a process in a namespace is not journalled
