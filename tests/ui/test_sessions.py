@@ -395,3 +395,23 @@ def test_a_list_needs_neither_sqlite_nor_asyncio_nor_pydantic(catalog: Catalog, 
     )
     done = subprocess.run([sys.executable, "-c", command], cwd=here, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "beginning"),
+    [
+        ("markdown", "# Session "),
+        ("json", '{\n "session": '),
+        ("openai-chat", '{\n "model": "'),
+        ("anthropic", '{\n "model": "'),
+    ],
+)
+def test_a_session_is_exported_in_other_forms(catalog: Catalog, here: Path, form: str, beginning: str) -> None:
+    name = session(catalog, here, [GO, said(1, TextPart("ünïcode\x1b]0;x\x07"))])
+    code, document, _ = run("export", name, "--format", form)
+    assert code == 0
+    assert document.startswith(beginning)
+    assert "\x1b" not in document
+    target = here / "out"
+    assert run("export", name, "--format", form, "-o", str(target))[0] == 0
+    assert "ünïcode" in target.read_text("utf-8")

@@ -4,30 +4,62 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal, assert_never
+
+import msgspec
 
 from holdfast.errors import UsageError
 from holdfast.session.disk import write_whole
 from holdfast.session.fold import fold
 from holdfast.session.sqlite import read_copy
-from holdfast.session.store import Finding
+from holdfast.session.store import Finding, Reading
 from holdfast.session.transfer import export
 
+Form = Literal["pydantic-ai", "json", "markdown", "openai-chat", "anthropic"]
+"""What a session can be written as; only the first can be imported again."""
 
-def exported(folder: Path) -> tuple[dict[str, object], tuple[Finding, ...]]:
-    """Return the session in `folder` as a pydantic-ai document, and what is damaged in it."""
+
+def exported(folder: Path, form: Form = "pydantic-ai") -> tuple[dict[str, object] | str, tuple[Finding, ...]]:
+    """Return the session in `folder` as a document, a text if it is for people, and what is damaged in it."""
     reading = read_copy(folder)
-    # What has no end yet may still run: whether anybody holds the session is nothing an export asks.
-    return export(fold((record.entry for record in reading.records), left="fork")), reading.findings
+    return _document(reading, folder.name, form), reading.findings
 
 
-def write(path: Path, document: dict[str, object], *, force: bool = False) -> None:
+def _document(reading: Reading, session: str, form: Form) -> dict[str, object] | str:
+    match form:
+        case "json":
+            return {"session": session, **msgspec.to_builtins(reading)}
+        case "markdown":
+            from holdfast.ui.markdown import markdown  # noqa: PLC0415 - only this form needs the view
+
+            return markdown(reading, session)
+        case "pydantic-ai":
+            # What has no end yet may still run: whether anybody holds the session is nothing an export asks.
+            return export(fold((record.entry for record in reading.records), left="fork"))
+        case "openai-chat" | "anthropic":
+            from holdfast.session import bodies  # noqa: PLC0415 - only these forms need the profiles
+
+            conversation = bodies.settled(record.entry for record in reading.records)
+            return (bodies.openai_chat if form == "openai-chat" else bodies.anthropic)(conversation)
+        case _:
+            assert_never(form)
+
+
+def text_of(document: dict[str, object] | str, *, ascii_only: bool) -> str:
+    """Return the document as it is written; with `ascii_only` JSON holds nothing that a terminal acts on."""
+    if isinstance(document, str):
+        return document
+    return f"{json.dumps(document, ensure_ascii=ascii_only, indent=1)}\n"
+
+
+def write(path: Path, document: dict[str, object] | str, *, force: bool = False) -> None:
     """Write the document to `path`, whole or not at all; raises `UsageError` if it is there and not to be replaced."""
     if path.exists() and not force:
         raise UsageError(
             f"File {str(path)!r} exists, a new one was expected. Choose another name, or replace it with --force."
         )
     try:
-        write_whole(path, f"{json.dumps(document, ensure_ascii=False, indent=1)}\n".encode())
+        write_whole(path, text_of(document, ascii_only=False).encode())
     except OSError as error:
         raise UsageError(
             f"File {str(path)!r} cannot be written: {error.strerror}, a writable place was expected. Choose another."

@@ -21,6 +21,7 @@ from holdfast.ui.table import age, cells, columns, fit, home, one_line, row, siz
 
 if TYPE_CHECKING:
     from holdfast.agent.providers import Providers
+    from holdfast.ui.exporting import Form
 
 _SHOWN_LINES = 6
 _LONGEST_CALL = 200
@@ -34,6 +35,7 @@ class _Arguments(argparse.Namespace):
     provider: str | None
     file: str
     output: str | None
+    format: Form
     model: str | None
     json: bool
     all: bool
@@ -77,8 +79,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     add.add_argument("--all", action="store_true", help="those of every folder")
     add.add_argument("--json", action="store_true")
-    add = commands.add_parser("export", help="write a session as a pydantic-ai document", allow_abbrev=False)
+    add = commands.add_parser("export", help="write a session as a document", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="a unique prefix will do")
+    add.add_argument(
+        "--format",
+        choices=("pydantic-ai", "json", "markdown", "openai-chat", "anthropic"),
+        default="pydantic-ai",
+        help="default: pydantic-ai, which can be imported; json: every entry; markdown: for people; others: a request",
+    )
     add.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
     add.add_argument("--force", action="store_true", help="replace FILE if it exists")
     add = commands.add_parser(
@@ -223,12 +231,12 @@ def _shown(kind: LineKind, text: str) -> Iterator[str]:
 
 
 def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: TextIO) -> int:
-    from holdfast.ui.exporting import exported, write  # noqa: PLC0415 - a list needs none of this
+    from holdfast.ui.exporting import exported, text_of, write  # noqa: PLC0415 - a list needs none of this
 
     session = catalog.find(arguments.session).id
-    document, findings = exported(catalog.folder(session))
+    document, findings = exported(catalog.folder(session), arguments.format)
     if arguments.output is None:  # a terminal may read it: nothing but ASCII
-        print(json.dumps(document, indent=1), file=stdout)
+        stdout.write(text_of(document, ascii_only=True))
     else:
         write(Path(arguments.output), document, force=arguments.force)
         print(f"Session {session} is exported to {printable(arguments.output)}.", file=stdout)

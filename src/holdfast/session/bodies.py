@@ -1,0 +1,107 @@
+"""A conversation as the body of a request, as its messages would be sent to a provider of another wire. Pure.
+
+One rule: what is written breaks no rule of its format (`holdfast check`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from holdfast.history.profiles import PROFILES
+from holdfast.session.entries import CallPart, Entry, TextPart, ThinkingPart, TurnEnded
+from holdfast.session.fold import AssistantMessage, Conversation, Fold, UserMessage
+from holdfast.session.outgoing import outgoing
+
+Body = dict[str, object]
+
+_LONGEST_ANSWER = 8192
+"""The `max_tokens` that an Anthropic body must have; whoever sends it changes it to what they want."""
+
+
+def settled(entries: Iterable[Entry]) -> Conversation:
+    """Return the conversation of a journal; the text of a response that has no end in it is its last message."""
+    folded = Fold(entries, left="fork")
+    conversation = folded.conversation()
+    if conversation.streaming is None:
+        return conversation
+    turn = conversation.open_turn or conversation.turns
+    return folded.after([TurnEnded(turn=turn, reason="cancelled", cause="fork")])
+
+
+def openai_chat(conversation: Conversation) -> Body:
+    """Return a body for OpenAI Chat Completions; thinking has no place in it."""
+    sent = outgoing(conversation, PROFILES["openai-chat"])
+    system: list[object] = [{"role": "system", "content": sent.system}] if sent.system else []
+    return {
+        "model": _name(sent),
+        "messages": [*system, *(each for message in sent.messages for each in _chat(message))],
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+            }
+            for tool in (sent.opened.tools if sent.opened else ())
+        ],
+    }
+
+
+def anthropic(conversation: Conversation) -> Body:
+    """Return a body for Anthropic Messages; thinking is in it where Anthropic signed it for the session's model."""
+    sent = outgoing(conversation, PROFILES["anthropic"])
+    return {
+        "model": _name(sent),
+        "max_tokens": _LONGEST_ANSWER,
+        "system": sent.system,
+        "messages": [
+            {"role": "user" if isinstance(message, UserMessage) else "assistant", "content": list(_blocks(message))}
+            for message in sent.messages
+        ],
+        "tools": [
+            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+            for tool in (sent.opened.tools if sent.opened else ())
+        ],
+    }
+
+
+def _name(conversation: Conversation) -> str:
+    provider, _, name = conversation.model.partition(":")
+    return name or provider
+
+
+def _chat(message: UserMessage | AssistantMessage) -> Iterator[Body]:
+    if isinstance(message, UserMessage):
+        for result in message.results:
+            yield {"role": "tool", "tool_call_id": result.call, "content": result.text}
+        if message.texts:
+            texts = [{"type": "text", "text": text} for text in message.texts]
+            yield {"role": "user", "content": message.texts[0] if len(texts) == 1 else texts}
+        return
+    text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
+    calls = [
+        {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.arguments}}
+        for part in message.parts
+        if isinstance(part, CallPart)
+    ]
+    said: Body = {"role": "assistant", "content": text or None}
+    if text or calls:
+        yield said | {"tool_calls": calls} if calls else said
+
+
+def _blocks(message: UserMessage | AssistantMessage) -> Iterator[Body]:
+    if isinstance(message, UserMessage):
+        for result in message.results:
+            held: Body = {"type": "tool_result", "tool_use_id": result.call, "content": result.text}
+            yield held if result.outcome == "ok" else held | {"is_error": True}
+        for text in message.texts:
+            yield {"type": "text", "text": text}
+        return
+    for part in message.parts:
+        match part:
+            case TextPart(text=text):
+                yield {"type": "text", "text": text}
+            case ThinkingPart(text=text, signature=signature):
+                if text and signature and part.provider == "anthropic":
+                    yield {"type": "thinking", "thinking": text, "signature": signature}
+            case CallPart(id=call, name=name):
+                yield {"type": "tool_use", "id": call, "name": name, "input": json.loads(part.arguments)}

@@ -1,0 +1,66 @@
+"""The laws of exported bodies: whatever a journal holds, a provider of that wire would accept what is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import cast
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from holdfast.history import check
+from holdfast.session.bodies import Body, anthropic, openai_chat, settled
+from holdfast.session.entries import CallPart, Entry, PromptAccepted, ResponseEnded, TextPart, ThinkingPart, Usage
+from holdfast.session.fold import AssistantMessage, Conversation
+from journals import journals, opened
+
+NEXT: dict[str, Body] = {
+    "openai-chat": {"role": "user", "content": "The next prompt."},
+    "anthropic": {"role": "user", "content": [{"type": "text", "text": "The next prompt."}]},
+}
+
+
+@pytest.mark.parametrize(("form", "write"), [("openai-chat", openai_chat), ("anthropic", anthropic)])
+@settings(max_examples=150)
+@given(journal=journals)
+def test_a_body_breaks_no_rule_and_says_every_text(
+    form: str, write: Callable[[Conversation], Body], journal: list[Entry]
+) -> None:
+    conversation = settled([opened, *journal])
+    body = write(conversation)
+    messages = cast("list[object]", body["messages"])
+    if not conversation.messages or isinstance(conversation.messages[-1], AssistantMessage):
+        body = body | {"messages": [*messages, NEXT[form]]}
+    assert check(json.loads(json.dumps(body)), format=form, tools=()) == []
+    said = json.dumps(body, ensure_ascii=False)
+    for message in conversation.messages:
+        if isinstance(message, AssistantMessage):
+            texts = [part.text for part in message.parts if isinstance(part, TextPart)]
+        else:
+            texts = [*message.texts, *(result.text for result in message.results)]
+        assert all(json.dumps(text, ensure_ascii=False)[1:-1] in said for text in texts)
+
+
+def test_thinking_goes_where_it_was_signed() -> None:
+    parts = (
+        ThinkingPart("hm", signature="sig", provider="anthropic"),
+        TextPart("I look."),
+        CallPart(id="a", name="read", arguments='{"path": "x"}'),
+    )
+    ended = ResponseEnded(step=1, model="anthropic:m", parts=parts, usage=Usage())
+    conversation = settled([opened, PromptAccepted(turn=1, text="go"), ended])
+    assert "hm" not in json.dumps(openai_chat(conversation))
+    assert "hm" not in json.dumps(anthropic(conversation))  # the session's model is another
+    own = settled([msgspec.structs.replace(opened, model="anthropic:m"), PromptAccepted(turn=1, text="go"), ended])
+    body = anthropic(own)
+    assert body["model"] == "m"
+    written = json.loads(json.dumps(body))["messages"][1]["content"]
+    call = written[2].pop("id")
+    assert call
+    assert written == [
+        {"type": "thinking", "thinking": "hm", "signature": "sig"},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "name": "read", "input": {"path": "x"}},
+    ]

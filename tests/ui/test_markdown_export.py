@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from markdown_it import MarkdownIt
+
+from holdfast.session.entries import (
+    CallEnded,
+    CallPart,
+    CallStarted,
+    Entry,
+    PromptAccepted,
+    ResponseEnded,
+    TextPart,
+    TurnEnded,
+    Usage,
+)
+from holdfast.session.store import Finding, Reading, Record
+from holdfast.ui.markdown import markdown
+from journals import journals, opened
+
+
+def reading(*entries: Entry, findings: tuple[Finding, ...] = ()) -> Reading:
+    records = tuple(Record(seq, 0.0, entry) for seq, entry in enumerate(entries, 1))
+    return Reading(records=records, findings=findings)
+
+
+def test_what_happened_in_the_order_it_did() -> None:
+    call = CallPart(id="a", name="bash", arguments='{"command": "ls"}')
+    text = markdown(
+        reading(
+            opened,
+            PromptAccepted(turn=1, text="# go\nand look"),
+            ResponseEnded(step=1, model="openai-chat:m", parts=(TextPart("I **look**."), call), usage=Usage()),
+            CallStarted(call="a", effect="execute"),
+            CallEnded(call="a", outcome="failed", text="```\nevil\n# no heading\x1b[31m", seconds=1.25),
+            TurnEnded(turn=1, reason="cancelled", cause="user"),
+            findings=(Finding(seq=9, what="Entry 9 is\nlost."),),
+        ),
+        "s",
+    )
+    wanted = [
+        "# Session s\n\n> **Damaged:** Entry 9 is lost.",
+        "## Turn 1\n\n> # go\n> and look\n\nI **look**.\n\n**✗ bash**: failed, 1.2 s",
+        '```\n{"command": "ls"}\n```\n\n````\n```\nevil\n# no heading\n````\n\n*Turn ended: you stopped the turn.*\n',
+    ]
+    place = -1
+    for each in wanted:
+        found = text.find(each)
+        assert found > place, f"{each!r} is not behind the one before in:\n{text}"
+        place = found
+
+
+@settings(max_examples=100)
+@given(journals)
+def test_nothing_that_a_tool_gave_gets_out_of_its_fence(journal: list[Entry]) -> None:
+    nasty = "````\n# Turn 99\n~~~\n</details>\n`````"
+    ended = [CallEnded(call="z", outcome="ok", text=nasty)]
+    call = ResponseEnded(
+        step=9, model="openai-chat:m", parts=(CallPart(id="z", name="x", arguments=nasty),), usage=Usage()
+    )
+    start = [PromptAccepted(turn=9, text="go"), call, CallStarted(call="z", effect="read")]
+    text = markdown(reading(opened, *journal, *start, *ended), "s")
+    headings = [token.map for token in MarkdownIt().parse(text) if token.type == "heading_open"]
+    assert all("Turn 99" not in text.splitlines()[where[0]] for where in headings if where)
