@@ -266,6 +266,9 @@ async def test_a_key_is_nowhere_wherever_it_is_planted(kind: str) -> None:
         "Authorization: abcdefgh12345678",
         "Basic dXNlcjpwYXNzd29yZA==",
         "https://host/v1?alt=sse&key=abcdefgh12345678",
+        "cannot connect to https://svc:abcdefgh@gw.example/v1",
+        "via http://me:abc@defgh:wxyz@proxy:3128, the only one",
+        "git+https://abcdefgh@github.com/x/y@v1",
     ],
 )
 def test_what_looks_like_a_key_is_hidden_too(text: str) -> None:
@@ -274,7 +277,13 @@ def test_what_looks_like_a_key_is_hidden_too(text: str) -> None:
 
 
 def test_ordinary_words_stay() -> None:
-    for text in ("basic training", "the bearer of news", "a task-oriented, risk-free disk-based key=value", "x" * 600):
+    for text in (
+        "basic training",
+        "the bearer of news",
+        "a task-oriented, risk-free disk-based key=value",
+        "x" * 600,
+        "https://pypi.org/x@1 a@b.c",
+    ):
         assert hidden(text, secrets_of({"OPENAI_API_KEY": "none"})) == text
     assert secrets_of({"HOME": "/somewhere", "GITHUB_TOKEN": "12345678", "MY_SECRET": "short"}) == ("12345678",)
     assert bare("https://user:pass@host:8/v1/x?key=1#frag") == "https://host:8/v1/x?…"

@@ -19,7 +19,8 @@ _LOOKS = re.compile(
     r"\bsk-[\w*.-]{6,}"
     r"|(?:(?<=bearer )|(?<=basic ))(?=[^\s\"']*[\d=*])[\w.~+/=*-]{6,}"
     r"|(?<=authorization: )(?!bearer |basic )[^\s\"',;]+"
-    r"|(?<=[?&]key=)[^&\s\"']+",
+    r"|(?<=[?&]key=)[^&\s\"']+"
+    r"|(?<=://)[^\s/\"'?#]+(?=@)",  # the user and password of an address
     re.IGNORECASE,
 )
 
