@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from rig import Rig, says
@@ -14,11 +14,12 @@ from holdfast.agent.abandoned import Abandoned
 from holdfast.agent.events import LiveText
 from holdfast.agent.model import StreamEvent, TextDelta
 from holdfast.agent.settle import Leave
+from holdfast.calls import FileChange
 from holdfast.session.fold import Conversation
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
-from holdfast.testing.toolbox import FunctionToolbox
-from holdfast.tools.tool import Tool
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output, Tool
 
 
 class Deaf(ScriptedModel):
@@ -77,6 +78,65 @@ async def test_a_stream_deaf_to_cancellation_is_held_until_it_ends() -> None:
     assert len(rig.driver._abandoned) == 0
     assert not others()
     assert rig.driver.conversation.answer == "half"
+
+
+class StopsIt(ScriptedModel):
+    """A model in the middle of whose answer somebody stops the turn."""
+
+    rig: Rig
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        del conversation, whole
+        yield self._events()
+
+    async def _events(self) -> AsyncIterator[StreamEvent]:
+        yield TextDelta("what came before the stop")
+        await asyncio.sleep(0.01)
+        self.rig.driver.stop()
+        yield TextDelta(" and what came with it")
+        await asyncio.Event().wait()
+
+
+async def test_what_had_arrived_when_the_stop_came_is_kept() -> None:
+    model = StopsIt()
+    rig = model.rig = Rig(model)
+    assert (await rig.driver.run("go")).cause == "user"
+    assert rig.driver.conversation.answer == "what came before the stop and what came with it"
+
+
+async def test_what_an_abandoned_call_needs_is_not_swept_away() -> None:
+    class Sweeping(FunctionToolbox):
+        swept = 0
+
+        def sweep(self, edits: Mapping[str, FileChange]) -> None:
+            super().sweep(edits)
+            self.swept += 1
+
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        begun.set()
+        while not go.is_set():
+            with suppress(asyncio.CancelledError):
+                await go.wait()
+        return Output(text="done")
+
+    box = Sweeping([FunctionTool("deaf", "execute", run)])
+    rig = Rig(ScriptedModel([[Call("deaf", {})], [Say("two")], [Say("three")]]), toolbox=box)
+    turn = asyncio.create_task(rig.driver.run("one"))
+    await begun.wait()
+    before = box.swept
+    rig.driver.stop()
+    await turn
+    await rig.driver.run("two")
+    assert box.swept == before, "it still writes there"
+    go.set()
+    while others():  # noqa: ASYNC110 - what is awaited has no event of its own
+        await asyncio.sleep(0)
+    await rig.driver.run("three")
+    assert box.swept == before + 1
 
 
 async def test_closing_the_session_waits_for_it_within_a_bound() -> None:

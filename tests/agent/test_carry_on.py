@@ -9,6 +9,7 @@ from rig import Rig, opened, says, waits
 
 from holdfast.agent.calls import Answer
 from holdfast.agent.turn import State
+from holdfast.calls import FileSeen
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -27,6 +28,7 @@ from holdfast.session.fold import UserMessage
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Say
+from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tools.tool import Plan
 
 MODEL = "openai-chat:scripted"
@@ -89,13 +91,64 @@ async def test_the_person_is_asked_again_once_and_the_turn_goes_on() -> None:
     assert (await again.driver.run("thanks")).turn == 2
 
 
-async def test_an_answer_that_was_given_before_the_crash_counts() -> None:
-    for allowed, outcome in ((True, "ok"), (False, "denied")):
-        person = Person(Answer(allowed=True))
-        again = rig(person, crashed(ApprovalAnswered(call="dead00001", allowed=allowed, words="no")))
-        await again.driver.carry_on()
-        assert person.asked == ["dead00002"]
-        assert results(again)[1] == ("dead00001", outcome)
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_nothing_runs_on_an_answer_that_was_given_before_the_crash(*, allowed: bool) -> None:
+    person = Person()
+    again = rig(person, crashed(ApprovalAnswered(call="dead00001", allowed=allowed, words="no")))
+    assert await again.driver.carry_on() is None
+    assert [entry.call for entry in again.entries if isinstance(entry, CallStarted)] == ["dead00000"]
+    outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]
+    assert outcomes == ["interrupted", "not_started", "not_started"]
+
+
+async def test_what_was_asked_about_is_asked_again_whatever_the_mode() -> None:
+    person = Person(Answer(allowed=False, words="no"))
+    again = rig(person, crashed())
+    again.mode = "yolo"
+    again.driver = again.new_driver()
+    await again.driver.carry_on()
+    assert person.asked == ["dead00001"]
+    assert results(again) == [("dead00000", "interrupted"), ("dead00001", "denied"), ("dead00002", "ok")]
+
+
+async def test_what_the_mode_forbids_now_is_not_asked_about() -> None:
+    person = Person()
+    again = rig(person, crashed())
+    again.mode = "plan"
+    again.driver = again.new_driver()
+    await again.driver.carry_on()
+    assert person.asked == []
+    assert results(again)[1:] == [("dead00001", "denied"), ("dead00002", "denied")]
+
+
+async def test_files_that_changed_are_told_before_the_turn_goes_on() -> None:
+    class Elsewhere(FunctionToolbox):
+        def present(self, seen: FileSeen) -> FileSeen:
+            return FileSeen(path=seen.path, size=2, modified=2, sha256="bb")
+
+    journal = crashed()
+    read = CallPart(id="dead00009", name="read", arguments="{}")
+    seen = FileSeen(path="a.txt", size=1, modified=1, sha256="aa")
+    journal[2:2] = [
+        RequestStarted(step=0, attempt=1, model=MODEL),
+        ResponseEnded(step=0, model=MODEL, parts=(read,), usage=Usage(), finish="calls"),
+        CallEnded(call=read.id, outcome="ok", text="x", seen=seen),
+    ]
+    store = MemoryStore()
+    store.append(journal, expected=0)
+    person = Person(Answer(allowed=True), Answer(allowed=True))
+    box = Elsewhere([says("act", effect="execute")])
+    again = Rig(ScriptedModel([[Say("all done")]]), mode="ask", ask=person, store=store, toolbox=box)
+    await again.driver.carry_on()
+    last = again.model.requests[-1].messages[-1]
+    assert isinstance(last, UserMessage)
+    (note,) = last.texts
+    assert "a.txt" in note
+    again.model.extend([Say("yes")])
+    await again.driver.run("go on")
+    (*_, said) = again.model.requests[-1].messages
+    assert isinstance(said, UserMessage)
+    assert said.texts == ("go on",), "it is told once"
 
 
 async def test_with_nobody_to_ask_the_turn_is_settled() -> None:

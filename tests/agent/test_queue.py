@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
-from rig import Rig, says, waits
+from rig import Rig, opened, says, waits
 
 from holdfast.agent.settle import Leave
+from holdfast.calls import ProcessId
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.entries import Entry, PromptAccepted, Queued, Recalled, Steered, TurnEnded
 from holdfast.session.fold import Conversation, UserMessage
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Fail, Hold, Say
-from holdfast.testing.toolbox import FunctionTool
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import Context, Output
 
 
@@ -152,6 +154,54 @@ async def test_what_is_queued_survives_a_crash_and_waits_for_a_person() -> None:
     await turn
 
 
+async def test_what_waits_is_not_sent_behind_a_prompt_after_a_crash_between_two_turns() -> None:
+    rig = Rig(ScriptedModel([[Say("done")]]))
+    await rig.driver.run("go")
+    *before, end = rig.entries
+    for when in ("steer", "later"):
+        store = MemoryStore()
+        store.append([*before, Queued(id="q9", text="and then", when=when), end], expected=0)
+        again = Rig(ScriptedModel([[Say("hello again")]]), store=store)
+        await again.driver.recover()
+        assert (await again.driver.run("are you there?")).turn == 2
+        assert texts(again.model.requests[-1])[-1] == ("are you there?",)
+        assert [(each.message.text, each.held) for each in again.driver.conversation.queued] == [("and then", True)]
+
+
+class Slow(FunctionToolbox):
+    """Tools whose earlier processes take a moment to go."""
+
+    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+        await asyncio.sleep(0.05)
+        return await super().quiet(commands)
+
+
+async def test_while_an_earlier_turn_is_settled_no_message_is_taken() -> None:
+    store = MemoryStore()
+    store.append([opened(), PromptAccepted(turn=1, text="old")], expected=0)
+    rig = Rig(ScriptedModel([[Say("with tabs")]]), store=store, toolbox=Slow([]))
+    assert not await rig.driver.begun()
+    turn = asyncio.create_task(rig.driver.run("new"))
+    await asyncio.sleep(0)
+    with pytest.raises(UsageError, match="as a prompt"):
+        rig.driver.queue("use tabs", "steer")
+    assert await rig.driver.begun()
+    rig.driver.queue("use tabs", "steer")
+    assert (await turn).turn == 2
+    assert texts(rig.model.requests[-1])[-1][-2:] == ("new", "use tabs")
+    assert not await rig.driver.begun()
+
+
+async def test_who_waits_for_a_turn_to_begin_learns_that_none_does() -> None:
+    store = MemoryStore()
+    store.append([opened(), PromptAccepted(turn=1, text="old")], expected=0)
+    rig = Rig(ScriptedModel(), store=store, toolbox=Slow([]))
+    settling = asyncio.create_task(rig.driver.carry_on())
+    await asyncio.sleep(0)
+    assert not await rig.driver.begun()
+    assert await settling is None
+
+
 async def test_a_message_needs_a_turn_that_runs_and_some_words() -> None:
     rig = Rig(ScriptedModel([[Say("done")]]), [waits("slow")])
     with pytest.raises(UsageError, match="as a prompt"):
@@ -196,6 +246,10 @@ async def test_a_full_disk_keeps_what_waits_and_says_so() -> None:
     assert [each.message.text for each in rig.driver.conversation.queued] == ["and then"]
     assert any("Disk is full" in str(event) for event in rig.events)
     assert rig.driver.state.value == "idle"
+    store.full = False
+    rig.model.extend([Say("yes")])
+    assert (await rig.driver.run("something else")).turn == 2
+    assert [(each.message.text, each.held) for each in rig.driver.conversation.queued] == [("and then", True)]
 
 
 async def test_a_full_disk_takes_no_message() -> None:

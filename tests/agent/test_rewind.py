@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 
 import pytest
 from rig import Rig, says, waits
 
 from holdfast.calls import FileChange
 from holdfast.errors import UsageError
-from holdfast.session.entries import PromptAccepted, Rewound, SessionOpened
+from holdfast.session.entries import CallLate, PromptAccepted, Rewound, SessionOpened
 from holdfast.session.fold import Conversation, UserMessage
-from holdfast.session.store import MemoryStore, Reading
+from holdfast.session.store import Finding, MemoryStore, Reading
 from holdfast.session.transcript import transcript
 from holdfast.session.transfer import export, fork_entries, read_document
 from holdfast.testing.model import ScriptedModel
@@ -124,6 +125,84 @@ async def test_a_turn_that_a_crash_left_open_is_settled_first() -> None:
     assert second == "two"
     rig.driver.stop()
     await turn
+
+
+class Damaged(MemoryStore):
+    """A journal of which something cannot be read."""
+
+    def read(self) -> Reading:
+        return Reading(super().read().records, (Finding(seq=3, what="Checksum is wrong."),))
+
+
+async def test_damage_is_told_though_a_rewind_is_the_first_thing_after_opening() -> None:
+    rig = await three_turns()
+    store = Damaged()
+    store.append(rig.entries, expected=0)
+    again = Rig(ScriptedModel([[Say("fine")], [Say("good")]]), store=store)
+    await again.driver.rewind(3)
+    for _ in range(2):
+        await again.driver.run("rather this")
+        assert sum("damaged" in text for text in texts(again.model.requests[-1])) == 1
+        await again.driver.rewind(again.driver.conversation.turns)
+
+
+class Late:
+    """A rig whose first turn was stopped while a deaf tool ran, which ends when it is let go."""
+
+    def __init__(self) -> None:
+        self._begun, self._go = asyncio.Event(), asyncio.Event()
+
+        async def run(arguments: dict[str, object], context: Context) -> Output:
+            del arguments, context
+            self._begun.set()
+            while not self._go.is_set():
+                with suppress(asyncio.CancelledError):
+                    await self._go.wait()
+            return Output(text="it is deployed")
+
+        script = [[Call("deploy", {})], [Say("a")], [Say("b")], [Say("c")]]
+        self.rig = Rig(ScriptedModel(script), [FunctionTool("deploy", "execute", run)])
+
+    async def stopped(self) -> None:
+        turn = asyncio.create_task(self.rig.driver.run("one"))
+        await self._begun.wait()
+        self.rig.driver.stop()
+        await turn
+
+    async def ends(self) -> None:
+        self._go.set()
+        while not any(isinstance(entry, CallLate) for entry in self.rig.entries):  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0)
+
+    def told(self) -> list[bool]:
+        return ["it is deployed" in text for text in texts(self.rig.model.requests[-1])]
+
+
+async def test_the_late_outcome_of_a_call_that_is_kept_is_told_again() -> None:
+    late = Late()
+    driver = late.rig.driver
+    await late.stopped()
+    await driver.run("two")
+    await late.ends()
+    await driver.run("three")
+    assert any(late.told())
+    await driver.rewind(2)
+    await driver.run("four")
+    assert sum(late.told()) == 1
+
+
+async def test_the_late_outcome_of_a_call_that_was_left_behind_is_not_told() -> None:
+    for rewound_first in (True, False):
+        late = Late()
+        await late.stopped()
+        if rewound_first:
+            await late.rig.driver.rewind(1)
+            await late.ends()
+        else:
+            await late.ends()
+            await late.rig.driver.rewind(1)
+        await late.rig.driver.run("two")
+        assert not any(late.told())
 
 
 async def test_the_branch_that_was_left_is_named_and_a_copy_knows_of_it() -> None:

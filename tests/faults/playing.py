@@ -341,7 +341,7 @@ class Play:
             yield f"the next prompt was answered with {answer!r}: {entries[-1]}"
         last = max(index for index, entry in enumerate(entries) if isinstance(entry, PromptAccepted))
         sent = fold(entries[: last + 1])
-        yield from _judged(sent, self.entered)
+        yield from judged(sent, self.entered)
 
     async def _afterwards(self, subject: Subject) -> None:
         await asyncio.wait_for(subject.run(AFTERWARDS), 600)
@@ -373,7 +373,7 @@ def _state(driver: Driver) -> Iterator[str]:
             yield f"the driver still has {what} of the turn"
 
 
-def _judged(sent: Conversation, prompts: list[str]) -> Iterator[str]:
+def judged(sent: Conversation, prompts: list[str]) -> Iterator[str]:
     """Yield what is wrong with the request that the next prompt made."""
     said = [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
     if [text for text in said if text in prompts] != prompts:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import msgspec
 from hypothesis import given, settings
 
+from holdfast.calls import FileSeen
 from holdfast.session import words
 from holdfast.session.entries import (
     CallEnded,
+    CallLate,
     CallPart,
     CallStarted,
     Entry,
@@ -165,6 +167,9 @@ def test_what_is_queued_waits_until_it_is_sent_or_taken_back(journal: list[Entry
     if last is not None and last.cause != "finished":
         given = [entry.id for entry in journal[journal.index(last) :] if isinstance(entry, Queued)]
         assert all(each.held for each in conversation.queued if each.message.id not in given)
+    prompted = fold([*journal, PromptAccepted(turn=conversation.turns + 1, text="a prompt of one's own")])
+    assert all(each.held for each in prompted.queued)
+    assert [each.message for each in prompted.queued] == [each.message for each in conversation.queued]
 
 
 @settings(max_examples=300)
@@ -182,10 +187,40 @@ def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
     assert fold([*kept, *gone]).messages == fold(kept).messages
     assert fold([*kept, *gone]).prompts == fold(kept).prompts
     assert Fold([*kept, *gone]).files == Fold(kept).files
+    known = Fold(kept)
+    lasting = [  # damage, and late outcomes of calls that are part of it, are told on any branch
+        each
+        for each in gone
+        if isinstance(each, Repaired) or (isinstance(each, CallEnded | CallLate) and known.knows_call(each.call))
+    ]
     texts = [entry for entry in after if isinstance(entry, PromptAccepted | Repaired)]  # no ids, which are never reused
-    assert fold([*kept, *gone, *texts]).messages == fold([*kept, *texts]).messages
+    assert fold([*kept, *gone, *texts]).messages == fold([*kept, *lasting, *texts]).messages
     assert fold([*kept, *gone]).usage == fold([*kept, *gone[:-1]]).usage
     assert fold([*kept, *gone]).turns == 99
+
+
+def test_results_that_no_response_followed_are_there_again_after_a_rewind() -> None:
+    """The next response empties what was collected for the message before it, which a rewind must not lose."""
+    journal: list[Entry] = [*START, ended(1, call("look", "A"), call("wait", "B"))]
+    journal += [CallEnded(call=each, outcome="ok", text=f"result {each}") for each in "AB"]
+    journal += [TurnEnded(turn=1, reason="cancelled", cause="user")]
+    left: list[Entry] = [PromptAccepted(turn=2, text="two"), ended(2, TextPart("b")), PromptAccepted(turn=3, text="so")]
+    left += [ended(3, call("look", "C")), CallEnded(call="C", outcome="ok", text="c")]
+    assert fold([*journal, *left, Rewound(turn=2)]).messages == fold(journal).messages
+
+
+def test_what_a_left_branch_has_seen_of_files_was_not_seen() -> None:
+    def read(call: str, sha256: str) -> CallEnded:
+        return CallEnded(
+            call=call, outcome="ok", text="x", seen=FileSeen(path="a.txt", size=1, modified=1, sha256=sha256)
+        )
+
+    journal: list[Entry] = [*START, ended(1, call("read", "A")), read("A", "aa")]
+    left: list[Entry] = [PromptAccepted(turn=2, text="two"), ended(2, call("read", "B")), read("B", "bb")]
+    branch: list[Entry] = [*left, Rewound(turn=2), PromptAccepted(turn=3, text="three"), Rewound(turn=3)]
+    for count in range(len(left), len(branch) + 1):
+        seen = Fold([*journal, *branch[:count]]).files["a.txt"][0].sha256
+        assert seen == ("bb" if count == len(left) else "aa")
 
 
 def test_only_the_words_after_a_rewind_are_sent() -> None:

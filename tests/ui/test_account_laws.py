@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from holdfast.agent.events import Fact
 from holdfast.agent.settle import Leave, settle
 from holdfast.session.entries import (
+    ApprovalAnswered,
     ApprovalAsked,
     CallEnded,
     CallPart,
@@ -19,12 +20,13 @@ from holdfast.session.entries import (
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
+    Rewound,
     TurnEnded,
     Usage,
 )
 from holdfast.session.fold import fold
 from holdfast.session.words import REASONS
-from holdfast.ui.account import account
+from holdfast.ui.account import account, last_turn
 from holdfast.ui.output import Opened, TextOutput
 from journals import journals
 
@@ -83,6 +85,18 @@ def test_a_call_that_waited_for_a_person_says_so() -> None:
     _, edit, _, turn = account([*asked, *settle(fold(asked), Leave("approval", "edit a.py"))])
     assert edit == "○ edit a.py needs your approval; not started"
     assert turn == "turn 3 ended: a call needed your approval and you were not there to give it (edit a.py)"
+
+
+def test_a_turn_that_was_taken_back_is_not_told() -> None:
+    journal = [PromptAccepted(turn=1, text="first"), *LEFT, *ended("user"), Rewound(turn=3)]
+    assert account(journal) == ()
+    assert account(last_turn(journal)) == ()
+
+
+def test_a_call_that_was_allowed_and_did_not_begin_needs_no_approval() -> None:
+    asked = [*LEFT, ApprovalAsked(call="C", why="It reads."), ApprovalAnswered(call="C", allowed=True)]
+    *_, read, _ = account([*asked, *settle(fold(asked), Leave("crash"))])
+    assert read.startswith("○ read b.py not started: holdfast's process ended")
 
 
 @settings(max_examples=200)

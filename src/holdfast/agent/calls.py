@@ -187,14 +187,17 @@ class Calls:
     async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
         """Return whether the call may start; if not, it has its outcome."""
         denied = ""
-        match decide(plan, self._policy()):
+        decision = decide(plan, self._policy())
+        if isinstance(decision, Allow) and call.asked is not None:  # before a crash: they were to decide, and will
+            decision = Ask(call.asked.why)
+        match decision:
             case Allow():
                 pass
             case Deny(why=why):
                 denied = why
             case Ask(why=why):
                 await self._finish(together)
-                answered = call.answered or await self._answer(call, plan, why)
+                answered = await self._answer(call, plan, why)
                 if answered.allowed:
                     again = decide(plan, self._policy())  # the mode may have changed while they thought
                     denied = again.why if isinstance(again, Deny) else ""

@@ -63,30 +63,36 @@ class Driver(Machine):
         except BaseException:
             self._over()
             raise
-        return await self._begun(stop, raised)
+        return await self._begin(stop, raised)
 
     async def carry_on(self) -> TurnEnded | None:
-        """Take up the turn in which a crash left a person waiting for, and return how it ended, as `run` does.
+        """Take up the turn in which a crash left a question without an answer, and return how it ended, as `run` does.
 
-        Calls that had started are settled; the one that was asked about is asked about again, and those behind it
-        follow. Without such a turn, or without somebody to ask, what is open is settled, and None returned.
+        Calls that had started are settled; the one that was asked about is asked about again, whatever the mode, and
+        those behind it follow. Without such a turn, or without somebody to ask, what is open is settled, and None
+        returned.
         """
         stop = self._claim()
         goes_on = self._ask is not None and self._unsettled is None and can_be_taken_up(self.conversation)
         try:
+            changed: tuple[FilesChanged, ...] = ()
             running, raised = await self._look()
+            if goes_on and raised is None:
+                changed, raised = await self._compare(stop)
             self._recover(running, goes_on=goes_on)
+            self.append(*changed)
         except BaseException:
             self._over()
             raise
         if goes_on:
-            return await self._begun(stop, raised)
+            return await self._begin(stop, raised)
         self._over()
         if raised is not None:
             raise raised
         return None
 
-    async def _begun(self, stop: Stop, raised: BaseException | None = None) -> TurnEnded:
+    async def _begin(self, stop: Stop, raised: BaseException | None) -> TurnEnded:
+        self._begun.set()
         turn = asyncio.get_running_loop().create_task(self._turns(stop), name="turn")
         turn.add_done_callback(self._never_begun)
         return await to_the_end(turn, lambda error: self.stop(leave_of(error)), raised)
@@ -132,9 +138,10 @@ class Driver(Machine):
         """Keep a message for the turn that runs, durably, and return its id.
 
         It is sent with the turn's next request, or as the next prompt if there is none any more or `when` is "later";
-        not if the turn is stopped or fails: then it waits for a person. Raises `UsageError` if no turn runs.
+        not if the turn is stopped or fails: then it waits for a person. Raises `UsageError` if no turn runs, or what
+        runs still settles an earlier one (`begun`).
         """
-        if self._stop is None:
+        if not self._takes_messages:
             raise UsageError("No turn of this session is running, one was expected. Give the message as a prompt.")
         message = queued(text, when, own=self.new_id("q"))
         self.append(message)
@@ -147,6 +154,11 @@ class Driver(Machine):
         it cannot be begun.
         """
         return await self._own.run(command, share=share)
+
+    async def begun(self) -> bool:
+        """Return whether a turn runs that can be given messages, waiting for one that is to begin."""
+        await self._begun.wait()
+        return self._takes_messages
 
     async def rewind(self, turn: int) -> str:
         """Take the conversation back to before the prompt of `turn` and return its words; files stay as they are.
@@ -187,7 +199,7 @@ class Driver(Machine):
                 ended = await self._turn(stop)
                 if raised is not None:
                     raise raised
-                if ended.cause != "finished" or following(self.conversation) is None:
+                if following(self.conversation) is None:
                     return ended
                 stop = self._stop = Stop(self._abandoned)
                 changed, raised = await self._compare(stop)

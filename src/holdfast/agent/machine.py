@@ -84,6 +84,8 @@ class Machine(Record):
         self._stop: Stop | None = None
         self._calls: Calls | None = None
         self._deadline: Deadline  # of the turn that runs, or the last
+        self._begun = asyncio.Event()  # what runs can be given messages, or nothing runs
+        self._begun.set()
         self._ended = asyncio.Event()  # of the turn that runs
         self._unsettled: Leave | None = None  # why the open turn was left, if it was by this process
         self._unwritten: dict[str, CallEnded] = {}  # outcomes that the journal has not taken yet
@@ -92,6 +94,10 @@ class Machine(Record):
     def state(self) -> State:
         """Return where the turn is."""
         return self._state
+
+    @property
+    def _takes_messages(self) -> bool:
+        return self._stop is not None and self._begun.is_set()
 
     def stop(self, leave: Leave | None = None) -> None:
         """Ask the running turn to end; the first cause stands. Without a running turn nothing happens."""
@@ -105,12 +111,13 @@ class Machine(Record):
         """Return the stop of what begins now; raises `UsageError` while something else runs."""
         if self._stop is not None:
             raise UsageError("A turn of this session is running, an idle session was expected. Stop it or wait for it.")
-        self._ended = asyncio.Event()
+        self._begun, self._ended = asyncio.Event(), asyncio.Event()
         self._stop = Stop(self._abandoned)
         return self._stop
 
     def _over(self) -> None:
         self._stop = None
+        self._begun.set()
         self._ended.set()
 
     def _recover(self, running: str, *, goes_on: bool = False) -> None:

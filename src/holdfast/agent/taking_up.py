@@ -9,8 +9,8 @@ from holdfast.session.entries import CallEnded, Entry
 
 
 def can_be_taken_up(conversation: Conversation) -> bool:
-    """Return whether nothing but a person was waited for: a call was asked about that has not started."""
-    waits = any(call.asked is not None and call.started is None for call in conversation.open_calls)
+    """Return whether nothing but a person was waited for: a call was asked about, and nobody has answered."""
+    waits = any(call.asked and not call.answered and not call.started for call in conversation.open_calls)
     return conversation.open_turn is not None and waits
 
 

@@ -1,6 +1,6 @@
 """Messages given while a turn runs: when each is sent, decided from the conversation alone. Pure.
 
-Two rules. What a person took back is never sent. After a turn that did not end by itself, nothing is sent by itself.
+Two rules. What a person took back is never sent. What is held (`Waiting`) is not sent by itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def steering(conversation: Conversation) -> tuple[Steered, ...]:
 
 
 def following(conversation: Conversation) -> PromptAccepted | None:
-    """Return the prompt of the turn that follows one that ended by itself, None if no message waits for it."""
+    """Return the prompt of the turn that follows the one that ended, None if no message waits for it."""
+    if conversation.open_turn is not None:  # its end could not be journalled
+        return None
     for waiting in conversation.queued:
         if not waiting.held:
             message = waiting.message

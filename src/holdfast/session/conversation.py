@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from holdfast.calls import Outcome, Pattern, ProcessId
+from holdfast.session import words
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
     CallPart,
     CallStarted,
+    Cause,
     Part,
     Queued,
     SessionOpened,
@@ -46,6 +48,11 @@ class AssistantMessage:
     model: str
     parts: tuple[Part, ...]
 
+    @property
+    def calls(self) -> tuple[CallPart, ...]:
+        """Return the calls among its parts."""
+        return tuple(part for part in self.parts if isinstance(part, CallPart))
+
 
 Message = UserMessage | AssistantMessage
 
@@ -63,6 +70,12 @@ class OpenCall:
     answered: ApprovalAnswered | None = None
     process: ProcessId | None = None
 
+    def unsettled(self, left: Cause) -> Result:
+        """Return the answer to this call while its outcome is not in the journal (yet)."""
+        if self.started is None:
+            return Result(self.part.id, self.part.name, "not_started", words.not_started(left))
+        return Result(self.part.id, self.part.name, "interrupted", words.interrupted(left))
+
 
 @dataclass(frozen=True, slots=True)
 class Streaming:
@@ -76,7 +89,10 @@ class Streaming:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A message that is queued; one that is `held` outlived a turn that did not end by itself, and a person decides."""
+    """A message that is queued; one that is `held` is not sent by itself (any more): a person decides.
+
+    It outlived a turn that did not end by itself, or was there before a prompt that a person gave.
+    """
 
     message: Queued
     held: bool = False
@@ -100,6 +116,7 @@ class Before:
     results: Mapping[str, Result]
     texts: tuple[str, ...]
     notes: tuple[str, ...]
+    lasting: int
     files: int
     last_end: TurnEnded | None
 

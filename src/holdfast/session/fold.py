@@ -92,7 +92,8 @@ class Fold:
         self._results: dict[str, Result] = {}  # of the last assistant message
         self._texts: list[str] = []  # of the user message in progress
         self._notes: list[str] = []  # for the next prompt
-        self._calls: dict[str, str] = {}  # every call id of the session, to its name
+        self._lasting: list[tuple[str, str]] = []  # those to tell on any branch, and of which call
+        self._calls: dict[str, str | None] = {}  # every call id of the session, to its name; None: it was taken back
         self._files: dict[str, tuple[FileSeen, ...]] = {}  # by path: as last seen, then as told that it changed
         self._looks: list[tuple[str, tuple[FileSeen, ...]]] = []  # what was put there, in order
         self._turns = 0
@@ -143,7 +144,7 @@ class Fold:
                 self._last_end = entry
                 self._note(entry.note)
                 if entry.cause != "finished":
-                    self._queued = {each: replace(waiting, held=True) for each, waiting in self._queued.items()}
+                    self._hold()
             case ShellStarted():
                 self._shells[entry.id] = entry
             case FilesChanged() | ShellEnded() | Repaired():
@@ -168,11 +169,15 @@ class Fold:
                 for file in entry.files:
                     known = self._files.get(file.path)
                     self._look(file.path, (known[0], file) if known else (file,))
+                if self._open_turn is None:
+                    self._note(entry.note)
+                elif entry.note.strip():  # in a turn that is taken up: there is no prompt to wait for
+                    self._texts.append(entry.note)
             case ShellEnded():
                 self._shells.pop(entry.id, None)
+                self._note(entry.note)
             case Repaired():
-                pass
-        self._note(entry.note)
+                self._note(entry.note, lasts=True)
 
     def after(self, entries: Iterable[Entry]) -> Conversation:
         """Return the conversation as it would be with more entries, which are not folded in."""
@@ -255,6 +260,7 @@ class Fold:
             results=dict(self._results),
             texts=tuple(self._texts),
             notes=tuple(self._notes),
+            lasting=len(self._lasting),
             files=len(self._looks),
             last_end=self._last_end,
         )
@@ -262,15 +268,15 @@ class Fold:
         self._notes.clear()
         if entry.text.strip():
             self._texts.append(entry.text)
-        self._queued.pop(entry.queued, None)
+        if self._queued.pop(entry.queued, None) is None:  # a prompt of its own
+            self._hold()
         self._turns = max(self._turns, entry.turn)
         self._open_turn = entry.turn
         self._turn_steps = 0
 
     def _rewind(self, entry: Rewound) -> None:
         """Bring back what was before the prompt; ids, counts, the model, the usage and what is queued stay."""
-        before = self._prompts.get(entry.turn)
-        if before is None:  # only in a damaged journal
+        if (before := self._prompts.get(entry.turn)) is None:  # only in a damaged journal
             return
         self._leave_turn()
         while entry.turn in self._prompts:
@@ -279,7 +285,10 @@ class Fold:
         if before.last is not None:
             self._messages[-1] = before.last
         self._results = dict(before.results)
+        kept = {part.id for each in self._messages if isinstance(each, AssistantMessage) for part in each.calls}
+        self._calls = {call: name if call in kept else None for call, name in self._calls.items()}
         self._texts, self._notes = list(before.texts), list(before.notes)
+        self._notes.extend(note for call, note in self._lasting[before.lasting :] if not call or call in kept)
         del self._looks[before.files :]
         self._files = dict(self._looks)
         self._last_end = before.last_end
@@ -312,7 +321,7 @@ class Fold:
             streaming, self._streaming = self._streaming, None
             self._response(streaming.model, (TextPart(streaming.text),), cut=True)
         for call in list(self._open.values()):
-            self._results[call.part.id] = _unsettled(call, self._left)
+            self._results[call.part.id] = call.unsettled(self._left)
         self._open.clear()
         self._open_turn = None
 
@@ -358,8 +367,7 @@ class Fold:
         last = self._messages[-1] if self._messages else None
         if not isinstance(last, AssistantMessage):
             return ()
-        calls = [part for part in last.parts if isinstance(part, CallPart)]
-        return tuple(self._results.get(part.id) or _unsettled(self._open[part.id], self._left) for part in calls)
+        return tuple(self._results.get(part.id) or self._open[part.id].unsettled(self._left) for part in last.calls)
 
     def _call_ended(self, entry: CallEnded) -> None:
         call = self._open.pop(entry.call, None)
@@ -372,22 +380,20 @@ class Fold:
         self._results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text)
 
     def _late(self, entry: CallEnded | CallLate) -> None:
-        name = self._calls.get(entry.call)
-        if name is not None:
-            self._note(words.late(name, entry.outcome, entry.text))
+        if (name := self._calls.get(entry.call)) is not None:
+            self._note(words.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
 
-    def _note(self, note: str) -> None:
+    def _note(self, note: str, *, lasts: bool = False, call: str = "") -> None:
         if note.strip():
             self._notes.append(note)
+            if lasts:
+                self._lasting.append((call, note))
+
+    def _hold(self) -> None:
+        """From here on nothing that waits is sent by itself: what it was given to has ended, or is left alone."""
+        self._queued = {each: replace(waiting, held=True) for each, waiting in self._queued.items()}
 
 
 def fold(entries: Iterable[Entry], *, left: Cause = "crash") -> Conversation:
     """Return the conversation that `entries` amount to."""
     return Fold(entries, left=left).conversation()
-
-
-def _unsettled(call: OpenCall, left: Cause) -> Result:
-    """Return the answer to a call whose outcome is not in the journal (yet)."""
-    if call.started is None:
-        return Result(call.part.id, call.part.name, "not_started", words.not_started(left))
-    return Result(call.part.id, call.part.name, "interrupted", words.interrupted(left))

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 
 from holdfast.session.entries import (
+    ApprovalAnswered,
     ApprovalAsked,
     CallEnded,
     CallLate,
@@ -20,6 +21,7 @@ from holdfast.session.entries import (
     RequestFailed,
     RequestStarted,
     ResponseEnded,
+    Rewound,
     TurnEnded,
 )
 from holdfast.session.words import NO_OUTPUT, files_changed, what_happened
@@ -46,6 +48,8 @@ class Telling:
                 self._names.update({part.id: call_line(part) for part in parts if isinstance(part, CallPart)})
             case ApprovalAsked(call=call):
                 self._asked.add(call)
+            case ApprovalAnswered(call=call):
+                self._asked.discard(call)
             case CallStarted(call=call):
                 said = f"→ {self._name(call)}"
             case CallEnded(outcome="not_started", call=call) if call in self._asked:
@@ -68,10 +72,10 @@ class Telling:
 
 
 def last_turn(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return the entries of the last turn, from its prompt on."""
+    """Return the entries of the last turn, from its prompt on; one that was taken back is none."""
     last: list[Entry] = []
     for entry in entries:
-        if isinstance(entry, PromptAccepted):
+        if isinstance(entry, PromptAccepted | Rewound):
             last.clear()
         last.append(entry)
     return tuple(last)
@@ -80,7 +84,7 @@ def last_turn(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 def account(entries: Iterable[Entry]) -> tuple[str, ...]:
     """Return what the last turn left for a person to know: its calls without another request after them, and its end.
 
-    Nothing if it ended by itself, or has no end yet.
+    Nothing if it ended by itself, has no end yet, or was taken back.
 
     Laws (`tests/ui/test_account_laws.py`): every call that was open when the turn ended is told once, and its lines are
     those that were told while it happened.
@@ -91,7 +95,7 @@ def account(entries: Iterable[Entry]) -> tuple[str, ...]:
     for entry in entries:
         line = telling.line(entry)
         match entry:
-            case PromptAccepted() | RequestStarted():
+            case PromptAccepted() | RequestStarted() | Rewound():
                 lines.clear()
                 end = None
             case CallEnded() | CallLate():

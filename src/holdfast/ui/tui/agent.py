@@ -146,11 +146,7 @@ class Agent:
 
     def recall(self) -> None:
         """Take back everything that waits to be sent, as `GivenBack`."""
-
-        async def take_back() -> None:
-            self._give_back(self._session())
-
-        self._do(take_back)
+        self._do(lambda: self._give_back(self._session()))
 
     def rewind(self, turn: int) -> None:
         """Go back to before the prompt of `turn`, whose words come as `GivenBack`."""
@@ -304,7 +300,7 @@ class Agent:
         )
         if model:
             driver.use_model(model)
-        self._turn = asyncio.create_task(self._run(driver.carry_on), name="taken up")
+        await self._begin(driver, driver.carry_on)
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         model = await self._wishes.connect(name, log)
@@ -326,23 +322,30 @@ class Agent:
             self._tell(Idle(None))
 
     async def _take(self, text: str, when: When) -> None:
-        """Begin a turn, or give the words to the one that runs; commands are served meanwhile."""
-        if self._turn is not None and not self._turn.done():
-            try:
-                self._session().queue(text, when)
-            except UsageError:  # it is about to end
-                await self._turn
-            else:
+        """Give the words to the turn that runs, else begin one; commands are served meanwhile."""
+        try:
+            driver = self._session()
+            if await driver.begun():
+                driver.queue(text, when)
                 return
-        self._turn = asyncio.create_task(self._run(lambda: self._prompt(text)), name="prompt")
+        except HoldfastError as error:
+            self._tell(Refused(text, str(error)))
+            return
+        if self._turn is not None:
+            await self._turn  # it has ended: its last words
+        await self._begin(driver, lambda: self._prompt(driver, text))
 
-    def _give_back(self, driver: Driver) -> None:
-        waiting = [each.message for each in driver.conversation.queued]
+    async def _begin(self, driver: Driver, turn: Callable[[], Awaitable[TurnEnded | None]]) -> None:
+        self._turn = asyncio.create_task(self._run(driver, turn), name="turn")
+        await asyncio.sleep(0)  # it has the session before the next command is served
+
+    async def _give_back(self, driver: Driver) -> None:
+        waiting = [each.message for each in driver.conversation.queued if driver is self._driver]  # else it waits on
         if words := [driver.recall(message.id) for message in waiting]:
             self._tell(GivenBack("\n\n".join(words)))
 
-    async def _run(self, turn: Callable[[], Awaitable[TurnEnded | None]]) -> None:
-        """Run a turn, and tell when it begins and ends."""
+    async def _run(self, driver: Driver, turn: Callable[[], Awaitable[TurnEnded | None]]) -> None:
+        """Run a turn, tell when it begins and ends, and give back what it did not come to."""
         ended: TurnEnded | None = None
         self._tell(Busy())
 
@@ -351,22 +354,20 @@ class Agent:
             ended = await turn()
 
         try:
-            await self._safely(run)
+            if not await self._safely(run) or ended is not None:
+                await self._safely(lambda: self._give_back(driver))
         finally:
             self._tell(Idle(ended))
 
-    async def _prompt(self, text: str) -> TurnEnded | None:
-        driver = self._session()
+    async def _prompt(self, driver: Driver, text: str) -> TurnEnded | None:
         before = driver.conversation.turns
         try:
-            ended = await driver.run(text)
+            return await driver.run(text)
         except HoldfastError as error:
             if driver.conversation.turns > before:
                 raise
             self._tell(Refused(text, str(error)))
             return None
-        self._give_back(driver)
-        return ended
 
     async def _ask(self, call: CallPart, plan: Plan, why: str) -> Answer:
         self._answer = asyncio.get_running_loop().create_future()

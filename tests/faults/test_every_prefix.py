@@ -1,0 +1,67 @@
+"""T3: a process that died between any two entries of any turn's journal: the next one settles it and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from playing import AFTERWARDS, Play, judged
+from report import record
+from scenarios import SCENARIOS, Ledger, Lingering, Scenario
+
+from holdfast.agent.driver import Driver
+from holdfast.agent.model import Model
+from holdfast.session.entries import CallEnded, Entry, PromptAccepted, Steered, TurnEnded
+from holdfast.session.fold import fold
+from holdfast.session.store import MemoryStore
+from holdfast.testing.loop import VirtualLoop
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Say
+
+TRIED = [scenario for scenario in SCENARIOS.values() if not scenario.files]
+"""All but those that change files: what became of them is not in the journal (`tests/e2e/test_kills.py`)."""
+
+
+@pytest.mark.parametrize("scenario", TRIED, ids=lambda scenario: scenario.name)
+def test_a_crash_between_any_two_entries(scenario: Scenario) -> None:
+    play = Play(scenario)
+    play.run()
+    whole = play.entries
+    end = next(i for i, entry in enumerate(whole) if isinstance(entry, PromptAccepted) and entry.text == AFTERWARDS)
+    lengths = range(play.before, end + 1)
+    found: list[str] = []
+    for length in lengths:
+        found += [f"entry {length}: {complaint}" for complaint in _next_prompt(scenario, whole[:length])]
+    record(scenario.name, "crash between two entries", points=len(lengths), violations=found)
+    assert found == []
+
+
+def _next_prompt(scenario: Scenario, journal: list[Entry]) -> Iterator[str]:
+    """Yield what goes wrong with a prompt that another process gives, seen by one who knows nothing of the driver."""
+    store = MemoryStore()
+    store.append(journal, expected=0)
+    toolbox = Lingering([does.tool(Ledger()) for does in scenario.tools], lingers=scenario.lingers)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        ended = runner.run(_run(store, toolbox))
+    entries = [record.entry for record in store.read().records]
+    if ended.cause != "finished":
+        yield f"the next prompt ended {ended}"
+    outcomes = Counter(entry.call for entry in entries if isinstance(entry, CallEnded))
+    if any(times > 1 for times in outcomes.values()):
+        yield f"calls have outcomes {dict(outcomes)}"
+    for entry in entries[len(journal) :]:
+        if isinstance(entry, Steered) or (isinstance(entry, PromptAccepted) and entry.queued):
+            yield f"{entry.text!r} was sent, and nobody said so"
+    accepted = max(index for index, entry in enumerate(entries) if isinstance(entry, PromptAccepted))
+    prompts = [entry.text for entry in entries[:accepted] if isinstance(entry, PromptAccepted)]
+    yield from judged(fold(entries[: accepted + 1]), prompts)
+
+
+async def _run(store: MemoryStore, toolbox: Lingering) -> TurnEnded:
+    async def connect(name: str) -> Model:
+        return ScriptedModel([[Say("still here")]], name=name)
+
+    driver = Driver(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None)
+    return await driver.run(AFTERWARDS)
