@@ -1,7 +1,7 @@
 """The debug log: what a session did, one JSON object a line (docs/debug.md lists them).
 
 Two rules. It holds sizes, ids, names and errors, what was said, read or printed only as an error quotes it, and no key.
-It changes nothing: without one nothing is counted or built, and one that cannot be written ends itself and not the turn.
+It changes nothing: without one nothing is counted or built; one that cannot be written ends itself and not the turn.
 """
 
 from __future__ import annotations
