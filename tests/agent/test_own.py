@@ -118,3 +118,28 @@ async def test_a_real_one_prints_as_it_runs_and_leaves_nothing_behind(tmp_path: 
     driver.stop()
     assert (await own).outcome == "interrupted"
     await driver.close()
+
+
+async def test_a_prompt_meanwhile_takes_nothing_from_one_that_runs(tmp_path: Path) -> None:
+    (tmp_path / "home" / "s").mkdir(parents=True)
+    store = MemoryStore()
+    store.append([opened()], expected=0)
+    printed = asyncio.Event()
+    model = ScriptedModel([[Say("hello")]])
+
+    async def connect(name: str) -> Model:
+        del name
+        return model
+
+    def emit(event: object) -> None:
+        if isinstance(event, LiveOutput):
+            printed.set()
+
+    toolbox = LocalToolbox(tmp_path, tmp_path / "home" / "s")
+    driver = Driver(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=emit)
+    own = asyncio.create_task(driver.shell("echo before; until [ -e go ]; do sleep 0.05; done", share=False))
+    await printed.wait()
+    assert (await driver.run("hi")).cause == "finished"
+    (tmp_path / "go").touch()
+    assert (await own).text.startswith("before\n(exit code 0")
+    await driver.close()

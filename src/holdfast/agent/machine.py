@@ -137,7 +137,7 @@ class Machine(Record):
             self.to(Signal.SETTLED)
         self.append(*entries, *self._own.left(self.conversation.open_shells))
         self._untold = self._mended = ()
-        if not self._abandoned:  # nothing of this process runs
+        if not self._abandoned and not self._own.any_running:
             self._toolbox.sweep(left)
 
     def _policy(self) -> Policy:

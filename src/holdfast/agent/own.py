@@ -40,6 +40,11 @@ class OwnCommands:
         self._emit = emit
         self._running: dict[str, _Running] = {}
 
+    @property
+    def any_running(self) -> bool:
+        """Return whether one has not ended."""
+        return bool(self._running)
+
     async def run(self, command: str, *, share: bool) -> ShellEnded:
         """Run the command and return how it ended; a cancellation stops it, waits for that, and propagates.
 
