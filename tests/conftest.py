@@ -29,6 +29,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_report_header() -> str:
+    """Return the seed of whatever is random, so that any run can be played again."""
+    return f"faults: HOLDFAST_FAULTS_SEED={os.environ.get('HOLDFAST_FAULTS_SEED', '1')}"
+
+
 @pytest.fixture(autouse=True)
 def holdfast_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder that HOLDFAST_HOME names for this test: no test sees the sessions or settings of a person."""
