@@ -153,8 +153,9 @@ class Lingering(FunctionToolbox):
 
     async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
         """Return True, after a while."""
+        del commands
         await asyncio.sleep(self.lingers)
-        return await super().quiet(commands)
+        return True
 
 
 class Damaged(MemoryStore):
