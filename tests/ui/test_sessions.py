@@ -401,6 +401,7 @@ def test_a_list_needs_neither_sqlite_nor_asyncio_nor_pydantic(catalog: Catalog, 
     ("form", "beginning"),
     [
         ("markdown", "# Session "),
+        ("html", "<!doctype html>"),
         ("json", '{\n "session": '),
         ("openai-chat", '{\n "model": "'),
         ("anthropic", '{\n "model": "'),

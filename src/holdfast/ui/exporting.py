@@ -15,7 +15,7 @@ from holdfast.session.sqlite import read_copy
 from holdfast.session.store import Finding, Reading
 from holdfast.session.transfer import export
 
-Form = Literal["pydantic-ai", "json", "markdown", "openai-chat", "anthropic"]
+Form = Literal["pydantic-ai", "json", "markdown", "html", "openai-chat", "anthropic"]
 """What a session can be written as; only the first can be imported again."""
 
 
@@ -33,6 +33,10 @@ def _document(reading: Reading, session: str, form: Form) -> dict[str, object] |
             from holdfast.ui.markdown import markdown  # noqa: PLC0415 - only this form needs the view
 
             return markdown(reading, session)
+        case "html":
+            from holdfast.ui.page import page  # noqa: PLC0415 - as above
+
+            return page(reading, session)
         case "pydantic-ai":
             # What has no end yet may still run: whether anybody holds the session is nothing an export asks.
             return export(fold((record.entry for record in reading.records), left="fork"))

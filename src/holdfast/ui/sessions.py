@@ -83,9 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("session", metavar="ID", help="a unique prefix will do")
     add.add_argument(
         "--format",
-        choices=("pydantic-ai", "json", "markdown", "openai-chat", "anthropic"),
+        choices=("pydantic-ai", "json", "markdown", "html", "openai-chat", "anthropic"),
         default="pydantic-ai",
-        help="default: pydantic-ai, which can be imported; json: every entry; markdown: for people; others: a request",
+        help="default: pydantic-ai, which can be imported; json: every entry; markdown, html: for people; others: a request",
     )
     add.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
     add.add_argument("--force", action="store_true", help="replace FILE if it exists")
