@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         "--format",
         choices=("pydantic-ai", "json", "markdown", "html", "openai-chat", "anthropic"),
         default="pydantic-ai",
-        help="default: pydantic-ai, which can be imported; json: every entry; markdown, html: for people; others: a request",
+        help="pydantic-ai (default) can be imported; json: every entry; markdown, html: for people; others: a request",
     )
     add.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
     add.add_argument("--force", action="store_true", help="replace FILE if it exists")

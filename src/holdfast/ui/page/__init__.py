@@ -117,12 +117,8 @@ def _chart(records: Iterable[Record]) -> Iterator[str]:
             for tokens in (usage.input_tokens, usage.output_tokens)
         )
         seconds = f"{took[number]:.1f}" if number in took else ""
-        cells = (
-            f'<a href="#turn-{number}">{number}</a>',
-            seconds,
-            f"{usage.input_tokens:,}",
-            f"{usage.output_tokens:,}",
-        )
+        link = f'<a href="#turn-{number}">{number}</a>'
+        cells = (link, seconds, f"{usage.input_tokens:,}", f"{usage.output_tokens:,}")
         cost = _text(usage.cost) if usage.cost is not None else "?"
         yield f'<tr>{"".join(f"<td>{each}</td>" for each in cells)}<td>{cost}</td><td class="bar">{bars}</td></tr>'
     yield "</table>"
