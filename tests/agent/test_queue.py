@@ -252,6 +252,20 @@ async def test_a_full_disk_keeps_what_waits_and_says_so() -> None:
     assert [(each.message.text, each.held) for each in rig.driver.conversation.queued] == [("and then", True)]
 
 
+async def test_nothing_follows_a_turn_whose_end_could_not_be_journalled() -> None:
+    reached, opened = asyncio.Event(), asyncio.Event()
+    store = FullBefore(TurnEnded)
+    rig = Rig(ScriptedModel([[Call("gate", {})], [Say("done")]]), [gate("gate", reached, opened)], store=store)
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await reached.wait()
+    rig.driver.queue("and then", "later")
+    store.full = True
+    opened.set()
+    assert (await turn).cause == "storage"
+    assert [each.message.text for each in rig.driver.conversation.queued] == ["and then"]
+    assert [entry.text for entry in rig.entries if isinstance(entry, PromptAccepted)] == ["go"]
+
+
 async def test_a_full_disk_takes_no_message() -> None:
     reached, opened = asyncio.Event(), asyncio.Event()
     store = FullBefore(Queued)
