@@ -60,18 +60,16 @@ def test_screens(one_world: World, columns: int, lines: int) -> None:
             Call("bash", {"command": "echo begun; sleep 60"}),
         ],
     )
-    size = {"columns": columns, "lines": lines, "HOME": str(one_world.folder.parent)}
+    home = str(one_world.folder.parent)
     differ: list[str] = []
 
     def look(name: str, terminal: Terminal) -> None:
-        differ.extend(
-            _compared(f"{name}-{columns}x{lines}", terminal.settle().replace(str(one_world.folder.parent), "~"))
-        )
+        differ.extend(_compared(f"{name}-{columns}x{lines}", terminal.settle().replace(home, "~")))
 
-    with screen(one_world, **size) as terminal:  # type: ignore[arg-type]
+    with screen(one_world, columns=columns, lines=lines, HOME=home) as terminal:
         terminal.wait_text("No model is set up")
         look("first", terminal)
-    with screen(one_world, "-m", one_world.model, **size) as terminal:  # type: ignore[arg-type]
+    with screen(one_world, "-m", one_world.model, columns=columns, lines=lines, HOME=home) as terminal:
         terminal.wait_text("Ask for something")
         terminal.line("what is wrong with the parser?")
         terminal.wait_text("quoted newline +error")
@@ -94,7 +92,7 @@ def test_screens(one_world: World, columns: int, lines: int) -> None:
         terminal.line("/help")
         terminal.wait_text("Keys")
         look("help", terminal)
-    with screen(one_world, "-c", **size) as terminal:  # type: ignore[arg-type]
+    with screen(one_world, "-c", columns=columns, lines=lines, HOME=home) as terminal:
         terminal.wait_text("begun")
         look("resumed", terminal)
     assert not differ, "\n\n".join(differ)

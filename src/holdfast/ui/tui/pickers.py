@@ -60,6 +60,7 @@ class Picker(ModalScreen[str | None]):
         self._title = title
         self._choices = list(choices)
         self._remove = remove
+        self._narrowed = ""
         also = f" · Ctrl+X {remove[0]}" if remove else ""
         self._foot = f"↑ ↓ choose · type to search · Enter takes it{also} · Esc leaves"
         self._shown = shown
@@ -99,7 +100,10 @@ class Picker(ModalScreen[str | None]):
             choices.action_cursor_down()
 
     def action_choose(self) -> None:
-        """Choose what is highlighted."""
+        """Choose what is highlighted, of what matches all that is written."""
+        written = self.query_one(Input).value
+        if written != self._narrowed:  # Enter right behind a letter comes before the news of the letter
+            self._narrow(written)
         choices = self.query_one(OptionList)
         if choices.highlighted is not None:
             self.dismiss(self._value(choices.get_option_at_index(choices.highlighted).id or "0"))
@@ -118,6 +122,7 @@ class Picker(ModalScreen[str | None]):
         return self._choices[int(option)].value
 
     def _narrow(self, search: str) -> None:
+        self._narrowed = search
         words = search.casefold().split()
         choices = self.query_one(OptionList)
         choices.clear_options()
