@@ -26,7 +26,7 @@ FIELDS = {
     "tool_start": [{"id", "effect"}],
     "tool_output": [{"id", "content", "delta"}],
     "tool_result": [{"id", "outcome", "content", "seconds"}, {"id", "outcome", "content", "late"}],
-    "error": [{"message", "fault", "status", "attempt", "retry_in"}, {"message"}],
+    "error": [{"message", "fault", "status", "attempt", "retry_in", "retry_whole"}, {"message"}],
     "damage": [{"findings"}],
     "recovered": [{"turn", "message"}],
     "result": [

@@ -383,3 +383,24 @@ def test_commands_of_ones_own(one_world: World) -> None:
     said = "\n".join(one_world.said)
     assert "for both 22" in said
     assert "for me" not in said
+
+
+def test_what_waits_goes_on_waiting_when_the_screen_is_closed(one_world: World) -> None:
+    """SIGTERM while words are queued: they are not given to a screen that is gone, and ↑ takes them back later."""
+    one_world.script([Say("I begin."), Hold("on")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text("I begin")
+        terminal.line("not forgotten")
+        terminal.wait_text("1 queued")
+        terminal.kill(signal.SIGTERM)
+        assert terminal.wait() == -signal.SIGTERM
+    with screen(one_world, "-c") as terminal:
+        terminal.wait_text("1 queued and not sent")
+        terminal.send(Key.UP)
+        terminal.wait_gone("1 queued")
+        terminal.wait_text("▌ not forgotten")
+        terminal.send(Key.CTRL_C)
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0

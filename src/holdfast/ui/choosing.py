@@ -5,12 +5,14 @@ The same for every interface.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from holdfast.agent.providers import Providers
-from holdfast.config import Config, Limits
+from holdfast.agent.remembered import APPROVALS, Project
+from holdfast.config import Config, Limits, homes
 from holdfast.errors import ConfigInvalid, SessionUnknown, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.ui.arguments import Arguments
@@ -85,3 +87,8 @@ def folder(cwd: str | None) -> Path:
     if not resolved.is_dir():
         raise UsageError(f"Folder {str(path)!r} is not a folder, one was expected. Correct -C.")
     return resolved
+
+
+def project_of(environ: Mapping[str, str], cwd: Path) -> Project:
+    """Return what is allowed for good in the folder `cwd`; raises `ConfigInvalid` if that cannot be read."""
+    return Project(homes(environ).sessions.with_name(APPROVALS), cwd)

@@ -20,7 +20,6 @@ from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
 from holdfast.agent.providers import Providers, Target, known_providers, target
-from holdfast.agent.remembered import APPROVALS, Project
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
 from holdfast.config import Limits, homes, read_config
@@ -39,7 +38,7 @@ from holdfast.session.catalog import Catalog
 from holdfast.session.entries import Cause, RequestFailed, TurnEnded
 from holdfast.ui.account import last_turn
 from holdfast.ui.arguments import Arguments
-from holdfast.ui.choosing import chosen, folder, limits_of
+from holdfast.ui.choosing import chosen, folder, limits_of, project_of
 from holdfast.ui.debug import debug_log
 from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutput, TextOutput
 
@@ -159,7 +158,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
                 mode=mode,
                 emit=emit,
                 limits=limits,
-                project=Project(homes(environ).sessions.with_name(APPROVALS), session.cwd),
+                project=project_of(environ, session.cwd),
                 debug=arguments.debug,
                 log=log,
                 reading=session.reading,

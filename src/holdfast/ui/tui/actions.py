@@ -20,9 +20,9 @@ from holdfast.errors import UsageError
 from holdfast.session.entries import Usage
 from holdfast.text import literal
 from holdfast.ui.blocks import Answer
+from holdfast.ui.choosing import project_of
 from holdfast.ui.exporting import exported, write
 from holdfast.ui.table import age, home, size
-from holdfast.ui.tui.agent import project_of
 from holdfast.ui.tui.commands import COMMANDS, Line, Name
 from holdfast.ui.tui.connections import DEMO
 from holdfast.ui.tui.desk import Desk

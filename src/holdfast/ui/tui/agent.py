@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from holdfast.agent.calls import Answer
 from holdfast.agent.driver import Driver
@@ -21,17 +20,18 @@ from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, fork, resume
 from holdfast.agent.providers import Providers
-from holdfast.agent.remembered import APPROVALS, Project
+from holdfast.agent.remembered import Project
 from holdfast.agent.settle import Leave
 from holdfast.agent.windows import window_of
 from holdfast.calls import Mode, Pattern
-from holdfast.config import Limits, homes
+from holdfast.config import Limits
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import CallPart, TurnEnded, When
 from holdfast.session.sqlite import read_copy
 from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Plan
+from holdfast.ui.choosing import project_of
 from holdfast.ui.debug import debug_log
 from holdfast.ui.tui.told import (
     Asked,
@@ -80,6 +80,7 @@ class Agent:
         self._driver: Driver | None = None
         self._project: Project | None = None
         self._sizing: asyncio.Task[None] | None = None
+        self._leaving = False
         self._shells: set[asyncio.Task[None]] = set()
         self._closing = ExitStack()  # what is closed with the session
         self._answer: asyncio.Future[Answer] | None = None
@@ -160,6 +161,11 @@ class Agent:
         """Stop the turn that runs, at once."""
         self._now(lambda: self._driver and self._driver.stop(leave))
 
+    def leave(self, leave: Leave) -> None:
+        """Stop the turn that runs, for good: what waits to be sent waits on, for the next who opens the session."""
+        self._leaving = True
+        self.stop(leave)
+
     def answer(self, answer: Answer) -> None:
         """Answer the question that was asked last."""
 
@@ -209,7 +215,7 @@ class Agent:
         if not self._thread.ident:  # it ended before it began
             self._loop.close()
             return True
-        self.stop(Leave("user", "holdfast was closed"))
+        self.leave(Leave("user", "holdfast was closed"))
         self._now(lambda: self._commands.put_nowait(None))
         self._thread.join(within)
         return not self._thread.is_alive()
@@ -354,7 +360,7 @@ class Agent:
             ended = await turn()
 
         try:
-            if not await self._safely(run) or ended is not None:
+            if (not await self._safely(run) or ended is not None) and not self._leaving:
                 await self._safely(lambda: self._give_back(driver))
         finally:
             self._tell(Idle(ended))
@@ -388,8 +394,3 @@ class Agent:
         if self._turn is not None:
             await self._turn
             self._turn = None
-
-
-def project_of(environ: Mapping[str, str], cwd: Path) -> Project:
-    """Return what is allowed for good in the folder `cwd`; raises `ConfigInvalid` if that cannot be read."""
-    return Project(homes(environ).sessions.with_name(APPROVALS), cwd)

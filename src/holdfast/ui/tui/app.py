@@ -82,7 +82,7 @@ class Screen(Desk):
 
     def _leave_for(self, number: int) -> None:
         """Leave because of a signal, which the process dies of once everything has ended."""
-        self.agent.stop(Leave("signal", signal.Signals(number).name))
+        self.agent.leave(Leave("signal", signal.Signals(number).name))
         self.died_of = number
         self.exit(128 + number)
 
