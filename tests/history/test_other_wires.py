@@ -157,3 +157,25 @@ def test_a_call_goes_behind_the_text_of_its_response_where_nothing_else_is_chang
     mended = repair(history, format="pydantic-ai", profile="deepseek")
     assert mended.remaining == ()
     assert mended.messages[1] == {"kind": "response", "parts": parts[::-1]}
+
+
+def test_a_result_inside_a_response_does_not_part_it_from_its_reasoning() -> None:
+    """Among the words of a Responses message of the assistant it is quoted: its call only comes behind it."""
+    document = [
+        {"role": "user", "content": "x"},
+        {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "think"}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [
+                {"role": "tool", "tool_call_id": "a", "content": "early"},
+                {"type": "output_text", "text": "words"},
+            ],
+        },
+        {"type": "function_call", "call_id": "a", "name": "read", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "late"},
+    ]
+    mended = repair(document, format="openai-responses", profile="deepseek", thinking=True)
+    assert mended.remaining == ()
+    assert "early" in json.dumps(mended.document)
+    assert "late" in json.dumps(mended.document)

@@ -181,7 +181,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
         return Item("media", role, path, media=(look_at(raw.get("image_url")),))
     if role != "assistant" and is_file(raw):
         return Item("media", role, path, media=(_file(raw),))
-    result = result_of_another(path, role, part, OpenAIResponses.grammar) if role in ("user", "assistant") else None
+    result = result_of_another(path, role, part, OpenAIResponses.grammar) if role == "user" else None
     return result or foreign(path, role, part)
 
 
