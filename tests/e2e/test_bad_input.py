@@ -130,7 +130,7 @@ MISTAKES = [
     (Call("bash", {"command": "true", "timeout": -1}), "timeout"),
     (Call("edit", {"path": "image", "old": "PNG", "new": "x"}), "is binary, a text file was expected"),
     (Call("write", {"path": "folder", "content": "x"}), "folder"),
-    (Call("nothing", {"x": 1}), "Tool 'nothing' does not exist, one of these was expected: bash, edit, glob, grep"),
+    (Call("nothing", {"x": 1}), "Tool 'nothing' does not exist, one of these was expected: bash, edit, fetch, glob"),
     (Call("grep", {"pattern": "("}), "Pattern '(' is not a"),
 ]
 
