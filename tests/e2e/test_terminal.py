@@ -404,3 +404,71 @@ def test_what_waits_goes_on_waiting_when_the_screen_is_closed(one_world: World) 
         terminal.send(Key.CTRL_C)
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
+
+
+def test_a_key_pressed_twice_answers_one_question(one_world: World) -> None:
+    """The second y is not taken for the next question, which waits for a person who has read it."""
+    one_world.script([Call("bash", {"command": "touch one"}), Call("bash", {"command": "touch two"})], [Say("Done.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text(r"touch one\n(.|\n)*1  Yes")
+        terminal.send("yy")
+        terminal.wait_text(r"Run this command\?\n.*\n.*touch two")
+        terminal.settle()
+        assert not (one_world.folder / "two").exists()
+        terminal.send("y")
+        terminal.wait_text(r"Done\.")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert (one_world.folder / "two").exists()
+
+
+def test_a_question_does_not_take_the_keyboard_from_who_writes(one_world: World) -> None:
+    """Words go on into the composer; Tab goes to the question."""
+    one_world.script([Say("Wait."), Hold("on"), Call("bash", {"command": "touch one"})], [Say("Done.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text(r"Wait\.")
+        terminal.send("yes,")
+        terminal.wait_text("yes,")
+        one_world.provider.release("on")
+        terminal.wait_text("1  Yes")
+        terminal.send("yyy11")
+        terminal.wait_text("yes,yyy11")
+        assert not (one_world.folder / "one").exists()
+        terminal.send(Key.TAB)
+        terminal.settle()
+        terminal.send("y")
+        terminal.wait_text(r"Done\.")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_C)
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+
+
+def test_a_new_session_while_a_turn_runs(one_world: World) -> None:
+    """What is left of the old turn is not shown in the new one, and what cannot be opened changes nothing."""
+    one_world.one_past = False
+    one_world.script([Say("Old words."), Hold("on")], [Say("New words.")], [Say("More.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text(r"Old words\.")
+        terminal.line("/new")
+        terminal.wait_gone("Old words")
+        terminal.line("fresh")
+        terminal.wait_text(r"New words\.")
+        terminal.wait_gone("esc stops")
+        assert "you stopped" not in terminal.settle()
+        terminal.line("/resume nonsense")
+        terminal.wait_text("is not known")
+        terminal.send(Key.CTRL_C)
+        terminal.line("go on")
+        terminal.wait_text(r"More\.")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert len(one_world.sessions) == 2

@@ -61,7 +61,7 @@ def offer(in_use: InUse, desk: Desk) -> None:
 
     def chosen(what: str) -> None:
         if what == "fork":
-            desk.agent.fork(in_use.session)
+            desk.go_on_in_a_copy(in_use.session)
         else:
             desk.agent.read(in_use.session)
 
@@ -98,7 +98,7 @@ def _rename(desk: Desk, rest: str) -> None:
 
 
 def _fork(desk: Desk, _rest: str) -> None:
-    desk.agent.fork(desk.catalog.find(_open(desk)))
+    desk.go_on_in_a_copy(desk.catalog.find(_open(desk)))
 
 
 def _model(desk: Desk, rest: str) -> None:

@@ -38,6 +38,7 @@ from holdfast.ui.tui.told import (
     AskedNoMore,
     Busy,
     Closed,
+    GaveUp,
     GivenBack,
     Idle,
     InUse,
@@ -83,7 +84,7 @@ class Agent:
         self._leaving = False
         self._shells: set[asyncio.Task[None]] = set()
         self._closing = ExitStack()  # what is closed with the session
-        self._answer: asyncio.Future[Answer] | None = None
+        self._asked: tuple[str, asyncio.Future[Answer]] | None = None
         self._turn: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -115,17 +116,22 @@ class Agent:
         """Show a session as it is now, without opening it."""
 
         async def show() -> None:
-            await self._give_up()
             reading = read_copy(self._wishes.catalog.folder(session.id))
+            await self._give_up()
             facts = tuple(Fact(record.seq, record.entry) for record in reading.records)
             self._tell(Opened(session=session.id, cwd=session.cwd, model=session.model, facts=facts, read=True))
 
         self._do(show)
 
     def give_up(self) -> None:
-        """Give the session up, its turn stopped."""
+        """Give the session up, its turn stopped; told as `GaveUp` when nothing more will come of it."""
+
+        async def end() -> None:
+            await self._give_up()
+            self._tell(GaveUp())
+
         self.stop()
-        self._do(self._give_up)
+        self._do(end)
 
     def prompt(self, text: str, when: When = "steer") -> None:
         """Run a turn; while one runs, keep the words for it or for the next.
@@ -166,12 +172,12 @@ class Agent:
         self._leaving = True
         self.stop(leave)
 
-    def answer(self, answer: Answer) -> None:
-        """Answer the question that was asked last."""
+    def answer(self, call: str, answer: Answer) -> None:
+        """Answer the question about `call`, if it is still asked."""
 
         def give() -> None:
-            if self._answer is not None and not self._answer.done():
-                self._answer.set_result(answer)
+            if self._asked is not None and self._asked[0] == call and not self._asked[1].done():
+                self._asked[1].set_result(answer)
 
         self._now(give)
 
@@ -260,8 +266,8 @@ class Agent:
         return self._driver
 
     async def _open(self, begin: Begin, model: str) -> None:
+        session = begin()  # first: if it cannot be opened, the present one stays
         await self._give_up()
-        session = begin()
         log = self._closing.enter_context(
             debug_log(
                 self._wishes.catalog.folder(session.id),
@@ -296,14 +302,7 @@ class Agent:
             raise
         self._driver = driver
         facts = tuple(Fact(record.seq, record.entry) for record in session.reading.records)
-        self._tell(
-            Opened(
-                session=session.id,
-                cwd=str(session.cwd),
-                model=driver.conversation.model,
-                facts=facts,
-            )
-        )
+        self._tell(Opened(session=session.id, cwd=str(session.cwd), model=driver.conversation.model, facts=facts))
         if model:
             driver.use_model(model)
         await self._begin(driver, driver.carry_on)
@@ -376,12 +375,13 @@ class Agent:
             return None
 
     async def _ask(self, call: CallPart, plan: Plan, why: str) -> Answer:
-        self._answer = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._asked = call.id, answered
         self._tell(Asked(call, plan, why))
         try:
-            return await self._answer
+            return await answered
         finally:
-            self._answer = None
+            self._asked = None
             self._tell(AskedNoMore())
 
     async def _give_up(self) -> None:

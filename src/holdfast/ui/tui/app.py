@@ -28,6 +28,7 @@ from holdfast.ui.tui.told import (
     AskedNoMore,
     Busy,
     Closed,
+    GaveUp,
     GivenBack,
     Idle,
     InUse,
@@ -92,7 +93,7 @@ class Screen(Desk):
         if self._start.choose:
             self.attempt(lambda: pick_session(self))
         elif summary is not None and self._start.fork:
-            self.agent.fork(summary)
+            self.go_on_in_a_copy(summary)
         elif summary is not None:
             self.agent.resume(summary, self._start.model)
         elif not self.status.model:
@@ -108,8 +109,11 @@ class Screen(Desk):
         match told:
             case Opened():
                 self.show(told.session, Path(told.cwd), model=told.model, facts=told.facts, read=told.read)
+                self.is_open = True
                 if told.read:
                     self.say(READ_ONLY)
+            case GaveUp():
+                self.show("", self._start.cwd, model=self.status.model)
             case Busy():
                 self._since = time.monotonic()
                 self.tell(replace(self.status, doing="working", seconds=0.0))
@@ -118,7 +122,7 @@ class Screen(Desk):
                 self._ticker.pause()
                 self.tell(replace(self.status, doing="", branch=branch(self.cwd)))
             case Asked():
-                self.approval.ask(told)
+                self.approval.ask(told, take=not self.composer.text)
                 self._ticker.pause()
                 self.tell(replace(self.status, asking=True))
             case AskedNoMore():
@@ -127,6 +131,7 @@ class Screen(Desk):
                 self._ticker.resume()
                 self.tell(replace(self.status, asking=False))
             case Refused(text=text, message=message):
+                self.is_open = self.is_open and bool(self.session)  # one that could not be opened is tried again
                 self.composer.give_back(text)
                 self.say(message)
             case GivenBack(text=text):
@@ -145,7 +150,7 @@ class Screen(Desk):
                 if self.status.queued != before.queued:
                     self.tell(self.status)
                 begun = bool(self.view.keys)
-                self.transcript.show(self.view.take(told))
+                self.transcript.show(self.view.take(told, at=time.monotonic()))
                 if not begun:
                     self.greet()
 
@@ -180,7 +185,7 @@ class Screen(Desk):
 
     def on_approval_answered(self, answered: Approval.Answered) -> None:
         """Hand on the answer."""
-        self.agent.answer(answered.answer)
+        self.agent.answer(answered.call, answered.answer)
 
     def action_interrupt(self) -> None:
         """Close what is offered; stop the turn that runs; twice, clear the prompt, or with none go back to one."""
@@ -196,6 +201,10 @@ class Screen(Desk):
             self.composer.clear_into_history()
         else:
             self.attempt(lambda: pick_turn(self))
+
+    def on_composer_left(self) -> None:
+        """Answer the question that is asked."""
+        self.approval.take()
 
     def on_composer_recalled(self) -> None:
         """Take back what waits to be sent."""

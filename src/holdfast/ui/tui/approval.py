@@ -76,11 +76,13 @@ class Approval(Vertical):
     ]
 
     _answers: tuple[tuple[str, str], ...] = ()
+    _call = ""  # that is asked about; none once it is answered, so that a key pressed twice does not answer the next
 
     class Answered(Message):
-        """The person answered."""
+        """The person answered the question about `call`."""
 
-        def __init__(self, answer: Answer) -> None:
+        def __init__(self, call: str, answer: Answer) -> None:
+            self.call = call
             self.answer = answer
             super().__init__()
 
@@ -92,8 +94,9 @@ class Approval(Vertical):
         yield OptionList(id="answers")
         yield Input(placeholder="Why not? The model reads it. Enter sends, also empty.", id="reason")
 
-    def ask(self, asked: Asked) -> None:
-        """Show a question and take the keyboard."""
+    def ask(self, asked: Asked, *, take: bool) -> None:
+        """Show a question and, if it may, `take` the keyboard: not from somebody who is writing."""
+        self._call = asked.call.id
         self.query_one("#question", Static).update(Text(literal(question(asked.plan)), "bold"))
         colours = self.app.theme_variables  # pyright: ignore[reportUnknownMemberType] - an app of any result
         shown = detail(asked.plan, added=colours["success"], removed=colours["error"])
@@ -108,7 +111,12 @@ class Approval(Vertical):
         self.query_one("#reason").display = False
         listed.display = True
         self.display = True
-        listed.focus()
+        if take:
+            self.take()
+
+    def take(self) -> None:
+        """Take the keyboard."""
+        self.query_one("#answers", OptionList).focus()
 
     def on_resize(self) -> None:
         """Make room for the answers, whatever the size."""
@@ -137,7 +145,7 @@ class Approval(Vertical):
             reason.focus()
         else:
             remember: Remember = "session" if answer == SESSION else "project" if answer == PROJECT else ""
-            self.post_message(self.Answered(Answer(allowed=True, remember=remember)))
+            self._give(Answer(allowed=True, remember=remember))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Give the chosen answer."""
@@ -147,7 +155,12 @@ class Approval(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Reject, with the reason."""
         event.stop()
-        self.post_message(self.Answered(Answer(allowed=False, words=event.value)))
+        self._give(Answer(allowed=False, words=event.value))
+
+    def _give(self, answer: Answer) -> None:
+        if call := self._call:
+            self._call = ""
+            self.post_message(self.Answered(call, answer))
 
     def on_paste(self, event: events.Paste) -> None:
         """Swallow a paste: it answers nothing."""

@@ -35,6 +35,9 @@ class Composer(TextArea):
             self.later = later
             super().__init__()
 
+    class Left(Message):
+        """The person goes to the question that is asked."""
+
     class Recalled(Message):
         """The person pressed ↑ on an empty prompt."""
 
@@ -55,6 +58,8 @@ class Composer(TextArea):
         self._completions = completions
         self.queueing = False
         """Whether a turn runs, so that words can be kept for later."""
+        self.asking = False
+        """Whether a question waits for its answer."""
         self.queued = False
         """Whether anything waits to be sent."""
 
@@ -111,6 +116,8 @@ class Composer(TextArea):
                 self.action_new_line()
             case "up" if not self.text and self.queued:
                 self.post_message(self.Recalled())
+            case "tab" if self.asking:
+                self.post_message(self.Left())
             case "tab" if self.queueing:
                 self._send(later=True)
             case "up" if self.cursor_at_first_line and self._recall(-1):

@@ -110,7 +110,8 @@ class Desk(App[int]):
         self.completions = Completions()
         self._start = start
         self._connections = connections
-        self._open = start.resumed is not None
+        self.is_open = start.resumed is not None
+        """Whether a session is open, or about to be."""
         self._read = False
         self._said = ""
         self._inbox: Inbox[Told] = Inbox(self.heard)
@@ -180,6 +181,7 @@ class Desk(App[int]):
         self.known.status = status
         self.query_one(StatusLine).status = status
         self.composer.queueing, self.composer.queued = bool(status.doing), bool(status.queued)
+        self.composer.asking = status.asking
 
     def say(self, message: str, *, also: bool = False) -> None:
         """Show a sentence until the next prompt, in place of what was said before or `also`; "" shows none."""
@@ -242,14 +244,14 @@ class Desk(App[int]):
         """Have a session opened, if none is."""
         if self._read:
             raise UsageError(READ_ONLY)
-        if not self._open:
+        if not self.is_open:
             catalog, cwd, model = self.catalog, self.cwd, self.status.model
-            self._open = True
+            self.is_open = True
             self.agent.open(lambda: create(catalog, cwd=cwd, model=model))
 
     def show(self, session: str, cwd: Path, *, model: str, facts: Sequence[Fact] = (), read: bool = False) -> None:
         """Show the session that is open now, perhaps only to be read."""
-        self._open, self._read = True, read
+        self._read = read
         self.session, self.cwd = session, cwd
         self.known = Known(Status(mode=self.status.mode, model=model, branch=branch(cwd)))
         for fact in facts:
@@ -261,17 +263,21 @@ class Desk(App[int]):
         self.composer.remember(tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted)))
         self.tell(self.known.status)
 
+    def go_on_in_a_copy(self, session: Summary) -> None:
+        """Open a copy of a session; words sent from now on are for the copy."""
+        self.is_open, self._read = True, False
+        self.agent.fork(session)
+
     def begin_anew(self) -> None:
-        """Give up the session; the next prompt begins one."""
+        """Give up the session, which is shown until it has ended; the next prompt begins one."""
+        self.is_open, self._read = False, False
         self.agent.give_up()
-        self.show("", self._start.cwd, model=self.status.model)
-        self._open = False
 
     def use_model(self, name: str) -> None:
         """Send later requests to that model; raises `ModelUnusable`."""
         self._connections.check(name)
         self.tell(replace(self.status, model=name))
-        if self._open:
+        if self.is_open:
             self.agent.use_model(name)
 
     def use_mode(self, mode: Mode) -> None:

@@ -77,6 +77,11 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
+class GaveUp:
+    """No session is open any more; nothing more will be told of the one that was."""
+
+
+@dataclass(frozen=True, slots=True)
 class InUse:
     """Another process holds the session that was to be opened; `message` says which."""
 
@@ -89,5 +94,19 @@ class Closed:
     """The session was given up and every process of its tools has ended: the last message."""
 
 
-Told = Event | Opened | Busy | Idle | Asked | AskedNoMore | Refused | GivenBack | Window | Trouble | InUse | Closed
+Told = (
+    Event
+    | Opened
+    | Busy
+    | Idle
+    | Asked
+    | AskedNoMore
+    | Refused
+    | GivenBack
+    | Window
+    | Trouble
+    | InUse
+    | GaveUp
+    | Closed
+)
 """What the agent's side tells the screen."""
