@@ -70,7 +70,7 @@ class Screen(Desk):
     died_of: int | None = None
     """The signal that ended the screen, if one did."""
     _since = 0.0
-    _pressed = 0.0
+    _pressed = ("", 0.0)
 
     def on_mount(self) -> None:
         """Begin: the prompt is shown first, then comes what takes time."""
@@ -195,7 +195,7 @@ class Screen(Desk):
             self.completions.offer(())
         elif self.status.doing:
             self._stop()
-        elif not self._again():
+        elif not self._again("escape"):
             pass
         elif self.composer.text:
             self.composer.clear_into_history()
@@ -220,7 +220,7 @@ class Screen(Desk):
             self._stop()
         elif self.composer.text:
             self.composer.clear_into_history()
-        elif self._again():
+        elif self._again("ctrl+c"):
             self.exit(0)
         else:
             self.say("Press Ctrl+C again to quit; the session is kept.")
@@ -259,11 +259,11 @@ class Screen(Desk):
         """Move the transcript by a page."""
         self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)
 
-    def _again(self) -> bool:
-        """Return whether this key was pressed a moment ago too."""
+    def _again(self, key: str) -> bool:
+        """Return whether this key was pressed a moment ago too, and none of its kind since."""
         now = time.monotonic()
-        again = now - self._pressed < AGAIN
-        self._pressed = 0.0 if again else now
+        again = self._pressed[0] == key and now - self._pressed[1] < AGAIN
+        self._pressed = (key, 0.0 if again else now)
         return again
 
     def _stop(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import ClassVar
 
 from rich.text import Text
@@ -22,6 +23,9 @@ from holdfast.ui.tui.told import Asked
 
 SHARE = 0.6
 """Of the screen's lines that a question may take."""
+
+PAUSE = 1.0
+"""Seconds after an answer in which the next question has none chosen beforehand."""
 
 AROUND = 4
 """Lines of a question besides its detail and its answers."""
@@ -76,6 +80,7 @@ class Approval(Vertical):
     ]
 
     _answers: tuple[tuple[str, str], ...] = ()
+    _answered_at = 0.0
     _call = ""  # that is asked about; none once it is answered, so that a key pressed twice does not answer the next
 
     class Answered(Message):
@@ -107,7 +112,8 @@ class Approval(Vertical):
         listed.clear_options()
         for number, (answer, words) in enumerate(self._answers, start=1):
             listed.add_option(Option(Text(literal(f"{number}  {words}")), id=answer))
-        listed.highlighted = 0
+        # A key that is held down must not answer what comes right behind: nothing is chosen for it.
+        listed.highlighted = 0 if time.monotonic() - self._answered_at > PAUSE else None
         self.query_one("#reason").display = False
         listed.display = True
         self.display = True
@@ -160,6 +166,7 @@ class Approval(Vertical):
     def _give(self, answer: Answer) -> None:
         if call := self._call:
             self._call = ""
+            self._answered_at = time.monotonic()
             self.post_message(self.Answered(call, answer))
 
     def on_paste(self, event: events.Paste) -> None:
