@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from importlib.metadata import metadata
 from pathlib import PurePosixPath
 from posixpath import normpath
 
 import pytest
+from packaging.specifiers import SpecifierSet
 from source_tree import documents, expect_none, files, read
 
 LONGEST = {"README.md": 150, "AGENTS.md": 60, "docs/architecture.md": 120}
@@ -19,6 +21,11 @@ WORDS = """
 session, turn, step, message, part, call, result, dangling call, orphaned result, entry, event, journal, store, fold,
 shape, rule, violation, edit, profile, prune, compact, stop, interrupted, approval, stop reason, finding
 """
+
+
+# The oldest release of each Python that holdfast promises. A distribution still ships 3.11.2, so a pin that wants
+# 3.11.5 makes the set-up fail there and nowhere else.
+PYTHONS = ("3.11.0", "3.12.0", "3.13.0")
 
 
 def too_long(path: str, text: str) -> Iterator[str]:
@@ -152,6 +159,17 @@ def test_constraints_name_packages_and_versions_only() -> None:
     expect_none(line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line))
 
 
+def refused_pythons(name: str, requires: str) -> Iterator[str]:
+    """Yield each promised Python that a package with these requirements does not install on."""
+    yield from (f"{name} wants Python {requires}: not {one}" for one in PYTHONS if one not in SpecifierSet(requires))
+
+
+def test_constraints_hold_on_every_python_we_promise() -> None:
+    names = [line.partition("==")[0] for line in read("constraints.txt").splitlines()]
+    wants = {name: metadata(name)["Requires-Python"] or "" for name in names}
+    expect_none(each for name, requires in wants.items() for each in refused_pythons(name, requires))
+
+
 @pytest.mark.parametrize(
     "found",
     [
@@ -164,6 +182,7 @@ def test_constraints_name_packages_and_versions_only() -> None:
         unknown_targets("README.md", "```sh\nmake coffee\n```", "test: x"),
         incomplete_decision("docs/decisions/0001-x.md", "# X\n## Status\n## Context\n## Decision\n"),
         incomplete_decision("docs/decisions/one.md", "## Status\n## Context\n## Decision\n## Consequences\n"),
+        refused_pythons("soupsieve", ">=3.11.5"),
         undefined(["turn"], "- **step**: a turn has several"),
         of_one_machine("a.py", "open('/" + "work/x')"),
         of_one_machine("a.md", "in /home/ann/project"),
