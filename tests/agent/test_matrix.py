@@ -1,0 +1,237 @@
+"""Every wire in every situation, and from each to every other: what is sent next is what its provider accepts.
+
+A provider's strict server refuses what the real one would refuse; beside it judge our own rules, which read the bytes
+of each request as anybody's conversation, and the vendors' own readers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import httpx2
+import pytest
+from rig import FAST, says, waits
+
+from holdfast.agent.driver import Driver
+from holdfast.agent.events import Event, Fact, LiveText
+from holdfast.agent.model import Model
+from holdfast.agent.models import open_model
+from holdfast.agent.providers import PROVIDERS, target
+from holdfast.history import check
+from holdfast.session.entries import (
+    CallEnded,
+    CallStarted,
+    Entry,
+    PromptAccepted,
+    RequestStarted,
+    SessionOpened,
+)
+from holdfast.session.fold import fold
+from holdfast.session.store import MemoryStore
+from holdfast.testing.memory import ScriptedTransport
+from holdfast.testing.provider import Captured, ScriptedProvider
+from holdfast.testing.script import Call, Hold, Say, Think
+from holdfast.testing.toolbox import FunctionToolbox
+from judges import JUDGES, judge
+
+MODELS = ("openai-chat:m", "anthropic:m")
+KEYS = {provider.key_variable: "test-key" for provider in PROVIDERS.values() if provider.key_variable}
+THOUGHT = "a thought that is nobody else's"
+
+
+@dataclass
+class Session:
+    """A journal that outlives its drivers, and a provider that speaks every wire."""
+
+    provider: ScriptedProvider = field(default_factory=ScriptedProvider)
+    store: MemoryStore = field(default_factory=MemoryStore)
+    asked: list[str] = field(default_factory=list[str])  # the model of each request
+    happened: asyncio.Event = field(default_factory=asyncio.Event)  # a text was shown, or the tool that waits began
+    tools: FunctionToolbox = field(init=False)
+
+    def __post_init__(self) -> None:
+        slow = waits("wait", started=self.happened)
+        self.tools = FunctionToolbox((says("read", "what the file says"), says("list", "a, b and c"), slow))
+
+    def begin(self, model: str) -> Driver:
+        """Return the first driver of the session, with this model."""
+        tools = tuple(tool.schema for tool in self.tools.given)
+        opened = SessionOpened(session="s", cwd="/", model=model, system="SYSTEM", tools=tools, version="0")
+        self.store.append([opened], expected=0)
+        return self.driver()
+
+    def driver(self) -> Driver:
+        """Return a driver as another process would make it from the same journal."""
+        return Driver(
+            store=self.store, toolbox=self.tools, connect=self.connect, mode="yolo", limits=FAST, emit=self.emitted
+        )
+
+    def emitted(self, event: Event) -> None:
+        match event:
+            case LiveText():
+                self.happened.set()
+            case Fact(entry=RequestStarted(model=model)):
+                self.asked.append(model)
+            case _:
+                pass
+
+    async def connect(self, name: str) -> Model:
+        def http() -> httpx2.AsyncClient:
+            return httpx2.AsyncClient(transport=ScriptedTransport(self.provider), timeout=5)
+
+        return open_model(target(name, KEYS), http=http)
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [record.entry for record in self.store.read().records]
+
+    def sent(self) -> list[tuple[str, Captured]]:
+        """Return each request and the model it was for, in order."""
+        return list(zip(self.asked, self.provider.requests, strict=True))
+
+    def keep_only(self, count: int) -> None:
+        """Leave the journal as a process that was killed then would have."""
+        kept = self.entries[:count]
+        self.store = MemoryStore()
+        self.store.append(kept, expected=0)
+
+
+# --- what happens on the first wire ----------------------------------------------------------------------------------
+
+
+async def text(session: Session, driver: Driver) -> None:
+    session.provider.extend([Say("an answer")])
+    await driver.run("say something")
+
+
+async def thinking(session: Session, driver: Driver) -> None:
+    session.provider.extend([Think(THOUGHT), Say("I will look."), Call("read", {})], [Think(THOUGHT), Say("read it")])
+    await driver.run("think about it")
+
+
+async def parallel_calls(session: Session, driver: Driver) -> None:
+    calls = (Call("read", {"path": "a"}), Call("list", {}), Call("read", {"path": "b"}), Call("unknown", {}))
+    session.provider.extend([Say("all at once"), *calls], [Say("done")])
+    await driver.run("do them all")
+
+
+async def bad_arguments(session: Session, driver: Driver) -> None:
+    calls = (Call("read", '{"path": "a'), Call("read", "[1, 2]"), Call("read", ""), Call("list", {}))
+    session.provider.extend([*calls], [Say("again, then")])
+    await driver.run("write it wrong")
+
+
+async def stop_mid_stream(session: Session, driver: Driver) -> None:
+    session.provider.extend([Say("half of an answer"), Hold("never")])
+    await stopped(session, driver, "talk")
+
+
+async def stop_mid_call(session: Session, driver: Driver) -> None:
+    """Stop while the model writes a call, behind one that it has written."""
+    session.provider.extend([Say("I will"), Call("read", {}), Call("list", '{"half": "'), Hold("never")])
+    await stopped(session, driver, "call something")
+
+
+async def stop_mid_tool(session: Session, driver: Driver) -> None:
+    session.provider.extend([Think(THOUGHT), Call("read", {}), Call("wait", {}), Call("list", {})])
+    await stopped(session, driver, "run something long")
+
+
+async def killed_mid_tool(session: Session, driver: Driver) -> None:
+    """Go on from the journal of a process that was killed while one call of three ran."""
+    await stop_mid_tool(session, driver)
+    entries = session.entries
+    began = [at for at, each in enumerate(entries) if isinstance(each, CallStarted)]
+    ended = [at for at, each in enumerate(entries) if isinstance(each, CallEnded)]
+    session.keep_only(max(began[-1], ended[0]) + 1)
+    assert fold(session.entries).open_calls
+
+
+async def killed_between_steps(session: Session, driver: Driver) -> None:
+    """Go on from the journal of a process that was killed when the calls had ended, before the next request."""
+    await parallel_calls(session, driver)
+    entries = session.entries
+    session.keep_only(max(at for at, each in enumerate(entries) if isinstance(each, CallEnded)) + 1)
+
+
+async def stopped(session: Session, driver: Driver, prompt: str) -> None:
+    turn = asyncio.create_task(driver.run(prompt))
+    await session.happened.wait()
+    await asyncio.sleep(0.01)  # some more of it comes
+    driver.stop()
+    assert (await turn).reason == "cancelled"
+
+
+Scene = Callable[[Session, Driver], Awaitable[None]]
+SCENES: tuple[Scene, ...] = (
+    text,
+    thinking,
+    parallel_calls,
+    bad_arguments,
+    stop_mid_stream,
+    stop_mid_call,
+    stop_mid_tool,
+    killed_mid_tool,
+    killed_between_steps,
+)
+
+
+@pytest.mark.parametrize("there", MODELS)
+@pytest.mark.parametrize("here", MODELS)
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+async def test_what_is_sent_next_is_accepted_by_whoever_it_goes_to(scene: Scene, here: str, there: str) -> None:
+    session = Session()
+    await scene(session, session.begin(here))
+
+    away = session.driver()
+    away.use_model(there)
+    session.provider.extend([Say("let me see"), Call("read", {}), Call("list", {})], [Say("so it is")])
+    assert (await away.run("what now?")).reason == "end_turn"
+
+    back = session.driver()
+    back.use_model(here)
+    session.provider.extend([Say("all is well")])
+    assert (await back.run("and back here?")).reason == "end_turn"
+
+    sent = session.sent()
+    assert [name for name, _ in sent][-3:] == [there, there, here]
+    for name, request in sent:
+        accepted(name, request)
+    for _, request in sent[-1:]:
+        everything_is_in(session, request)
+    thoughts = [name for name, request in sent if THOUGHT in told(request)]
+    assert set(thoughts) <= {here}
+
+
+def accepted(name: str, request: Captured) -> None:
+    """Fail unless the strict server took the request, our rules find nothing in it, and no vendor's reader refuses."""
+    assert request.refusal is None
+    profile = PROVIDERS[name.partition(":")[0]].profile
+    body = json.loads(request.raw)
+    assert check(body, format=request.wire, profile=profile.name) == []
+    if request.wire in JUDGES["deepseek"].formats:
+        judge(request.wire, request.raw)
+    for each in JUDGES.values():
+        if request.wire in each.formats and profile.name in each.profiles:
+            assert each.refusal(request.wire, body["messages"]) == ""
+
+
+def told(request: Captured) -> str:
+    """Return the request's JSON without escapes, to look for words in."""
+    return json.dumps(json.loads(request.raw), ensure_ascii=False)
+
+
+def everything_is_in(session: Session, request: Captured) -> None:
+    """Fail unless every prompt and every result is in the request, word for word."""
+    said = told(request)
+    for entry in session.entries:
+        match entry:
+            case PromptAccepted():
+                assert entry.text in said
+            case CallEnded():
+                assert json.dumps(entry.text, ensure_ascii=False)[1:-1] in said
+            case _:
+                pass
