@@ -26,6 +26,7 @@ STREAMS = [
     b"data: {}\n\n: keep-alive\n\ndata: [DONE]\n\n",
     b"event: message_stop\ndata: {}\n\n",
 ]
+TERMINAL = rb"event: ?message_stop|data: ?\[DONE\]"
 GHOSTS = [b"", b"event: ping\ndata: {}\n\n", b"\n\n\n", b"data: [DONE]\n\n", b"x" * 50]
 
 
@@ -45,7 +46,7 @@ async def read(*chunks: bytes, content_type: str = "text/event-stream") -> bytes
         del request
         return httpx2.Response(200, headers={"content-type": content_type}, stream=_Chunks(chunks))
 
-    client = guarded(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), "openai-chat:m")
+    client = guarded(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), "openai-chat:m", terminal=TERMINAL)
     async with client, client.stream("GET", "http://provider/") as response:
         return b"".join([chunk async for chunk in response.aiter_raw()])
 

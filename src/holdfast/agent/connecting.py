@@ -32,8 +32,8 @@ def preload(target: Target) -> None:
 
     def work() -> None:
         with suppress(Exception):  # `connect` meets it again, and tells
-            from holdfast.agent.models import builder  # noqa: PLC0415 - the point of this function
+            from holdfast.agent.models import wire_of  # noqa: PLC0415 - the point of this function
 
-            builder(target.provider.kind)
+            wire_of(target.provider.kind)
 
     threading.Thread(target=work, name="import of the provider's library", daemon=True).start()

@@ -11,14 +11,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Any, assert_never
+from typing import assert_never
 
 os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # read at import; it would be printed over our own output
 
 import httpx2
 from pydantic_ai import exceptions as pai_errors
 from pydantic_ai import messages as pai
-from pydantic_ai.models import Model as PydanticModel
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 
@@ -27,10 +26,12 @@ from holdfast.agent.messages import from_part, raw_arguments, to_messages, to_to
 from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.agent.providers import Target
 from holdfast.agent.wire import guarded, new_client, private, watched
-from holdfast.config import Kind, Limits
+from holdfast.agent.wires import wire_of
+from holdfast.agent.wires.wire import Wire
+from holdfast.config import Limits
 from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
-from holdfast.session.entries import ThinkingPart, Usage
-from holdfast.session.fold import AssistantMessage, Conversation
+from holdfast.session.entries import Usage
+from holdfast.session.fold import Conversation
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation that are kept; some quote the request, and some are whole pages."""
@@ -39,10 +40,10 @@ LONGEST_EXPLANATION = 500
 class ConnectedModel:
     """A `Model` over pydantic-ai's model for a conversation, and the HTTP client it owns."""
 
-    def __init__(self, target: Target, model_for: ModelFor, http: httpx2.AsyncClient) -> None:
+    def __init__(self, target: Target, wire: Wire, http: httpx2.AsyncClient) -> None:
         self._name = target.name
-        self._marks_errors = target.provider.kind == "anthropic"
-        self._model_for = model_for
+        self._marks_errors = wire.marks_errors
+        self._model_for = wire.build(target, http)
         self._http = http
 
     @property
@@ -91,14 +92,14 @@ def open_model(
     Imports the provider's SDK, which takes a second. `http` makes the HTTP client (default: a plain one with pooled
     connections and the `limits` on connecting and writing). Raises `ModelUnusable`.
     """
-    build = builder(target.provider.kind)
-    client = guarded(http() if http else new_client(limits or Limits()), target.name)
+    wire = wire_of(target.provider.kind)
+    client = guarded(http() if http else new_client(limits or Limits()), target.name, terminal=wire.terminal)
     if target.provider.foreign:
         private(client, with_key=target.key is not None)
     if log is not None:
         watched(client, log)
     try:
-        return ConnectedModel(target, build(target, client), client)
+        return ConnectedModel(target, wire, client)
     except pai_errors.UserError as error:
         raise ModelUnusable(f"Model {target.name!r} cannot be used: {error}. Check its name and settings.") from error
 
@@ -262,91 +263,3 @@ def _usage(response: pai.ModelResponse) -> Usage:
         cache_write_tokens=usage.cache_write_tokens,
         cost=None if price is None else str(price),
     )
-
-
-def _reasoning_field(conversation: Conversation) -> str | None:
-    """Return the field in which the model's own reasoning first came, None if none came in a field."""
-    own = (m for m in conversation.messages if isinstance(m, AssistantMessage) and m.model == conversation.model)
-    thoughts = (part for message in own for part in message.parts if isinstance(part, ThinkingPart))
-    return next((part.id for part in thoughts if part.id not in (None, "content")), None)  # "content": it was text
-
-
-ModelFor = Callable[[Conversation], PydanticModel[Any]]
-Builder = Callable[[Target, httpx2.AsyncClient], ModelFor]
-
-
-_NO_KEY = "none"
-"""What an SDK is given where no key is wanted, so that it looks for none of its own; it is not sent."""
-
-
-def builder(kind: Kind) -> Builder:
-    """Return what makes a model that is spoken to this way; imports its SDK and no other, each costs about a second."""
-    match kind:
-        case "openai-chat":
-            from openai import AsyncOpenAI  # noqa: PLC0415 - only the SDK in use
-            from openai.types.chat import ChatCompletionAssistantMessageParam  # noqa: PLC0415 - only the SDK in use
-            from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - only the SDK in use
-            from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - only the SDK in use
-            from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - only the SDK in use
-            from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - likewise
-
-            class Foreign(OpenAIChatModel):
-                class _MapModelResponseContext(OpenAIChatModel._MapModelResponseContext):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - its hook for subclasses
-                    def _into_message_param(self) -> ChatCompletionAssistantMessageParam | None:
-                        message = super()._into_message_param()
-                        if message is not None and message.get("content") is None:
-                            message["content"] = ""  # beside calls many servers take no null
-                        return message
-
-            def build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
-                key, address, name = target.key or _NO_KEY, target.address, target.provider.name
-                client = AsyncOpenAI(api_key=key, base_url=address, http_client=http, max_retries=0)
-                # By the provider's name its prices are looked up: a model at home has not the price of its namesake.
-                if target.provider.foreign:
-                    kind, provider = Foreign, OpenAICompatibleProvider(name, openai_client=client)
-                else:
-                    kind, provider = OpenAIChatModel, OpenAIProvider(openai_client=client)
-
-                # The first one loads what the SDK put off, which must not happen on the event loop.
-                usual = kind(target.model, provider=provider, profile=OpenAIModelProfile())
-
-                def model_for(conversation: Conversation) -> PydanticModel[Any]:
-                    # Left to find out the field itself, it adds it to earlier calls of a turn and takes it away after.
-                    field = _reasoning_field(conversation)
-                    if field is None:
-                        return usual
-                    profile = OpenAIModelProfile(
-                        openai_chat_thinking_field=field, openai_chat_send_back_thinking_parts="field"
-                    )
-                    return kind(target.model, provider=provider, profile=profile)
-
-                return model_for
-        case "anthropic":
-            from anthropic import AsyncAnthropic  # noqa: PLC0415 - only the SDK in use
-            from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - only the SDK in use
-            from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - only the SDK in use
-            from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - only the SDK in use
-
-            class Named(AnthropicProvider):
-                def __init__(self, name: str, client: AsyncAnthropic) -> None:
-                    super().__init__(anthropic_client=client)
-                    self._name = name
-
-                @property
-                def name(self) -> str:
-                    return self._name
-
-            def build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
-                key, address, name = target.key or _NO_KEY, target.address, target.provider.name
-                client = AsyncAnthropic(api_key=key, base_url=address, http_client=http, max_retries=0)
-                provider = Named(name, client)
-                # Left to that default, it streams in secret what was asked for in one piece, if the limit is large.
-                profile = anthropic_model_profile(target.model) or {}
-                most = profile.get("anthropic_max_output_tokens")
-                old = profile.get("anthropic_rejects_max_tokens_beyond_context_window")
-                settings = None if most is None or old else ModelSettings(max_tokens=most)
-                model = AnthropicModel(target.model, provider=provider, settings=settings)
-                return lambda _: model
-        case _:
-            assert_never(kind)
-    return build

@@ -24,7 +24,6 @@ LAST_BYTES = 0.3
 """Seconds that a body may take to end after its terminal event; one that does not costs the connection."""
 
 _BLANK = re.compile(rb"\n\r?\n|\r\r")
-_TERMINAL = re.compile(rb"[\r\n](?:event: ?message_stop|data: ?\[DONE\])[\r\n]")
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
 _KEYS = frozenset({"authorization", "x-api-key"})
 _HEADERS = frozenset(
@@ -42,16 +41,18 @@ def new_client(limits: Limits) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(timeout=timeout, follow_redirects=True)
 
 
-def guarded(client: httpx2.AsyncClient, name: str) -> httpx2.AsyncClient:
+def guarded(client: httpx2.AsyncClient, name: str, *, terminal: bytes) -> httpx2.AsyncClient:
     """Return the client of the model `name`, whose bodies from now on end with their terminal event.
 
-    They raise `ProviderFailed` for an event that is too long.
+    `terminal` matches the line that begins that event. They raise `ProviderFailed` for an event that is too long.
     """
+    last = re.compile(rb"[\r\n](?:%b)[\r\n]" % terminal)
 
     async def guard(response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         events = response.headers.get("content-type", "").startswith("text/event-stream")
-        response.stream = (_Events if events else _Document)(response.stream, name)
+        body = response.stream
+        response.stream = _Events(body, name, last) if events else _Document(body, name)
 
     # Only what comes as it is can be measured before it is unpacked, and packed it would come late anyway.
     client.headers["accept-encoding"] = "identity"
@@ -138,12 +139,16 @@ class _Document(httpx2.AsyncByteStream):
 class _Events(_Document):
     """A body of events, until one of them is too long or the last."""
 
+    def __init__(self, body: httpx2.AsyncByteStream, name: str, last: re.Pattern[bytes]) -> None:
+        super().__init__(body, name)
+        self._last = last
+
     async def __aiter__(self) -> AsyncIterator[bytes]:
         tail, ending = b"\n", False
         body = aiter(self._body)
         async for chunk in body:
             seen = tail + chunk
-            last = None if ending else _TERMINAL.search(seen)
+            last = None if ending else self._last.search(seen)
             ending = ending or last is not None
             blank = [found.end() for found in _BLANK.finditer(seen, last.end() - 1 if last else 0)]
             if ending and blank:
