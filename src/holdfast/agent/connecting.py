@@ -32,7 +32,8 @@ def preload(target: Target) -> None:
 
     def work() -> None:
         with suppress(Exception):  # `connect` meets it again, and tells
-            from holdfast.agent.models import wire_of  # noqa: PLC0415 - the point of this function
+            import holdfast.agent.models  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
+            from holdfast.agent.wires import wire_of  # noqa: PLC0415 - the point of this function
 
             wire_of(target.provider.kind)
 
