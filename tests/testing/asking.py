@@ -12,9 +12,14 @@ from holdfast.testing.provider import ScriptedProvider
 
 CHAT = "/v1/chat/completions"
 MESSAGES = "/v1/messages"
+GEMINI = "/v1beta/models/gemini-3-test:generateContent"
+GEMINI_OLD = "/v1beta/models/gemini-2.5-test:generateContent"
+GEMINI_STREAM = "/v1beta/models/gemini-3-test:streamGenerateContent"
+_GOOGLE = {"x-goog-api-key": "test-key"}
 _HEADERS = {
     CHAT: {"authorization": "Bearer test-key"},
     MESSAGES: {"x-api-key": "test-key", "anthropic-version": "2023-06-01"},
+    **dict.fromkeys((GEMINI, GEMINI_OLD, GEMINI_STREAM), _GOOGLE),
 }
 
 

@@ -100,3 +100,62 @@ GOOD_ANTHROPIC: dict[str, Json] = {
     "equal roles in a row": anthropic(USER, USER, assistant(text("1")), assistant(text("2")), USER),
     "tools": anthropic(USER, tools=[{"name": "read", "input_schema": SCHEMA}]),
 }
+
+
+SKIPPED = "skip_thought_signature_validator"
+
+
+def gemini(*contents: Json, **more: object) -> Json:
+    return {"contents": list(contents), **more}
+
+
+def turn(*parts: Json, role: str = "user") -> Json:
+    return {"role": role, "parts": list(parts)}
+
+
+def model(*parts: Json) -> Json:
+    return turn(*parts, role="model")
+
+
+def function_call(name: str = "read", args: object = None, *, signature: str | None = SKIPPED, **more: object) -> Json:
+    signed: Json = {} if signature is None else {"thoughtSignature": signature}
+    return {"functionCall": {"name": name, "args": {} if args is None else args, **more}, **signed}
+
+
+def function_response(name: str = "read", response: object = None, **more: object) -> Json:
+    return {"functionResponse": {"name": name, "response": {"output": "ok"} if response is None else response, **more}}
+
+
+HI = turn({"text": "hi"})
+
+GOOD_GEMINI: dict[str, Json] = {
+    "one question": gemini(HI, systemInstruction=turn({"text": "be brief"})),
+    "no system prompt": gemini(HI),
+    "names in snake case": gemini(HI, system_instruction=turn({"text": "be brief"})),
+    "no role": gemini({"parts": [{"text": "hi"}]}),
+    "a call and its result": gemini(HI, model(function_call()), turn(function_response())),
+    "the same with ids": gemini(HI, model(function_call(id="a")), turn(function_response(id="a"))),
+    "results then text": gemini(
+        HI, model(function_call(), function_call()), turn(function_response(), function_response()), HI
+    ),
+    "only the first call of a step is signed": gemini(
+        HI, model(function_call(), function_call(signature=None)), turn(function_response(), function_response())
+    ),
+    "a call of a turn that is over, unsigned": gemini(
+        HI, model(function_call(signature=None)), turn(function_response()), model({"text": "so"}), HI
+    ),
+    "text then a call": gemini(HI, model({"text": "looking"}, function_call()), turn(function_response())),
+    "thoughts": gemini(HI, model({"text": "hm", "thought": True}, {"text": "so"}), HI),
+    "equal roles in a row": gemini(HI, HI, model({"text": "1"}), model({"text": "2"}), HI),
+    "empty text": gemini(turn({"text": ""}), model({"text": "so"}), HI),
+    "ends with the model": gemini(HI, model({"text": "so"})),
+    "tools": gemini(
+        HI,
+        tools=[
+            {"functionDeclarations": [{"name": "read", "parametersJsonSchema": SCHEMA}]},
+            {"functionDeclarations": [{"name": "ns.list:all", "description": "d"}]},
+        ],
+        toolConfig={"functionCallingConfig": {"mode": "AUTO"}},
+        generationConfig={"responseModalities": ["TEXT"]},
+    ),
+}

@@ -146,6 +146,8 @@ def test_tells_a_child_process_where_it_is() -> None:
             "OPENAI_API_KEY": "sekret",
             "ANTHROPIC_BASE_URL": provider.url,
             "ANTHROPIC_API_KEY": "sekret",
+            "GOOGLE_GEMINI_BASE_URL": provider.url,
+            "GEMINI_API_KEY": "sekret",
         }
         # As plain a client as there is.
         request = urllib.request.Request(

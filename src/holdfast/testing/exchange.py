@@ -24,17 +24,23 @@ from holdfast.testing.script import (
     checked,
 )
 from holdfast.testing.wires.chat import Chat
+from holdfast.testing.wires.gemini import Gemini
 from holdfast.testing.wires.messages import Messages
 from holdfast.testing.wires.wire import Answer, Event, Head, Incoming, Refusal, Wire
 
-_CHAT, _MESSAGES = Chat(), Messages()
-_WIRES: tuple[Wire, ...] = (_CHAT, _MESSAGES)
+_CHAT, _MESSAGES, _GEMINI = Chat(), Messages(), Gemini()
+_WIRES: tuple[Wire, ...] = (_CHAT, _MESSAGES, _GEMINI)
+_KEYS = ("authorization", "x-api-key", "x-goog-api-key")
 
 
 def wire_of(incoming: Incoming) -> Wire:
     """Return the wire whose path was asked for; for a path of none, the one whose client it seems to be."""
-    strayed = _MESSAGES if "anthropic-version" in incoming.headers or "x-api-key" in incoming.headers else _CHAT
-    return next((wire for wire in _WIRES if wire.path == incoming.path), strayed)
+    strayed = _CHAT
+    if "anthropic-version" in incoming.headers or "x-api-key" in incoming.headers:
+        strayed = _MESSAGES
+    elif "x-goog-api-key" in incoming.headers:
+        strayed = _GEMINI
+    return next((wire for wire in _WIRES if wire.serves(incoming.path)), strayed)
 
 
 def admitted(wire: Wire, incoming: Incoming, *, key: str | None) -> Request:
@@ -42,10 +48,10 @@ def admitted(wire: Wire, incoming: Incoming, *, key: str | None) -> Request:
 
     Who wants no key refuses one: it would be somebody else's.
     """
-    for header in ("authorization", "x-api-key"):
+    for header in _KEYS:
         if key is None and header in incoming.headers:
             raise Refusal(f"This server wants no key, and got one in {header}.", status=401)
-    if incoming.path != wire.path or incoming.method != "POST":
+    if not wire.serves(incoming.path) or incoming.method != "POST":
         raise wire.lost(incoming)
     return wire.admit(incoming, key=key)
 
@@ -58,8 +64,10 @@ def answered(wire: Wire, request: Request, reply: Reply, *, turn: int, number: i
         actions = actions[1:]
     first = actions[0] if actions else None
     if isinstance(first, Fail):
-        head, body = wire.refused(wire.failure(first), number=number)
-        later = () if first.retry_after is None else (("retry-after", f"{first.retry_after:g}"),)
+        failure = wire.failure(first)
+        head, body = wire.refused(failure, number=number)
+        in_header = first.retry_after is not None and failure.retry_after is None
+        later = (("retry-after", f"{first.retry_after:g}"),) if in_header else ()
         yield Head(head.status, (*head.headers, *later))
         yield body
         return

@@ -100,9 +100,10 @@ class ScriptedProvider:
 
     def environ(self) -> dict[str, str]:
         """Return the variables by which a child process finds this provider."""
-        addresses = {"OPENAI_BASE_URL": f"{self.url}/v1", "ANTHROPIC_BASE_URL": self.url}
-        keys = {} if self._key is None else {"OPENAI_API_KEY": self._key, "ANTHROPIC_API_KEY": self._key}
-        return {**addresses, **keys}
+        at = self.url
+        addresses = {"OPENAI_BASE_URL": f"{at}/v1", "ANTHROPIC_BASE_URL": at, "GOOGLE_GEMINI_BASE_URL": at}
+        names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
+        return addresses if self._key is None else addresses | dict.fromkeys(names, self._key)
 
     def extend(self, *steps: Step) -> None:
         """Add replies to the end of the script."""

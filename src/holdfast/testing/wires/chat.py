@@ -54,6 +54,10 @@ class Chat:
     name: WireName = "openai-chat"
     path = "/v1/chat/completions"
 
+    def serves(self, path: str) -> bool:
+        """Return whether it answers a POST there."""
+        return path == self.path
+
     def lost(self, incoming: Incoming) -> Refusal:
         """Return OpenAI's error for a path or a method it does not have."""
         if incoming.path != self.path:

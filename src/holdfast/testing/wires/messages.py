@@ -37,6 +37,10 @@ class Messages:
     name: WireName = "anthropic"
     path = "/v1/messages"
 
+    def serves(self, path: str) -> bool:
+        """Return whether it answers a POST there."""
+        return path == self.path
+
     def lost(self, incoming: Incoming) -> Refusal:
         """Return Anthropic's error for a path or a method it does not have."""
         if incoming.path != self.path:

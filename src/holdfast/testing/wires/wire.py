@@ -46,7 +46,10 @@ Event = Head | bytes | Wait | Hold | Reset
 
 
 class Refusal(Exception):
-    """A provider's error response: its status, its words and its classification, as its JSON carries them."""
+    """A provider's error response: its status, its words and its classification, as its JSON carries them.
+
+    `retry_after` is told by those that tell it in their JSON.
+    """
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class Refusal(Exception):
         kind: str = "invalid_request_error",
         param: str | None = None,
         code: str | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -63,6 +67,7 @@ class Refusal(Exception):
         self.kind = kind
         self.param = param
         self.code = code
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +124,8 @@ class Wire(Protocol):
         """Return the wire's name."""
         ...
 
-    @property
-    def path(self) -> str:
-        """Return the path it answers a POST on."""
+    def serves(self, path: str) -> bool:
+        """Return whether it answers a POST there."""
         ...
 
     def lost(self, incoming: Incoming) -> Refusal:

@@ -1,0 +1,280 @@
+"""Google's Gemini on the wire: who may ask, how a reply is streamed, what an error looks like."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from holdfast.testing.script import Call, Fail, FinishReason, Request, Say, Think, Wait, WireName
+from holdfast.testing.wires import gemini_rules, signatures
+from holdfast.testing.wires.gemini_schema import Conversation
+from holdfast.testing.wires.strict import NotJson, is_array, is_object, parse
+from holdfast.testing.wires.wire import Answer, Head, Incoming, Refusal, Voice, document, pieces, written
+
+_PATH = re.compile(r"/(v\d\w*)/models/([^/:]+):(generateContent|streamGenerateContent)\Z")
+_NO_KEY = (
+    "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form"
+    " of API consumer identity to call this API."
+)
+_QUOTA = (
+    "You exceeded your current quota, please check your plan and billing details. For more information on this error,"
+    " head to: https://ai.google.dev/gemini-api/docs/rate-limits."
+)
+_INTERNAL = (
+    "An internal error has occurred. Please retry or report in"
+    " https://developers.generativeai.google/guide/troubleshooting"
+)
+_FAILURES = {
+    400: "Request contains an invalid argument.",
+    401: "Request had invalid authentication credentials.",
+    403: "The caller does not have permission",
+    404: "Requested entity was not found.",
+    429: _QUOTA,
+    500: _INTERNAL,
+    503: "The model is overloaded. Please try again later.",
+    504: "The request timed out. Please try again.",
+}
+_STATUS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_FINISH: dict[FinishReason, str] = {
+    "stop": "STOP",
+    "tool_calls": "STOP",  # there is no word of its own for it
+    "length": "MAX_TOKENS",
+    "refusal": "SAFETY",
+}
+_SERVERS = 500  # from this status on the fault is the server's
+_TYPES = "type.googleapis.com/google.rpc"
+
+Json = dict[str, object]
+
+
+class Gemini:
+    """The Gemini wire; what is said first behind a `Think` carries its signature, as the service does it.
+
+    From the third generation on, calls have ids, and the first of a response is signed. Arguments that are no JSON
+    object cannot be sent: the response ends as one whose call the service itself could not read.
+    """
+
+    name: WireName = "gemini"
+
+    def serves(self, path: str) -> bool:
+        """Return whether it answers a POST there."""
+        return _PATH.match(path) is not None
+
+    def lost(self, incoming: Incoming) -> Refusal:
+        """Return Google's error for a path or a method it does not have."""
+        del incoming
+        return Refusal(_FAILURES[404], status=404)
+
+    def admit(self, incoming: Incoming, *, key: str | None) -> Request:
+        """Return the request; raises `Refusal` in Google's words."""
+        if key is not None:
+            _refuse_other_keys(incoming, key)
+        _, model, method = _place(incoming.path)
+        try:
+            conversation = gemini_rules.check(parse(incoming.body), model=model)
+        except NotJson as error:
+            raise Refusal(f"Invalid JSON payload received. {error}") from error
+        return _request(conversation, model, stream=method == "streamGenerateContent")
+
+    def failure(self, fail: Fail) -> Refusal:
+        """Return Google's own error for that status."""
+        message = _FAILURES.get(fail.status) or _FAILURES[400 if fail.status < _SERVERS else 500]
+        return Refusal(fail.message or message, status=fail.status, retry_after=fail.retry_after)
+
+    def refused(self, refusal: Refusal, *, number: int) -> tuple[Head, bytes]:
+        """Return the error response; what may be done about it is in its details, not in a header."""
+        del number  # it has no request ids
+        error: Json = {"code": refusal.status, "message": refusal.message}
+        error["status"] = _STATUS.get(refusal.status) or _STATUS[400 if refusal.status < _SERVERS else 500]
+        if details := list(_details(refusal)):
+            error["details"] = details
+        return Head(refusal.status, (("content-type", "application/json; charset=UTF-8"),)), document({"error": error})
+
+    def voice(self, answer: Answer) -> Voice:
+        """Return what streams the answer."""
+        return _Chunks(answer)
+
+    def whole(self, answer: Answer) -> bytes:
+        """Return the answer as one JSON document."""
+        mouth = _Mouth(answer)
+        parts: list[Json] = []
+        for action in answer.reply:
+            if isinstance(action, Say | Think | Call):
+                parts += mouth.whole(action)
+        last, told = mouth.last(answer.finish) if answer.finish else ([], None)
+        return document(_frame(answer, _joined([*parts, *last]), told))
+
+
+class _Mouth:
+    """What a response says, part by part, and with which signatures."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._new = gemini_rules.generation(answer.request.model) >= gemini_rules.SIGNING
+        self._thought: Think | None = None  # what led to what comes next
+        self._calls = 0
+        self._said = ""  # since then
+        self._unreadable = ""
+
+    def begins(self, action: Say | Think | Call) -> None:
+        """Take note of what is said now."""
+        match action:
+            case Think():
+                self._thought, self._said = action, ""
+            case Say(text):
+                self._said += text
+            case Call():
+                self._said = ""
+
+    def call(self, call: Call) -> list[Json]:
+        """Return the call as a part; none if its arguments cannot be sent."""
+        try:
+            args: object = json.loads(written(call))
+        except ValueError:
+            args = None
+        if not is_object(args):
+            self._unreadable = f"{call.name}({written(call)})"
+            return []
+        function: Json = {"name": call.name, "args": args}
+        if call.id or self._new:
+            function["id"] = call.id or f"fc_{self._answer.number}_{self._calls}"
+        part: Json = {"functionCall": function}
+        if not self._calls and (self._new or self._thought):
+            part["thoughtSignature"] = self._signature(gemini_rules.signed(call.name, args))
+        self._calls += 1
+        return [part]
+
+    def whole(self, action: Say | Think | Call) -> list[Json]:
+        """Return what is said as parts."""
+        self.begins(action)
+        match action:
+            case Call():
+                return self.call(action)
+            case Say(text):
+                return [{"text": text}]
+            case Think(text):
+                return [{"text": text, "thought": True}]
+
+    def last(self, reason: FinishReason) -> tuple[list[Json], Json]:
+        """Return the parts that come with the end, and how it is told."""
+        if self._unreadable and reason != "length":
+            told = f"Malformed function call: {self._unreadable}"
+            return [], {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": told}
+        parts: list[Json] = []
+        if self._thought and self._said and not self._calls:
+            parts.append({"text": "", "thoughtSignature": self._signature(gemini_rules.signed(self._said))})
+        return parts, {"finishReason": _FINISH[reason]}
+
+    def _signature(self, made_for: str) -> str:
+        foreign = self._thought.signature if self._thought else None
+        return signatures.sign(made_for, place=0) if foreign is None else foreign
+
+
+class _Chunks:
+    """The chunks of one streamed response, each a response of its own; the last tells why it ended."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._mouth = _Mouth(answer)
+
+    def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
+        self._mouth.begins(action)
+        for piece in pieces(action):
+            match action:
+                case _ if isinstance(piece, Wait):
+                    yield piece
+                case Say():
+                    yield self._chunk([{"text": piece}])
+                case Think():
+                    yield self._chunk([{"text": piece, "thought": True}])
+                case Call():
+                    pass  # it comes whole, when it would have been said
+        if isinstance(action, Call) and (parts := self._mouth.call(action)):
+            yield self._chunk(parts)
+
+    def ping(self) -> Iterator[bytes]:
+        yield b"\r\n"  # the service sends none; a line like this its own library takes for nothing
+
+    def finish(self, reason: FinishReason) -> Iterator[bytes]:
+        parts, told = self._mouth.last(reason)
+        yield self._chunk(parts or [{"text": ""}], told)
+
+    def end(self) -> bytes:
+        return b""  # nothing comes behind the reason but the end of the body
+
+    def _chunk(self, parts: list[Json], told: Json | None = None) -> bytes:
+        return b"data: " + document(_frame(self._answer, parts, told)) + b"\r\n\r\n"
+
+
+def _place(path: str) -> tuple[str, str, str]:
+    found = _PATH.match(path)
+    assert found is not None  # a request that is admitted is for a path that is served
+    return found[1], found[2], found[3]
+
+
+def _refuse_other_keys(incoming: Incoming, key: str) -> None:
+    given = incoming.headers.get("x-goog-api-key")
+    if given is None:
+        raise Refusal(_NO_KEY, status=403)
+    if given != key:
+        raise Refusal("API key not valid. Please pass a valid API key.", code="API_KEY_INVALID")
+
+
+def _details(refusal: Refusal) -> Iterator[Json]:
+    if refusal.code is not None:
+        yield {"@type": f"{_TYPES}.ErrorInfo", "reason": refusal.code, "domain": "googleapis.com"}
+    if refusal.param is not None:
+        violation = {"field": refusal.param, "description": refusal.message}
+        yield {"@type": f"{_TYPES}.BadRequest", "fieldViolations": [violation]}
+    if refusal.retry_after is not None:
+        yield {"@type": f"{_TYPES}.RetryInfo", "retryDelay": f"{refusal.retry_after:g}s"}
+
+
+def _request(conversation: Conversation, model: str, *, stream: bool) -> Request:
+    body, system = conversation.body, conversation.system
+    contents = body["contents"]
+    return Request(
+        wire="gemini",
+        model=model,
+        system=() if system is None else ("".join(part.text for part in system.parts),),
+        messages=tuple(item for item in contents if is_object(item)) if is_array(contents) else (),
+        tools=tuple(name for names in conversation.tools for name in names),
+        stream=stream,
+        body=body,
+    )
+
+
+def _joined(parts: list[Json]) -> list[Json]:
+    """Return the parts with texts in a row made one; what is signed stays by itself."""
+    joined: list[Json] = []
+    for part in parts:
+        if joined and "text" in part and joined[-1].keys() == part.keys() - {"thoughtSignature"}:
+            joined[-1] = part | {"text": f"{joined[-1]['text']}{part['text']}"}
+        else:
+            joined.append(part)
+    return joined
+
+
+def _frame(answer: Answer, parts: list[Json], told: Json | None) -> Json:
+    candidate: Json = {"content": {"parts": parts, "role": "model"}, **(told or {}), "index": 0}
+    return {
+        "candidates": [candidate],
+        "usageMetadata": {
+            "promptTokenCount": answer.sent,
+            "candidatesTokenCount": answer.received,
+            "totalTokenCount": answer.sent + answer.received,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": answer.sent}],
+        },
+        "modelVersion": answer.request.model,
+        "responseId": f"resp_{answer.number}",
+    }
