@@ -21,6 +21,7 @@ from holdfast.session.entries import (
     Part,
     ProcessStarted,
     PromptAccepted,
+    Pruned,
     Queued,
     Recalled,
     Repaired,
@@ -74,6 +75,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Recalled, queued=ids),
     st.builds(Steered, queued=ids, text=texts),
     st.builds(Rewound, turn=turns, note=texts),
+    st.builds(Pruned, outputs=st.dictionaries(ids, texts, max_size=3), saved=st.integers(0, 9)),
     st.builds(RequestStarted, step=steps, attempt=st.integers(1, 2), model=models),
     st.builds(
         RequestFailed,

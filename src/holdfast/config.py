@@ -56,6 +56,22 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return self if own is None else msgspec.structs.replace(self, **msgspec.to_builtins(own))
 
 
+Tokens = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Context(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is sent of a long conversation.
+
+    With `prune`, old outputs are left out where that saves `prune_least` tokens; not the newest `prune_protect` tokens
+    of them, nor those of the newest `prune_turns` turns.
+    """
+
+    prune: Literal["auto", "off"] = "auto"
+    prune_protect: Tokens = 40_000
+    prune_least: Tokens = 20_000
+    prune_turns: Count = 2
+
+
 class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the tool `fetch` may ask beside public addresses: networks, as 127.0.0.1 or 10.0.0.0/8."""
 
@@ -88,6 +104,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     permission_mode: Mode = "ask"
     pid_namespace: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
+    context: Context = msgspec.field(default_factory=Context)
     fetch: Fetch = msgspec.field(default_factory=Fetch)
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
 

@@ -14,6 +14,7 @@ from holdfast.session.entries import (
     CallStarted,
     Entry,
     PromptAccepted,
+    Pruned,
     Queued,
     Recalled,
     Repaired,
@@ -87,8 +88,8 @@ def test_one_at_a_time_is_the_same_as_all_at_once(journal: list[Entry]) -> None:
     assert fold_.conversation() == fold(journal)
 
 
-onwards = journals.map(lambda journal: [entry for entry in journal if not isinstance(entry, Rewound)])
-"""Journals that nobody takes back."""
+onwards = journals.map(lambda journal: [entry for entry in journal if not isinstance(entry, Rewound | Pruned)])
+"""Journals that nobody takes back, and nothing is left out of."""
 
 
 @settings(max_examples=300)

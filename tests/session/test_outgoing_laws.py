@@ -12,9 +12,11 @@ from holdfast.session.entries import (
     Entry,
     ModelChanged,
     PromptAccepted,
+    Pruned,
     ResponseEnded,
     Rewound,
     SessionOpened,
+    TextPart,
     ThinkingPart,
     Usage,
 )
@@ -53,7 +55,7 @@ def test_what_is_sent_is_what_the_gate_admits_and_nothing_had_to_be_mended(
 @every_profile
 @given(journal=journals, more=journals)
 def test_what_was_sent_is_sent_again_the_same(profile: Profile, journal: list[Entry], more: list[Entry]) -> None:
-    more = [each for each in more if not isinstance(each, ModelChanged | Rewound | SessionOpened)]
+    more = [each for each in more if not isinstance(each, ModelChanged | Pruned | Rewound | SessionOpened)]
     folded = Fold([opened, BEGUN, *journal])
     conversation = folded.conversation()
     before = outgoing(conversation, profile).messages
@@ -108,3 +110,14 @@ def _asks(call: str) -> Entry:
 def _said(conversation: Conversation) -> set[str]:
     users = [message for message in conversation.messages if isinstance(message, UserMessage)]
     return {text for m in users for text in m.texts} | {result.text for m in users for result in m.results}
+
+
+def test_where_text_may_not_follow_a_call_it_stands_before_it_although_thinking_was_signed() -> None:
+    thought = ThinkingPart("hm", signature="sig", provider="deepseek")
+    parts = (thought, CallPart(id="a", name="read", arguments="{}"), TextPart("one"))
+    journal = [opened, BEGUN, ResponseEnded(step=1, model="openai-chat:m", parts=parts, usage=Usage())]
+    assert violations(fold(journal), PROFILES["deepseek"]) == ()
+    for profile, order in (("deepseek", [2, 1]), ("anthropic", [1, 2])):
+        answer = outgoing(fold(journal), PROFILES[profile]).messages[1]
+        assert isinstance(answer, AssistantMessage)
+        assert [type(part) for part in answer.parts[1:]] == [type(parts[at]) for at in order]

@@ -36,7 +36,8 @@ class Driver(Machine):
     """One session's turns, one at a time, on one event loop.
 
     `connect` gives the model of a PROVIDER:MODEL name and is called after the prompt is journalled; `emit` must not
-    block or raise; without `ask`, a call that needs a person ends the turn. `project` keeps what needs no asking.
+    block or raise; without `ask`, a call that needs a person ends the turn. `project` keeps what needs no asking,
+    `context` says what of a long conversation is sent.
     `debug` checks the conversation all the time; `log` is told what happens. `providers` say
     by whose rules a conversation is checked.
 

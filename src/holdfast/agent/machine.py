@@ -30,7 +30,7 @@ from holdfast.agent.taking_up import started_only
 from holdfast.agent.turn import Signal, State, cause_after, step
 from holdfast.agent.waiting import steering
 from holdfast.calls import Mode, Pattern
-from holdfast.config import Limits
+from holdfast.config import Context, Limits
 from holdfast.errors import HoldfastError, ProviderFailed, StateError, Unsendable, UsageError
 from holdfast.session.entries import (
     CallEnded,
@@ -39,6 +39,7 @@ from holdfast.session.entries import (
     TurnEnded,
 )
 from holdfast.session.fold import OpenCall
+from holdfast.session.pruning import pruned
 from holdfast.session.store import Reading, Store
 from holdfast.tools.approval import Policy
 from holdfast.tools.tool import Toolbox
@@ -62,6 +63,7 @@ class Machine(Record):
         emit: Callable[[Event], None],
         ask: Asker | None = None,
         limits: Limits | None = None,
+        context: Context | None = None,
         project: Project | None = None,
         debug: bool = False,
         log: Log | None = None,
@@ -80,6 +82,7 @@ class Machine(Record):
         self._ask = ask
         self._project = project
         self._limits = limits or Limits()
+        self._context = context or Context()
         self._state = State.IDLE
         self._stop: Stop | None = None
         self._calls: Calls | None = None
@@ -208,7 +211,7 @@ class Machine(Record):
         limit = self._limits.max_steps
         if limit is not None and conversation.turn_steps >= limit:
             return Leave("max_steps", f"{limit} requests")
-        self.append(*steering(conversation))
+        self.append(*steering(conversation), *pruned(conversation, self._context))
         sent, mended = self._checks.admit(self.conversation)
         if mended:
             self.append(Repaired(findings=mended))

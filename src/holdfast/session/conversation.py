@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.calls import Outcome, Pattern, ProcessId
 from holdfast.session import words
@@ -31,6 +31,11 @@ class Result:
     name: str
     outcome: Outcome
     text: str
+
+    def replaced(self, texts: Mapping[str, str]) -> Result:
+        """Return the result with the words that stand in its place by now, itself if there are none."""
+        text = texts.get(self.call)
+        return self if text is None or not text.strip() else replace(self, text=text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +105,20 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A prompt that the conversation can be taken back to: the `text` that began `turn`."""
+    """A prompt that the conversation can be taken back to: the `text` that began `turn`, in the message at `at`."""
 
     turn: int
     text: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the provider of `model` counted: `tokens` of a request that ended with the first `messages` messages."""
+
+    model: str
+    messages: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +126,6 @@ class Before:
     """What a conversation was before a prompt: all that a rewind brings back. Messages before the last never change."""
 
     asked: Asked
-    messages: int
     last: Message | None
     results: Mapping[str, Result]
     texts: tuple[str, ...]
@@ -119,6 +133,7 @@ class Before:
     lasting: int
     files: int
     last_end: TurnEnded | None
+    counted: Counted | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +144,7 @@ class Conversation:
     not ended, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order;
     `open_shells` are the person's own commands without an end. `allowed` is what needs no more asking. `queued` are the
     messages that are neither sent nor taken back, in the order they were given. `prompts` are those that it can be
-    taken back to, `rewound` the turns it was taken back to before.
+    taken back to, `rewound` the turns it was taken back to before. `counted` is the last request that was counted.
     """
 
     opened: SessionOpened | None
@@ -149,6 +164,7 @@ class Conversation:
     queued: tuple[Waiting, ...]
     prompts: tuple[Asked, ...]
     rewound: tuple[int, ...]
+    counted: Counted | None
 
     @property
     def is_open(self) -> bool:

@@ -171,6 +171,16 @@ class Rewound(_Fact, frozen=True, tag="rewound"):
     note: str = ""
 
 
+class Pruned(_Fact, frozen=True, tag="pruned"):
+    """Old results are not sent from here on: `outputs` has for each call the words that stand in the place of its.
+
+    `saved` is about how many tokens that saves.
+    """
+
+    outputs: dict[str, str]
+    saved: int = 0
+
+
 class RequestStarted(_Fact, frozen=True, tag="request-started"):
     """A request is about to be sent; `step` counts over the session, `attempt` from 1."""
 
@@ -325,6 +335,7 @@ Entry = (
     | Recalled
     | Steered
     | Rewound
+    | Pruned
     | RequestStarted
     | RequestFailed
     | ResponseCheckpoint

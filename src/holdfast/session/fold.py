@@ -2,7 +2,7 @@
 
 Two rules. By construction messages alternate, the first is the user's, and every call has exactly one result in the
 message after it. What an entry says is never rewritten: a request sent once is sent again the same, only its last user
-message may gain texts.
+message may gain texts, until a journalled decision changes what was sent.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from holdfast.session.conversation import (
     AssistantMessage,
     Before,
     Conversation,
+    Counted,
     Message,
     OpenCall,
     Result,
@@ -30,15 +31,14 @@ from holdfast.session.entries import (
     ApprovalAsked,
     CallEnded,
     CallLate,
-    CallPart,
     CallStarted,
     Cause,
     Entry,
     FilesChanged,
     ModelChanged,
-    Part,
     ProcessStarted,
     PromptAccepted,
+    Pruned,
     Queued,
     Recalled,
     Repaired,
@@ -52,11 +52,12 @@ from holdfast.session.entries import (
     ShellStarted,
     Steered,
     TextPart,
-    ThinkingPart,
     Titled,
     TurnEnded,
     Usage,
 )
+from holdfast.session.estimate import recounted
+from holdfast.session.exchange import Exchange, without
 
 __all__ = [
     "AssistantMessage",
@@ -79,7 +80,7 @@ class Fold:
 
     Laws (`tests/session/test_fold_laws.py`): any sequence of entries folds; the messages alternate and pair; folding a
     longer journal keeps every earlier message but the last, which may only gain texts, until a rewind: that gives the
-    messages there were before the prompt.
+    messages there were before the prompt; or until results are left out: that changes them, and later thinking goes.
     """
 
     def __init__(self, entries: Iterable[Entry] = (), *, left: Cause = "crash") -> None:
@@ -87,13 +88,10 @@ class Fold:
         self._opened: SessionOpened | None = None
         self._model = ""
         self._title = ""
-        self._messages: list[Message] = []  # closed ones
-        self._open: dict[str, OpenCall] = {}  # of the last assistant message
-        self._results: dict[str, Result] = {}  # of the last assistant message
-        self._texts: list[str] = []  # of the user message in progress
+        self._exchange = Exchange()
+        self._counted: Counted | None = None
         self._notes: list[str] = []  # for the next prompt
         self._lasting: list[tuple[str, str]] = []  # those to tell on any branch, and of which call
-        self._calls: dict[str, str | None] = {}  # every call id of the session, to its name; None: it was taken back
         self._files: dict[str, tuple[FileSeen, ...]] = {}  # by path: as last seen, then as told that it changed
         self._looks: list[tuple[str, tuple[FileSeen, ...]]] = []  # what was put there, in order
         self._turns = 0
@@ -113,11 +111,11 @@ class Fold:
 
     def knows_call(self, call: str) -> bool:
         """Return whether the id was ever given to a call of this session."""
-        return call in self._calls
+        return call in self._exchange.calls
 
     def is_open(self, call: str) -> bool:
         """Return whether the call still waits for its outcome."""
-        return call in self._open
+        return call in self._exchange.open
 
     @property
     def files(self) -> Mapping[str, tuple[FileSeen, ...]]:
@@ -131,6 +129,8 @@ class Fold:
                 self._named(entry)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(entry)
+            case Pruned():
+                self._prune(entry)
             case RequestStarted() | RequestFailed() | ResponseCheckpoint() | ResponseEnded():
                 self._request(entry)
             case ApprovalAsked() | ApprovalAnswered() | CallStarted() | ProcessStarted():
@@ -172,7 +172,7 @@ class Fold:
                 if self._open_turn is None:
                     self._note(entry.note)
                 elif entry.note.strip():  # in a turn that is taken up: there is no prompt to wait for
-                    self._texts.append(entry.note)
+                    self._exchange.texts.append(entry.note)
             case ShellEnded():
                 self._shells.pop(entry.id, None)
                 self._note(entry.note)
@@ -183,30 +183,25 @@ class Fold:
         """Return the conversation as it would be with more entries, which are not folded in."""
         ahead = copy.copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, list | dict):
-                setattr(ahead, name, copy.copy(value))  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
+            if isinstance(value, list | dict | Exchange):
+                setattr(ahead, name, value.copy())  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
         for entry in entries:
             ahead.add(entry)
         return ahead.conversation()
 
     def conversation(self) -> Conversation:
         """Return the conversation as of the last entry."""
-        messages = list(self._messages)
-        results = self._complete_results()
-        texts = list(self._texts)
-        if results or texts:
-            messages.append(UserMessage(results, tuple(texts)))
         return Conversation(
             opened=self._opened,
             model=self._model,
             title=self._title,
-            messages=tuple(messages),
+            messages=self._exchange.messages(self._left),
             turns=self._turns,
             steps=self._steps,
             turn_steps=self._turn_steps,
             open_turn=self._open_turn,
             streaming=self._streaming,
-            open_calls=tuple(self._open.values()),
+            open_calls=tuple(self._exchange.open.values()),
             last_end=self._last_end,
             usage=self._usage,
             open_shells=tuple(self._shells.values()),
@@ -214,6 +209,7 @@ class Fold:
             queued=tuple(self._queued.values()),
             prompts=tuple(before.asked for before in self._prompts.values()),
             rewound=tuple(self._rewound),
+            counted=self._counted,
         )
 
     def _request(self, entry: RequestStarted | RequestFailed | ResponseCheckpoint | ResponseEnded) -> None:
@@ -230,44 +226,44 @@ class Fold:
                 if now is not None and now.step == entry.step:
                     self._streaming = replace(now, text=now.text + entry.text, thinking=now.thinking + entry.thinking)
             case ResponseEnded():
-                self._streaming = None
-                self._usage += entry.usage
-                self._response(entry.model, entry.parts, cut=entry.cut is not None)
+                self._response(entry)
 
     def _progress(self, entry: ApprovalAsked | ApprovalAnswered | CallStarted | ProcessStarted) -> None:
-        call = self._open.get(entry.call)
+        calls = self._exchange.open
+        call = calls.get(entry.call)
         if call is None:
             return
         match entry:
             case ApprovalAsked():
-                self._open[entry.call] = replace(call, asked=entry)
+                calls[entry.call] = replace(call, asked=entry)
             case ApprovalAnswered():
-                self._open[entry.call] = replace(call, answered=entry)
+                calls[entry.call] = replace(call, answered=entry)
                 if entry.allowed and entry.remember and entry.pattern is not None:
                     self._allowed[entry.pattern] = None
             case CallStarted():
-                self._open[entry.call] = replace(call, started=entry)
+                calls[entry.call] = replace(call, started=entry)
             case ProcessStarted():
-                self._open[entry.call] = replace(call, process=entry.process)
+                calls[entry.call] = replace(call, process=entry.process)
 
     def _prompt(self, entry: PromptAccepted) -> None:
         self._leave_turn()
+        closed = self._exchange.closed
         self._prompts.pop(entry.turn, None)  # only in a damaged journal: two prompts of one turn
         self._prompts[entry.turn] = Before(
-            asked=Asked(entry.turn, entry.text),
-            messages=len(self._messages),
-            last=self._messages[-1] if self._messages else None,
-            results=dict(self._results),
-            texts=tuple(self._texts),
+            asked=Asked(entry.turn, entry.text, len(closed)),
+            last=closed[-1] if closed else None,
+            results=dict(self._exchange.results),
+            texts=tuple(self._exchange.texts),
             notes=tuple(self._notes),
             lasting=len(self._lasting),
             files=len(self._looks),
             last_end=self._last_end,
+            counted=self._counted,
         )
-        self._texts.extend(self._notes)
+        self._exchange.texts.extend(self._notes)
         self._notes.clear()
         if entry.text.strip():
-            self._texts.append(entry.text)
+            self._exchange.texts.append(entry.text)
         if self._queued.pop(entry.queued, None) is None:  # a prompt of its own
             self._hold()
         self._turns = max(self._turns, entry.turn)
@@ -281,13 +277,8 @@ class Fold:
         self._leave_turn()
         while entry.turn in self._prompts:
             self._prompts.popitem()
-        del self._messages[before.messages :]
-        if before.last is not None:
-            self._messages[-1] = before.last
-        self._results = dict(before.results)
-        kept = {part.id for each in self._messages if isinstance(each, AssistantMessage) for part in each.calls}
-        self._calls = {call: name if call in kept else None for call, name in self._calls.items()}
-        self._texts, self._notes = list(before.texts), list(before.notes)
+        kept = self._exchange.rewind(before)
+        self._notes, self._counted = list(before.notes), before.counted
         self._notes.extend(note for call, note in self._lasting[before.lasting :] if not call or call in kept)
         del self._looks[before.files :]
         self._files = dict(self._looks)
@@ -313,74 +304,45 @@ class Fold:
             case Steered():
                 self._queued.pop(entry.queued, None)
                 if entry.text.strip():
-                    self._texts.append(entry.text)
+                    self._exchange.texts.append(entry.text)
 
     def _leave_turn(self) -> None:
         """Close what a journal left open that has gone on without saying how it ended."""
         if self._streaming is not None:
             streaming, self._streaming = self._streaming, None
-            self._response(streaming.model, (TextPart(streaming.text),), cut=True)
-        for call in list(self._open.values()):
-            self._results[call.part.id] = call.unsettled(self._left)
-        self._open.clear()
+            self._exchange.response(streaming.model, (TextPart(streaming.text),), cut=True, left=self._left)
+        self._exchange.settle(self._left)
         self._open_turn = None
 
-    def _response(self, model: str, parts: tuple[Part, ...], *, cut: bool) -> None:
-        kept: list[Part] = []
-        for part in parts:
-            match part:
-                case TextPart():
-                    if part.text.strip():
-                        kept.append(part)
-                case ThinkingPart():
-                    if not cut:
-                        kept.append(part)
-                case CallPart():
-                    # A cut response's calls never started: the turn's note names them. An id seen before is damage.
-                    if not cut and part.id not in self._calls:
-                        kept.append(part)
-                        self._calls[part.id] = part.name
-        if all(isinstance(part, ThinkingPart) for part in kept):
-            return
-        self._close_user_message()
-        last = self._messages[-1] if self._messages else None
-        if isinstance(last, AssistantMessage):  # only in a damaged journal: two answers with no word between them
-            merged = (
-                part for part in (*last.parts, *kept) if not isinstance(part, ThinkingPart)
-            )  # it was signed alone
-            self._messages[-1] = AssistantMessage(last.model, tuple(merged))
-        else:
-            self._messages.append(AssistantMessage(model, tuple(kept)))
-        self._open = {part.id: OpenCall(part) for part in kept if isinstance(part, CallPart)}
+    def _response(self, entry: ResponseEnded) -> None:
+        self._streaming = None
+        self._usage += entry.usage
+        place = self._exchange.response(entry.model, entry.parts, cut=entry.cut is not None, left=self._left)
+        if place is not None and entry.usage.input_tokens:
+            self._counted = Counted(entry.model, place, entry.usage.input_tokens)
 
-    def _close_user_message(self) -> None:
-        results = self._complete_results()
-        if not results and not self._texts and not self._messages:
-            self._texts.append(words.MISSING_START)
-        if results or self._texts:
-            self._messages.append(UserMessage(results, tuple(self._texts)))
-        self._texts.clear()
-        self._results.clear()
-        self._open.clear()
-
-    def _complete_results(self) -> tuple[Result, ...]:
-        last = self._messages[-1] if self._messages else None
-        if not isinstance(last, AssistantMessage):
-            return ()
-        return tuple(self._results.get(part.id) or self._open[part.id].unsettled(self._left) for part in last.calls)
+    def _prune(self, entry: Pruned) -> None:
+        """Leave results out on every branch: a rewind does not bring them back."""
+        before = self._exchange.closed.copy()
+        first = self._exchange.leave_out(entry.outputs)
+        self._counted = recounted(self._counted, self._opened, before, self._exchange.closed)
+        for turn, known in self._prompts.items():
+            counted = known.counted
+            self._prompts[turn] = replace(
+                known,
+                last=without(known.last, entry.outputs) if known.last and known.asked.at > first else known.last,
+                results={call: result.replaced(entry.outputs) for call, result in known.results.items()},
+                counted=None if counted and counted.messages > first else counted,
+            )
 
     def _call_ended(self, entry: CallEnded) -> None:
-        call = self._open.pop(entry.call, None)
-        if call is None:
+        if not self._exchange.ended(entry):
             self._late(entry)
-            return
-        if entry.seen is not None:
+        elif entry.seen is not None:
             self._look(entry.seen.path, (entry.seen,))
-        text = entry.text if entry.text.strip() else words.NO_OUTPUT
-        self._results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text)
 
     def _late(self, entry: CallEnded | CallLate) -> None:
-        if (name := self._calls.get(entry.call)) is not None:
+        if (name := self._exchange.calls.get(entry.call)) is not None:
             self._note(words.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
 
     def _note(self, note: str, *, lasts: bool = False, call: str = "") -> None:

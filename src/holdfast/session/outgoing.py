@@ -51,8 +51,8 @@ def _of_result(result: Result, ids: _Ids) -> Result:
 def _of_assistant(message: AssistantMessage, ids: _Ids, model: str, profile: Profile) -> AssistantMessage:
     """Return the message with thinking for its maker only, and calls behind everything else.
 
-    DeepSeek's Messages validator takes text after a call for the missing result. Where signed thinking is sent along,
-    the order is its maker's, and stays: the signature may cover it.
+    DeepSeek's Messages validator takes text after a call for the missing result. Elsewhere, where signed thinking is
+    sent along, the order is its maker's, and stays: the signature may cover it.
     """
     kept = [
         part
@@ -60,7 +60,8 @@ def _of_assistant(message: AssistantMessage, ids: _Ids, model: str, profile: Pro
         if not isinstance(part, ThinkingPart) or _goes_back(part, message.model, model, profile)
     ]
     parts: list[Part] = [_of_call(part, ids) if isinstance(part, CallPart) else part for part in kept]
-    if not any(isinstance(part, ThinkingPart) and part.signature for part in parts):
+    signed = any(isinstance(part, ThinkingPart) and part.signature for part in parts)
+    if not signed or "call-not-last" in profile.rules:
         parts.sort(key=lambda part: isinstance(part, CallPart))
     return AssistantMessage(message.model, tuple(parts))
 

@@ -23,6 +23,7 @@ from holdfast.session.entries import (
     ModelChanged,
     ProcessStarted,
     PromptAccepted,
+    Pruned,
     Queued,
     Recalled,
     Repaired,
@@ -119,6 +120,8 @@ class _Writer:
                 yield from self.unfinished()
                 if entry.cause != "finished":
                     yield "note", f"Turn ended: {words.what_happened(entry.cause, entry.detail)}."
+            case Pruned(outputs=outputs, saved=saved):
+                yield "note", words.pruned(len(outputs), saved)
             case FilesChanged() | Repaired():
                 yield from _found(entry)
 

@@ -144,6 +144,22 @@ def late(name: str, outcome: Outcome, text: str) -> str:
     return f"[Note from holdfast: {since}:\n{text}]"
 
 
+def left_out(outcome: Outcome, text: str) -> str:
+    """Return what stands in the place of an old result that is not sent any more."""
+    lines = text.count("\n") + 1
+    size = f"{len(text):,} characters" + (f" in {lines:,} lines" if lines > 1 else "")
+    return (
+        f"[Note from holdfast: the output of this call ({outcome}; {size}) is old and left out here to save room. "
+        "If you need it, look again: a call that only reads can be made once more.]"
+    )
+
+
+def pruned(outputs: int, saved: int) -> str:
+    """Return for a person that old results are not sent any more."""
+    calls = "1 call" if outputs == 1 else f"{outputs} calls"
+    return f"From here on the old output of {calls} is not sent to the model, about {saved:,} tokens; it stays here."
+
+
 _NAMED = 20
 """Files that are named; more of them are counted."""
 

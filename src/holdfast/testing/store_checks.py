@@ -24,6 +24,7 @@ from holdfast.session.entries import (
     ModelChanged,
     ProcessStarted,
     PromptAccepted,
+    Pruned,
     Queued,
     Recalled,
     Repaired,
@@ -63,6 +64,7 @@ EXAMPLES: tuple[Entry, ...] = (
     Recalled(queued="q7"),
     Steered(queued="q7", text="And the tests too."),
     Rewound(turn=1, note="[Note: its effects stay.]"),
+    Pruned(outputs={"c1": "[Note: it is left out.]"}, saved=20480),
     RequestStarted(step=1, attempt=1, model="openai-chat:n"),
     RequestFailed(
         step=1,

@@ -18,13 +18,14 @@ from holdfast.session.entries import (
     Entry,
     FilesChanged,
     PromptAccepted,
+    Pruned,
     RequestFailed,
     RequestStarted,
     ResponseEnded,
     Rewound,
     TurnEnded,
 )
-from holdfast.session.words import NO_OUTPUT, files_changed, what_happened
+from holdfast.session.words import NO_OUTPUT, files_changed, pruned, what_happened
 from holdfast.text import printable
 
 MARKS = {"ok": "✓", "failed": "✗", "denied": "⊘", "not_started": "○", "interrupted": "◐"}
@@ -58,6 +59,8 @@ class Telling:
                 said = f"{MARKS[outcome]} {self._name(call)}{outcome_tail(entry)}"
             case CallLate(call=call, outcome=outcome):
                 said = f"late: {self._name(call)} ended {outcome} after it had been settled"
+            case Pruned(outputs=outputs, saved=saved):
+                said = pruned(len(outputs), saved)
             case FilesChanged(files=files):
                 said = files_changed(files)
             case TurnEnded() if entry.cause != "finished":

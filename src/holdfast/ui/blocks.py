@@ -33,7 +33,19 @@ CallState = Literal[
 """How far a call is: on its way, one of the five outcomes, or lost."""
 
 NoteKind = Literal[
-    "session", "model", "retry", "failed", "cut", "late", "files", "rewound", "shell", "damage", "repaired", "trouble"
+    "session",
+    "model",
+    "retry",
+    "failed",
+    "cut",
+    "late",
+    "files",
+    "rewound",
+    "context",
+    "shell",
+    "damage",
+    "repaired",
+    "trouble",
 ]
 """What a note is about; `trouble` is what could not be journalled or a check found, and is in no journal."""
 

@@ -22,7 +22,7 @@ from holdfast.agent.opening import OpenSession, create, fork, resume
 from holdfast.agent.providers import Providers, Target, known_providers, target
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
-from holdfast.config import Limits, homes, read_config
+from holdfast.config import Context, Limits, homes, read_config
 from holdfast.errors import (
     EXIT_APPROVAL,
     EXIT_FAILED,
@@ -85,6 +85,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
                 prompt,
                 mode=mode,
                 limits=limits,
+                context=config.context,
                 arguments=arguments,
                 environ=environ,
                 providers=providers,
@@ -122,6 +123,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
     *,
     mode: Mode,
     limits: Limits,
+    context: Context,
     arguments: Arguments,
     environ: Mapping[str, str],
     providers: Providers,
@@ -158,6 +160,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
                 mode=mode,
                 emit=emit,
                 limits=limits,
+                context=context,
                 project=project_of(environ, session.cwd),
                 debug=arguments.debug,
                 log=log,

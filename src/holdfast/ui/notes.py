@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from holdfast.session.entries import (
     FilesChanged,
     ModelChanged,
+    Pruned,
     Repaired,
     RequestFailed,
     SessionOpened,
@@ -14,11 +15,11 @@ from holdfast.session.entries import (
     ShellStarted,
     Titled,
 )
-from holdfast.session.words import files_changed, from_here_on
+from holdfast.session.words import files_changed, from_here_on, pruned
 from holdfast.ui.blocks import Note
 
 
-def notes(seq: str, entry: SessionOpened | ModelChanged | Titled | FilesChanged | Repaired) -> Iterator[Note]:
+def notes(seq: str, entry: SessionOpened | ModelChanged | Titled | Pruned | FilesChanged | Repaired) -> Iterator[Note]:
     """Yield the notes that the entry in place `seq` gives."""
     match entry:
         case SessionOpened():
@@ -27,6 +28,8 @@ def notes(seq: str, entry: SessionOpened | ModelChanged | Titled | FilesChanged 
             yield Note(key=f"{seq}.model", kind="model", text=from_here_on(entry))
         case Titled():
             yield Note(key=f"{seq}.titled", kind="session", text=from_here_on(entry))
+        case Pruned(outputs=outputs, saved=saved):
+            yield Note(key=f"{seq}.pruned", kind="context", text=pruned(len(outputs), saved))
         case FilesChanged(files=files):
             yield Note(key=f"{seq}.files", kind="files", text=files_changed(files))
         case Repaired(findings=findings, note=note):

@@ -21,6 +21,7 @@ from holdfast.session.entries import (
     Entry,
     FilesChanged,
     PromptAccepted,
+    Pruned,
     Queued,
     Recalled,
     Repaired,
@@ -255,7 +256,7 @@ class StreamJsonOutput:
         match entry:
             case PromptAccepted():
                 self._line(type="message", role="user", content=entry.text, turn=entry.turn)
-            case Queued() | Recalled() | Steered() | Rewound() | ShellStarted() | ShellEnded():
+            case Queued() | Recalled() | Steered() | Rewound() | Pruned() | ShellStarted() | ShellEnded():
                 self._said(entry)
             case ResponseEnded():
                 text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
@@ -298,7 +299,7 @@ class StreamJsonOutput:
             case _:
                 pass
 
-    def _said(self, entry: Queued | Recalled | Steered | Rewound | ShellStarted | ShellEnded) -> None:
+    def _said(self, entry: Queued | Recalled | Steered | Rewound | Pruned | ShellStarted | ShellEnded) -> None:
         match entry:
             case Queued():
                 self._line(type="queued", id=entry.id, content=entry.text, when=entry.when)
@@ -308,6 +309,8 @@ class StreamJsonOutput:
                 self._line(type="message", role="user", content=entry.text, queued=entry.queued)
             case Rewound():
                 self._line(type="rewound", turn=entry.turn)
+            case Pruned():
+                self._line(type="pruned", calls=list(entry.outputs), saved=entry.saved)
             case ShellStarted():
                 self._line(type="shell_start", id=entry.id, command=entry.command, shared=entry.shared)
             case ShellEnded():

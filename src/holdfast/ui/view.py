@@ -22,6 +22,7 @@ from holdfast.session.entries import (
     ModelChanged,
     ProcessStarted,
     PromptAccepted,
+    Pruned,
     Queued,
     Recalled,
     Repaired,
@@ -155,7 +156,7 @@ class View:
 
     def _fact(self, seq: str, entry: Entry, at: float | None) -> None:
         match entry:
-            case SessionOpened() | ModelChanged() | Titled() | FilesChanged() | Repaired():
+            case SessionOpened() | ModelChanged() | Titled() | Pruned() | FilesChanged() | Repaired():
                 for note in notes(seq, entry):
                     self._add(note)
             case ShellStarted() | ShellEnded():

@@ -24,7 +24,7 @@ from holdfast.agent.remembered import Project
 from holdfast.agent.settle import Leave
 from holdfast.agent.windows import window_of
 from holdfast.calls import Mode, Pattern
-from holdfast.config import Limits
+from holdfast.config import Context, Limits
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import CallPart, TurnEnded, When
@@ -62,6 +62,7 @@ class Wishes:
     connect: Callable[[str, Log | None], Awaitable[Model]]
     providers: Providers
     limits: Limits
+    context: Context = Context()  # noqa: RUF009 - frozen
     debug: bool = False
     pid_namespace: bool = False
     addresses: tuple[str, ...] = ()
@@ -291,6 +292,7 @@ class Agent:
                 emit=self._tell,
                 ask=self._ask,
                 limits=self._wishes.limits,
+                context=self._wishes.context,
                 project=project,
                 debug=self._wishes.debug,
                 log=log,

@@ -121,6 +121,7 @@ _NOTES: dict[NoteKind, tuple[str, Tone]] = {
     "late": ("·", "warning"),
     "files": ("·", "warning"),
     "rewound": ("↶", "warning"),
+    "context": ("·", "dim"),
     "shell": ("$", "dim"),
     "damage": ("!", "failed"),
     "repaired": ("·", "warning"),

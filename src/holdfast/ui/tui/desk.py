@@ -18,7 +18,7 @@ from holdfast import __version__
 from holdfast.agent.events import Fact
 from holdfast.agent.opening import create
 from holdfast.calls import Mode
-from holdfast.config import Limits
+from holdfast.config import Context, Limits
 from holdfast.errors import HoldfastError, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import PromptAccepted, When
@@ -85,6 +85,7 @@ class Start:
     debug: bool = False
     pid_namespace: bool = False
     addresses: tuple[str, ...] = ()
+    context: Context = Context()  # noqa: RUF009 - frozen
     theme: str = DARK.name
 
 
@@ -121,6 +122,7 @@ class Desk(App[int]):
             connect=connections.connect,
             providers=connections.providers,
             limits=limits,
+            context=start.context,
             debug=start.debug,
             pid_namespace=start.pid_namespace,
             addresses=start.addresses,

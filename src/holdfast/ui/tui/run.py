@@ -66,6 +66,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             debug=arguments.debug,
             pid_namespace=config.pid_namespace,
             addresses=config.fetch.addresses,
+            context=config.context,
         )
         connections = Connections(environ, limits, providers)
         screen = Screen(start, connections, limits, keyboard=Keyboard)

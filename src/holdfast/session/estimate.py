@@ -1,0 +1,83 @@
+"""How many tokens a conversation is: as the provider counted it, and an estimate of whatever it has not counted.
+
+Two rules. All that is sent counts: system prompt, tools, arguments, results, texts, thinking that goes back. Linear, by
+lengths alone: it is asked before every request and after every fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+import msgspec
+
+from holdfast.history.tokens import tokens_of
+from holdfast.session.conversation import AssistantMessage, Conversation, Counted, Message, UserMessage
+from holdfast.session.entries import CallPart, SessionOpened, TextPart, ThinkingPart
+
+MESSAGE = 4
+"""Tokens of a message beside what it says."""
+CALL = 16
+"""Tokens of a call, or of a result, beside its name and its text: an id, and what it is wrapped in."""
+
+
+def context_tokens(conversation: Conversation) -> int:
+    """Return about how many tokens the conversation is if it is sent to its model now.
+
+    What the provider counted is taken as counted, as long as it is its model that would be asked.
+
+    Laws (`tests/session/test_estimate_laws.py`): never negative; what is added adds at least its own estimate.
+    """
+    model, messages, counted = conversation.model, conversation.messages, conversation.counted
+    if counted is None or counted.model != model:
+        return beside(conversation.opened) + estimate(messages, model)
+    return counted.tokens + estimate(messages, model, since=counted.messages)
+
+
+def estimate(messages: Sequence[Message], model: str, *, since: int = 0) -> int:
+    """Return about how many tokens the messages are that `model` is sent, from index `since` on."""
+    total = 0
+    for message in islice(messages, since, None):
+        total += MESSAGE
+        match message:
+            case UserMessage(results=results, texts=texts):
+                for result in results:
+                    total += CALL + tokens_of(result.text)
+                for text in texts:
+                    total += tokens_of(text)
+            case AssistantMessage(parts=parts):
+                for part in parts:
+                    match part:
+                        case TextPart(text=text):
+                            total += tokens_of(text)
+                        case CallPart(name=name, arguments=arguments):
+                            total += CALL + tokens_of(name) + tokens_of(arguments)
+                        case ThinkingPart() if message.model == model:  # another's does not go back
+                            total += max(tokens_of(part.text), tokens_of(part.signature or ""))
+                        case ThinkingPart():
+                            pass
+    return total
+
+
+def beside(opened: SessionOpened | None) -> int:
+    """Return about how many tokens go with every request beside the messages: the system prompt and the tools."""
+    if opened is None:
+        return 0
+    tools = sum(CALL + tokens_of(msgspec.json.encode(tool).decode()) for tool in opened.tools)
+    return tokens_of(opened.system) + tools
+
+
+def recounted(
+    counted: Counted | None, opened: SessionOpened | None, before: Sequence[Message], after: Sequence[Message]
+) -> Counted | None:
+    """Return what the provider would have counted of the messages as they are `after` a decision changed them.
+
+    It counts other tokens than an estimate does: what is left is taken for the same share of what it counted.
+    """
+    if counted is None:
+        return None
+    fixed = beside(opened)
+    was = fixed + estimate(before[: counted.messages], counted.model)
+    now = fixed + estimate(after[: counted.messages], counted.model)
+    return replace(counted, tokens=counted.tokens * now // max(was, 1))

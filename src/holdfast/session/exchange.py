@@ -1,0 +1,136 @@
+"""The messages of a conversation as they grow: closed ones, then what is collected for the next.
+
+One rule: by construction they alternate, the first is the user's, and every call has one result in the message after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.session import words
+from holdfast.session.conversation import AssistantMessage, Before, Message, OpenCall, Result, UserMessage
+from holdfast.session.entries import CallEnded, CallPart, Cause, Part, TextPart, ThinkingPart
+
+
+class Exchange:
+    """What the user's side and the model have said; `closed` messages change by a journalled decision only."""
+
+    def __init__(self) -> None:
+        self.closed: list[Message] = []
+        self.open: dict[str, OpenCall] = {}  # of the last assistant message
+        self.results: dict[str, Result] = {}  # of the last assistant message
+        self.texts: list[str] = []  # of the user message in progress
+        self.calls: dict[str, str | None] = {}  # every call id of the session, to its name; None: it was taken back
+
+    def copy(self) -> Exchange:
+        """Return one that grows on its own."""
+        other = Exchange()
+        other.closed, other.texts = self.closed.copy(), self.texts.copy()
+        other.open, other.results, other.calls = self.open.copy(), self.results.copy(), self.calls.copy()
+        return other
+
+    def messages(self, left: Cause) -> tuple[Message, ...]:
+        """Return what would be sent; calls without an outcome are answered as `left` has it."""
+        results = self._complete(left)
+        if results or self.texts:
+            return (*self.closed, UserMessage(results, tuple(self.texts)))
+        return tuple(self.closed)
+
+    def settle(self, left: Cause) -> None:
+        """Answer every open call with what is known."""
+        for call in self.open.values():
+            self.results[call.part.id] = call.unsettled(left)
+        self.open.clear()
+
+    def ended(self, entry: CallEnded) -> bool:
+        """Return whether the call was open, and has its result now."""
+        call = self.open.pop(entry.call, None)
+        if call is None:
+            return False
+        text = entry.text if entry.text.strip() else words.NO_OUTPUT
+        self.results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text)
+        return True
+
+    def response(self, model: str, parts: tuple[Part, ...], *, cut: bool, left: Cause) -> int | None:
+        """Add what a model wrote; return the place of its message, None if there was nothing to keep of it."""
+        kept: list[Part] = []
+        for part in parts:
+            match part:
+                case TextPart():
+                    if part.text.strip():
+                        kept.append(part)
+                case ThinkingPart():
+                    if not cut:
+                        kept.append(part)
+                case CallPart():
+                    # A cut response's calls never started: the turn's note names them. An id seen before is damage.
+                    if not cut and part.id not in self.calls:
+                        kept.append(part)
+                        self.calls[part.id] = part.name
+        if all(isinstance(part, ThinkingPart) for part in kept):
+            return None
+        self._close(left)
+        last = self.closed[-1] if self.closed else None
+        if isinstance(last, AssistantMessage):  # only in a damaged journal: two answers with no word between them
+            merged = (
+                part for part in (*last.parts, *kept) if not isinstance(part, ThinkingPart)
+            )  # it was signed alone
+            self.closed[-1] = AssistantMessage(last.model, tuple(merged))
+        else:
+            self.closed.append(AssistantMessage(model, tuple(kept)))
+        self.open = {part.id: OpenCall(part) for part in kept if isinstance(part, CallPart)}
+        return len(self.closed) - 1
+
+    def rewind(self, before: Before) -> set[str]:
+        """Bring back what there was; return the calls that are still part of it."""
+        del self.closed[before.asked.at :]
+        if before.last is not None:
+            self.closed[-1] = before.last
+        self.results, self.texts = dict(before.results), list(before.texts)
+        kept = {part.id for each in self.closed if isinstance(each, AssistantMessage) for part in each.calls}
+        self.calls = {call: name if call in kept else None for call, name in self.calls.items()}
+        return kept
+
+    def leave_out(self, outputs: Mapping[str, str]) -> int:
+        """Put these words in the place of results, and drop thinking signed with them; return where that begins."""
+        touched = (
+            place
+            for place, message in enumerate(self.closed)
+            if isinstance(message, UserMessage) and any(result.call in outputs for result in message.results)
+        )
+        first = next(touched, len(self.closed))
+        for place in range(first, len(self.closed)):
+            self.closed[place] = without(self.closed[place], outputs)
+        self.results = {call: result.replaced(outputs) for call, result in self.results.items()}
+        return first
+
+    def _close(self, left: Cause) -> None:
+        results = self._complete(left)
+        if not results and not self.texts and not self.closed:
+            self.texts.append(words.MISSING_START)
+        if results or self.texts:
+            self.closed.append(UserMessage(results, tuple(self.texts)))
+        self.texts.clear()
+        self.results.clear()
+        self.open.clear()
+
+    def _complete(self, left: Cause) -> tuple[Result, ...]:
+        last = self.closed[-1] if self.closed else None
+        if not isinstance(last, AssistantMessage):
+            return ()
+        return tuple(self.results.get(part.id) or self.open[part.id].unsettled(left) for part in last.calls)
+
+
+def without(message: Message, outputs: Mapping[str, str]) -> Message:
+    """Return the message with these words in the place of results, and without thinking signed for what stood before.
+
+    A signature may cover every byte before it; one that does not is not missed in a turn that is over.
+    """
+    match message:
+        case UserMessage():
+            if not any(result.call in outputs for result in message.results):
+                return message
+            return UserMessage(tuple(result.replaced(outputs) for result in message.results), message.texts)
+        case AssistantMessage():
+            kept = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
+            return message if len(kept) == len(message.parts) else AssistantMessage(message.model, kept)

@@ -1,0 +1,141 @@
+"""The laws of the count: all that is sent is in it, what a provider counted is believed, and every change shows."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.calls import ToolSchema
+from holdfast.session.entries import (
+    CallEnded,
+    CallPart,
+    Entry,
+    ModelChanged,
+    PromptAccepted,
+    Pruned,
+    Repaired,
+    RequestStarted,
+    ResponseCheckpoint,
+    ResponseEnded,
+    Rewound,
+    SessionOpened,
+    TextPart,
+    ThinkingPart,
+    TurnEnded,
+    Usage,
+)
+from holdfast.session.estimate import context_tokens, estimate
+from holdfast.session.fold import Fold, UserMessage, fold
+from journals import journals
+
+MODEL = "openai-chat:m"
+TOOL = ToolSchema(name="write", description="Write a file." * 20, parameters={"type": "object", "properties": {}})
+opened = SessionOpened(session="s", cwd="/", model=MODEL, system="S" * 4000, tools=(TOOL,), version="0")
+KB = 1000
+
+
+def answer(*parts: TextPart | ThinkingPart | CallPart, counted: int = 0, model: str = MODEL) -> ResponseEnded:
+    return ResponseEnded(step=1, model=model, parts=parts, usage=Usage(input_tokens=counted, output_tokens=9))
+
+
+def near(tokens: int, expected: int, share: float = 0.02) -> bool:
+    return abs(tokens - expected) <= share * expected
+
+
+@given(journals)
+def test_what_is_added_counts_and_nothing_is_negative(journal: list[Entry]) -> None:
+    folded = Fold([opened])
+    for entry in journal:
+        folded.add(entry)
+        assert context_tokens(folded.conversation()) >= 0
+    now = folded.conversation()
+    folded.add(Repaired(findings=(), note="n" * 4 * KB))
+    folded.add(PromptAccepted(turn=8, text="p" * 4 * KB))
+    assert context_tokens(folded.conversation()) >= context_tokens(now) + 2 * KB
+
+
+@given(journals, st.sampled_from(["openai-chat:m", "anthropic:m", "other:m"]))
+def test_without_a_count_it_is_the_estimate_of_all_that_is_sent(journal: list[Entry], model: str) -> None:
+    conversation = fold([opened, *journal, ModelChanged(model=model)])
+    if conversation.counted is None or conversation.counted.model != model:
+        assert context_tokens(conversation) > estimate(conversation.messages, model)
+
+
+def test_ten_writes_of_40_kb_count_about_100k_before_any_response_was_counted() -> None:
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="write")]
+    for number in range(10):
+        part = CallPart(id=f"c{number}", name="write", arguments='{"path": "f", "content": "%s"}' % ("x" * 40 * KB))
+        journal += [answer(part), CallEnded(call=part.id, outcome="ok", text="Wrote f.")]
+    assert near(context_tokens(fold(journal)), 101_500)
+
+
+def test_the_system_prompt_and_the_tools_count_before_anything_is_said() -> None:
+    assert context_tokens(fold([])) == 0
+    assert 1_000 + 65 < context_tokens(fold([opened])) < 1_000 + 130
+
+
+def test_what_the_provider_counted_is_taken_and_what_came_after_is_estimated() -> None:
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="go" * KB)]
+    journal.append(answer(CallPart(id="a", name="read", arguments="{}"), counted=50_000))
+    assert near(context_tokens(fold(journal)), 50_020)
+    journal.append(CallEnded(call="a", outcome="denied", text="The user said no. " * 400))
+    assert near(context_tokens(fold(journal)), 50_000 + 1_840), "a denial is told the model"
+    journal.append(answer(counted=60_000))
+    assert near(context_tokens(fold(journal)), 51_840), "a response without a word is no message"
+    journal.append(TurnEnded(turn=1, reason="cancelled", cause="user", note="[stopped]"))
+    journal.append(PromptAccepted(turn=2, text="on"))
+    assert near(context_tokens(fold(journal)), 51_850)
+
+
+def test_words_that_were_streamed_before_a_stop_count() -> None:
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="go"), answer(TextPart("done"), counted=7_000)]
+    journal += [PromptAccepted(turn=2, text="more"), RequestStarted(step=2, attempt=1, model=MODEL)]
+    journal += [ResponseCheckpoint(step=2, text="w" * 8 * KB)]
+    journal += [TurnEnded(turn=2, reason="cancelled", cause="user"), PromptAccepted(turn=3, text="so?")]
+    assert near(context_tokens(fold(journal)), 9_020)
+
+
+def test_after_a_repair_its_note_counts() -> None:
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="go"), answer(TextPart("done"), counted=7_000)]
+    journal += [Repaired(findings=("gone",), note="n" * 4 * KB), PromptAccepted(turn=2, text="more")]
+    assert near(context_tokens(fold(journal)), 8_010)
+
+
+def test_after_a_rewind_it_is_what_was_counted_then() -> None:
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="go"), answer(TextPart("done"), counted=7_000)]
+    before = context_tokens(fold(journal))
+    left: list[Entry] = [PromptAccepted(turn=2, text="x" * 400 * KB), answer(TextPart("long"), counted=160_000)]
+    assert near(context_tokens(fold([*journal, *left])), 160_005)
+    assert context_tokens(fold([*journal, *left, Rewound(turn=2)])) == before
+
+
+def test_another_model_counts_for_itself_and_the_first_has_its_count_again() -> None:
+    thinking = ThinkingPart("t" * 40 * KB, signature="sig")
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="go"), answer(TextPart("done"), counted=70_000)]
+    journal += [PromptAccepted(turn=2, text="on"), answer(thinking, TextPart("done"), counted=70_010)]
+    first = context_tokens(fold(journal))
+    assert near(first, 80_010)
+    journal.append(ModelChanged(model="anthropic:m"))
+    assert near(context_tokens(fold(journal)), 1_130, 0.1), "an estimate, without thinking that does not go there"
+    assert context_tokens(fold([*journal, ModelChanged(model=MODEL)])) == first
+
+
+def test_after_a_prune_it_is_the_share_that_is_left_of_what_was_counted() -> None:
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="go")]
+    for name in "ab":
+        journal += [answer(CallPart(id=name, name="read", arguments="{}"))]
+        journal += [CallEnded(call=name, outcome="ok", text=name * 200 * KB)]
+    journal += [answer(TextPart("done"), counted=150_000)]  # by our estimate it were 101,100
+    journal += [TurnEnded(turn=1, reason="end_turn", cause="finished"), PromptAccepted(turn=2, text="on")]
+    assert near(context_tokens(fold(journal)), 150_006)
+    journal.append(Pruned(outputs={"a": "[left out]"}))
+    assert near(context_tokens(fold(journal)), 76_000)
+    assert near(estimate(fold(journal).messages, MODEL), 50_060)
+
+
+def test_thinking_that_is_sealed_counts_by_its_seal() -> None:
+    sealed = ThinkingPart("", signature="s" * 4 * KB)
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="go")]
+    with_it, without = fold([*journal, answer(sealed, TextPart("a"))]), fold([*journal, answer(TextPart("a"))])
+    assert context_tokens(with_it) == context_tokens(without) + 1_000
+    assert isinstance(with_it.messages[0], UserMessage)
