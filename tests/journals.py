@@ -44,7 +44,7 @@ from holdfast.session.words import REASONS
 
 ids = st.sampled_from(["a", "b", "c", "d"])
 texts = st.sampled_from(["", "  ", "one", "two words", "drei — ünïcode 🌊"])
-models = st.sampled_from(["openai-chat:m", "anthropic:m"])
+models = st.sampled_from(["openai:gpt-5.5", "openai-chat:m", "anthropic:m"])
 steps = st.integers(1, 3)
 turns = st.integers(1, 3)
 causes = st.sampled_from(get_args(Cause))

@@ -37,7 +37,7 @@ from holdfast.testing.script import Call, Hold, Say, Think
 from holdfast.testing.toolbox import FunctionToolbox
 from judges import JUDGES, judge
 
-MODELS = ("openai-chat:m", "anthropic:m")
+MODELS = ("openai:gpt-5.5", "openai-chat:m", "anthropic:m")
 KEYS = {provider.key_variable: "test-key" for provider in PROVIDERS.values() if provider.key_variable}
 THOUGHT = "a thought that is nobody else's"
 
@@ -203,7 +203,7 @@ async def test_what_is_sent_next_is_accepted_by_whoever_it_goes_to(scene: Scene,
     for _, request in sent[-1:]:
         everything_is_in(session, request)
     thoughts = [name for name, request in sent if THOUGHT in told(request)]
-    assert set(thoughts) <= {here}
+    assert set(thoughts) == ({here} if scene in (thinking, stop_mid_tool, killed_mid_tool) else set())
 
 
 def accepted(name: str, request: Captured) -> None:

@@ -22,7 +22,7 @@ from holdfast.testing.model import ScriptedModel
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Action, Call, Cut, Fail, Finish, Hold, Ping, Reply, Reset, Say, Think, Wait
 
-NAMES = ["scripted", "openai-chat", "anthropic"]
+NAMES = ["scripted", "openai", "openai-chat", "anthropic"]
 KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
 
 
@@ -154,7 +154,9 @@ def told(events: list[StreamEvent]) -> tuple[str, str, dict[int, str]]:
     return text, thinking, written
 
 
-@pytest.mark.parametrize("name", ["openai-chat:m", "anthropic:m", "anthropic:claude-sonnet-5-5"])
+@pytest.mark.parametrize(
+    "name", ["openai:m", "openai:gpt-5.5", "openai-chat:m", "anthropic:m", "anthropic:claude-sonnet-5-5"]
+)
 async def test_a_request_for_one_piece_is_the_same_but_for_streaming(name: str) -> None:
     provider = ScriptedProvider([[Say("one")], [Say("two")]])
     transport = ScriptedTransport(provider)

@@ -39,7 +39,7 @@ from journals import journals
 from judges import judge
 
 KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
-MODELS = {"openai-chat": "openai-chat:m", "anthropic": "anthropic:m"}
+MODELS = {"openai-responses": "openai:gpt-5.5", "openai-chat": "openai-chat:m", "anthropic": "anthropic:m"}
 
 
 def connected(provider: ScriptedProvider, name: str) -> ConnectedModel:
@@ -75,7 +75,9 @@ def signed(entry: Entry) -> Entry:
         if isinstance(part, ThinkingPart):
             place = sum(isinstance(before, ThinkingPart) for before in parts)
             text = part.text or "hm"
-            parts.append(ThinkingPart(text, signature=sign(text, place=place), provider="anthropic"))
+            seal = sign(text, place=place)
+            provider = entry.model.partition(":")[0]
+            parts.append(ThinkingPart(text, signature=seal, id=f"rs_{entry.step}_{place}", provider=provider))
         else:
             parts.append(part)
     return ResponseEnded(

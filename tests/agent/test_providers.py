@@ -33,6 +33,10 @@ OWN = """
 kind = "openai-chat"
 base_url = "http://home.test:8080/v1"
 
+[providers.newer]
+kind = "openai-responses"
+base_url = "http://newer.test:8080/v1"
+
 [providers.work]
 kind = "anthropic"
 base_url = "https://work.test"
@@ -66,12 +70,13 @@ def test_a_server_of_the_config_is_a_provider_by_its_name(providers: Providers) 
 
 def test_its_rules_are_those_of_its_protocol_and_the_strictest_where_many_speak_it(providers: Providers) -> None:
     assert profile_of("home:m", providers) is OPENAI_COMPATIBLE
+    assert profile_of("newer:m", providers) is OPENAI_COMPATIBLE
     assert profile_of("work:m", providers) is ANTHROPIC
     assert profile_of("openrouter:m") is profile_of("ollama:m") is OPENAI_COMPATIBLE
 
 
 def test_one_that_is_not_known_is_named_with_those_that_are(providers: Providers) -> None:
-    with pytest.raises(ModelUnusable, match=r"one of .*, home, work was expected. Did you mean home:m\?"):
+    with pytest.raises(ModelUnusable, match=r"one of .*, home, newer, work was expected. Did you mean home:m\?"):
         target("hom:m", {}, providers)
     with pytest.raises(ModelUnusable, match="WORK_CREDENTIALS in the environment was expected"):
         target("work:m", {"ANTHROPIC_API_KEY": "sk"}, providers)
@@ -151,6 +156,7 @@ def asked(name: str) -> Conversation:
     ("name", "key", "path"),
     [
         ("home:m", None, "/v1/chat/completions"),
+        ("newer:m", None, "/v1/responses"),
         ("work:m", "sk-work", "/v1/messages"),
         ("ollama:m", None, "/v1/chat/completions"),
     ],
@@ -167,7 +173,7 @@ async def test_it_gets_its_own_key_and_nothing_that_is_meant_for_others(
         assert not header.startswith(("x-stainless", "openai-"))
 
 
-@pytest.mark.parametrize("name", ["home:gpt-4o", "work:claude-opus-4-5"])
+@pytest.mark.parametrize("name", ["home:gpt-4o", "newer:gpt-5.5", "work:claude-opus-4-5"])
 async def test_a_model_at_home_has_not_the_price_of_its_namesake(providers: Providers, name: str) -> None:
     key = "sk-work" if name.startswith("work") else None
     _, finished = await sent(name, key, asked(name), providers)
@@ -175,17 +181,19 @@ async def test_a_model_at_home_has_not_the_price_of_its_namesake(providers: Prov
     assert finished.usage.cost is None
 
 
+@pytest.mark.parametrize(("name", "form"), [("home:m", "openai-chat"), ("newer:m", "openai-responses")])
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(journal=journals)
 def test_any_journal_makes_a_request_that_whoever_speaks_openais_protocol_takes(
-    providers: Providers, journal: list[Entry]
+    providers: Providers, name: str, form: str, journal: list[Entry]
 ) -> None:
-    opened = SessionOpened(session="s", cwd="/", model="home:m", system="SYSTEM", tools=(), version="0")
+    opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(), version="0")
     made = Fold([opened, *journal])
     for entry in settle(made.conversation(), Leave("crash")):
         made.add(entry)
-    made.add(ModelChanged(model="home:m"))
+    made.add(ModelChanged(model=name))
     made.add(PromptAccepted(turn=99, text="go on"))
-    request, _ = asyncio.run(sent("home:m", None, made.conversation(), providers))
-    judge("openai-chat", request.raw)
-    assert check(json.loads(request.raw), format="openai-chat", profile="openai-compatible") == []
+    request, _ = asyncio.run(sent(name, None, made.conversation(), providers))
+    judge(form, request.raw)
+    strictest = "openai-compatible" if form == "openai-chat" else "any"
+    assert check(json.loads(request.raw), format=form, profile=strictest) == []

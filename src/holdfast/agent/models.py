@@ -232,8 +232,8 @@ def _finish(response: pai.ModelResponse, raw: str) -> Finish:
             return "refusal"
         case "tool_call":
             return "calls"
-        case "stop":
-            return "stop"
+        case "stop":  # which is what some say of calls, too
+            return "calls" if any(isinstance(part, pai.ToolCallPart) for part in response.parts) else "stop"
         case "error" | None if raw in _ALSO_STOP:
             return "stop"
         case "error" | None:

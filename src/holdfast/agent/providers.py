@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from holdfast.config import Kind, Server
 from holdfast.errors import ConfigInvalid, ModelUnusable
-from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, OPENAI_COMPATIBLE, Profile
+from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, OPENAI_COMPATIBLE, OPENAI_RESPONSES, Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,14 @@ PROVIDERS: Providers = MappingProxyType(
         provider.name: provider
         for provider in (
             Provider(
+                name="openai",
+                kind="openai-responses",
+                profile=OPENAI_RESPONSES,
+                key_variable="OPENAI_API_KEY",
+                address_variable="OPENAI_BASE_URL",
+                model="gpt-5.5",
+            ),
+            Provider(
                 name="openai-chat",
                 kind="openai-chat",
                 profile=OPENAI_CHAT,
@@ -88,7 +96,9 @@ PROVIDERS: Providers = MappingProxyType(
 )
 """Those that need no config."""
 
-_FOREIGN: Mapping[Kind, Profile] = MappingProxyType({"openai-chat": OPENAI_COMPATIBLE, "anthropic": ANTHROPIC})
+_FOREIGN: Mapping[Kind, Profile] = MappingProxyType(
+    {"openai-responses": OPENAI_COMPATIBLE, "openai-chat": OPENAI_COMPATIBLE, "anthropic": ANTHROPIC}
+)
 """What a server accepts that speaks a protocol which is not its maker's."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

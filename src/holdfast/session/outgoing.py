@@ -59,6 +59,8 @@ def _of_assistant(message: AssistantMessage, ids: _Ids, model: str, profile: Pro
         for part in message.parts
         if not isinstance(part, ThinkingPart) or _goes_back(part, message.model, model, profile)
     ]
+    if "thinking-unbound" in profile.rules:
+        kept = _bound(kept)
     parts: list[Part] = [_of_call(part, ids) if isinstance(part, CallPart) else part for part in kept]
     signed = any(isinstance(part, ThinkingPart) and part.signature for part in parts)
     if not signed or "call-not-last" in profile.rules:
@@ -70,6 +72,18 @@ def _goes_back(part: ThinkingPart, maker: str, model: str, profile: Profile) -> 
     if maker != model or "thinking-off" in profile.rules:
         return False
     return bool(part.signature) or "thinking-unsigned" not in profile.rules
+
+
+def _bound(parts: list[Part]) -> list[Part]:
+    """Return the parts with that thinking only which is sealed, and followed by what it led to.
+
+    Several summaries are one item, and of its parts the first has the seal.
+    """
+    sealed = {part.id for part in parts if isinstance(part, ThinkingPart) and part.id and part.signature}
+    last = max((at for at, part in enumerate(parts) if not isinstance(part, ThinkingPart)), default=0)
+    return [
+        part for at, part in enumerate(parts) if not isinstance(part, ThinkingPart) or (at < last and part.id in sealed)
+    ]
 
 
 def _of_call(part: CallPart, ids: _Ids) -> CallPart:

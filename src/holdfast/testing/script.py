@@ -11,7 +11,7 @@ from typing import Literal
 
 from holdfast.errors import UsageError
 
-WireName = Literal["openai-chat", "anthropic", "gemini"]
+WireName = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
 """The protocols a scripted provider speaks."""
 
 FinishReason = Literal["stop", "tool_calls", "length", "refusal"]

@@ -16,6 +16,8 @@ def wire_of(kind: Kind) -> Wire:
     match kind:
         case "openai-chat":
             from holdfast.agent.wires.chat import WIRE  # noqa: PLC0415 - only the SDK in use
+        case "openai-responses":
+            from holdfast.agent.wires.responses import WIRE  # noqa: PLC0415 - only the SDK in use
         case "anthropic":
             from holdfast.agent.wires.messages import WIRE  # noqa: PLC0415 - only the SDK in use
         case _:

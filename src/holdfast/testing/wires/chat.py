@@ -5,46 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.testing.script import Call, Fail, FinishReason, Request, Say, Think, Wait, WireName
-from holdfast.testing.wires import chat_rules
+from holdfast.testing.wires import chat_rules, openai_errors
 from holdfast.testing.wires.strict import NotJson, is_array, is_object, parse
 from holdfast.testing.wires.wire import Answer, Head, Incoming, Refusal, Voice, document, pieces, written
 
-_NO_KEY = (
-    "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e."
-    " Authorization: Bearer YOUR_KEY), or as the password field (with blank username) if you're accessing the API from"
-    " your browser and are prompted for a username and password. You can obtain an API key from"
-    " https://platform.openai.com/account/api-keys."
-)
-_NOT_JSON = (
-    "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library"
-    " correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON. If you have trouble"
-    " figuring out how to fix this, please contact us through our help center at help.openai.com.)"
-)
-_SERVER_ERROR = (
-    "The server had an error while processing your request. Sorry about that! You can retry your request, or contact us"
-    " through our help center at help.openai.com if the error persists."
-)
-_FAILURES: dict[int, tuple[str, str | None, str]] = {  # status: type, code, message
-    400: ("invalid_request_error", None, "Bad request."),
-    401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
-    403: (
-        "invalid_request_error",
-        "unsupported_country_region_territory",
-        "Country, region, or territory not supported",
-    ),
-    404: ("invalid_request_error", "model_not_found", "The model does not exist or you do not have access to it."),
-    429: ("requests", "rate_limit_exceeded", "Rate limit reached for requests. Please try again later."),
-    500: ("server_error", None, _SERVER_ERROR),
-    503: ("service_unavailable_error", None, "That model is currently overloaded with other requests."),
-}
 _FINISH: dict[FinishReason, str] = {
     "stop": "stop",
     "tool_calls": "tool_calls",
     "length": "length",
     "refusal": "content_filter",
 }
-_SERVERS = 500  # from this status on the fault is the server's
-_SHOWN = 12  # of a wrong key so many characters are shown, the first eight and the last four
 _CREATED = 1_767_225_600  # a fixed moment, so that the same script gives the same bytes
 
 
@@ -60,31 +30,25 @@ class Chat:
 
     def lost(self, incoming: Incoming) -> Refusal:
         """Return OpenAI's error for a path or a method it does not have."""
-        if incoming.path != self.path:
-            return Refusal(f"Invalid URL ({incoming.method} {incoming.path})", status=404)
-        what = f"Not allowed to {incoming.method} on {incoming.path}."
-        return Refusal(what, status=405, code="method_not_supported")
+        return openai_errors.lost(incoming, self.path)
 
     def admit(self, incoming: Incoming, *, key: str | None) -> Request:
         """Return the request; raises `Refusal` in OpenAI's words."""
         if key is not None:
-            _refuse_other_keys(incoming, key)
+            openai_errors.refuse_other_keys(incoming, key)
         try:
             body = chat_rules.check(parse(incoming.body))
         except NotJson as error:
-            raise Refusal(_NOT_JSON) from error
+            raise Refusal(openai_errors.NOT_JSON) from error
         return _request(body)
 
     def failure(self, fail: Fail) -> Refusal:
         """Return OpenAI's own error for that status."""
-        kind, code, message = _FAILURES.get(fail.status) or _FAILURES[400 if fail.status < _SERVERS else 500]
-        return Refusal(fail.message or message, status=fail.status, kind=kind, code=code)
+        return openai_errors.failure(fail)
 
     def refused(self, refusal: Refusal, *, number: int) -> tuple[Head, bytes]:
         """Return the error response."""
-        error = {"message": refusal.message, "type": refusal.kind, "param": refusal.param, "code": refusal.code}
-        headers = (("content-type", "application/json"), ("x-request-id", f"req_{number:024d}"))
-        return Head(refusal.status, headers), document({"error": error})
+        return openai_errors.refused(refusal, number)
 
     def voice(self, answer: Answer) -> Voice:
         """Return what streams the answer."""
@@ -156,17 +120,6 @@ class _Chunks:
         if self._counted:
             chunk["usage"] = usage
         return b"data: " + document(chunk) + b"\n\n"
-
-
-def _refuse_other_keys(incoming: Incoming, key: str) -> None:
-    scheme, _, given = incoming.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not given:
-        raise Refusal(_NO_KEY, status=401)
-    if given != key:
-        shown = given if len(given) <= _SHOWN else f"{given[:8]}{'*' * (len(given) - _SHOWN)}{given[-4:]}"
-        where = "You can find your API key at https://platform.openai.com/account/api-keys."
-        what = f"Incorrect API key provided: {shown}. {where}"
-        raise Refusal(what, status=401, code="invalid_api_key")
 
 
 def _request(body: dict[str, object]) -> Request:

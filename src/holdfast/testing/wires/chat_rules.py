@@ -6,9 +6,18 @@ The order was measured on the real service: model, messages, unknown keys, types
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from holdfast.testing.wires.openai_fields import (
+    an_object,
+    array,
+    function_name,
+    known,
+    missing,
+    sized,
+    text,
+    wrong_type,
+)
 from holdfast.testing.wires.strict import is_array, is_object
 from holdfast.testing.wires.wire import Refusal
 
@@ -66,17 +75,6 @@ _MESSAGE_KEYS = frozenset(
     }
 )
 _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
-_NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
-_KINDS: dict[type, str] = {
-    type(None): "null",
-    bool: "a boolean",
-    int: "an integer",
-    float: "a decimal",
-    str: "a string",
-    list: "an array",
-    dict: "an object",
-}
-_MOST_NAME = 64
 _MOST_ID = 40
 _MOST = 128
 
@@ -96,10 +94,10 @@ def check(body: object) -> dict[str, object]:
     if not is_object(body) or body.get("model") is None or body["model"] == "":
         raise Refusal("you must provide a model parameter")
     if "messages" not in body:
-        raise _missing("messages")
-    _known(body, _PARAMETERS, "")
-    _text(body["model"], "model")
-    items = _array(body["messages"], "messages", least=1)
+        raise missing("messages")
+    known(body, _PARAMETERS, "")
+    text(body["model"], "model")
+    items = array(body["messages"], "messages", least=1)
     messages = [_message(item, f"messages[{i}]") for i, item in enumerate(items)]
     _tools(body)
     if body.get("stream_options") is not None and body.get("stream") is not True:
@@ -111,16 +109,16 @@ def check(body: object) -> dict[str, object]:
 
 
 def _message(item: object, at: str) -> _Message:
-    message = _object(item, at)
+    message = an_object(item, at)
     if "role" not in message:
-        raise _missing(f"{at}.role")
+        raise missing(f"{at}.role")
     role = message["role"]
     if not isinstance(role, str) or role not in _ROLES:
         shown = role if isinstance(role, str) else str(role).lower()
         listed = ", ".join(f"'{each}'" for each in _ROLES[:-1])
         what = f"Invalid value: '{shown}'. Supported values are: {listed}, and '{_ROLES[-1]}'."
         raise Refusal(what, param=f"{at}.role", code="invalid_value")
-    _known(message, _MESSAGE_KEYS, f"{at}.")
+    known(message, _MESSAGE_KEYS, f"{at}.")
     _content(message.get("content"), at, role)
     answers = ""
     if role == "tool":
@@ -138,45 +136,45 @@ def _content(content: object, at: str, role: str) -> None:
     if content is None or isinstance(content, str):
         return
     if not is_array(content):
-        raise _wrong_type(f"{at}.content", "one of a string or array of objects", content)
+        raise wrong_type(f"{at}.content", "one of a string or array of objects", content)
     for i, item in enumerate(content):
-        part = _object(item, f"{at}.content[{i}]")
+        part = an_object(item, f"{at}.content[{i}]")
         kind = part.get("type")
         if role == "tool" and kind not in {"text", "image_url"}:
             what = f"Invalid '{at}'. Content blocks are expected to be either text or image_url type."
             raise Refusal(what, param=at, code="invalid_value")
         if kind == "text":
-            _text(part.get("text"), f"{at}.content[{i}].text")
+            text(part.get("text"), f"{at}.content[{i}].text")
         elif kind is None:
-            raise _missing(f"{at}.content[{i}].type")
+            raise missing(f"{at}.content[{i}].type")
 
 
 def _calls(message: dict[str, object], at: str) -> tuple[str, ...]:
     if message.get("tool_calls") is None:
         return ()
-    items = _array(message["tool_calls"], f"{at}.tool_calls", least=1, most=_MOST)
+    items = array(message["tool_calls"], f"{at}.tool_calls", least=1, most=_MOST)
     ids: list[str] = []
     for i, item in enumerate(items):
         place = f"{at}.tool_calls[{i}]"
-        call = _object(item, place)
+        call = an_object(item, place)
         ids.append(_identifier(call, "id", place))
         if "type" not in call:
-            raise _missing(f"{place}.type")
-        function = _object(call.get("function"), f"{place}.function")
-        _function_name(function, f"{place}.function")
-        _text(function.get("arguments"), f"{place}.function.arguments")
+            raise missing(f"{place}.type")
+        function = an_object(call.get("function"), f"{place}.function")
+        function_name(function, f"{place}.function")
+        text(function.get("arguments"), f"{place}.function.arguments")
     return tuple(ids)
 
 
 def _tools(body: dict[str, object]) -> None:
     if body.get("tools") is None:
         return
-    for i, item in enumerate(_array(body["tools"], "tools", least=1, most=_MOST)):
-        tool = _object(item, f"tools[{i}]")
+    for i, item in enumerate(array(body["tools"], "tools", least=1, most=_MOST)):
+        tool = an_object(item, f"tools[{i}]")
         if "type" not in tool:
-            raise _missing(f"tools[{i}].type")
+            raise missing(f"tools[{i}].type")
         if tool["type"] == "function":
-            _function_name(_object(tool.get("function"), f"tools[{i}].function"), f"tools[{i}].function")
+            function_name(an_object(tool.get("function"), f"tools[{i}].function"), f"tools[{i}].function")
 
 
 def _pairs(messages: list[_Message]) -> None:
@@ -213,7 +211,7 @@ def _pairs(messages: list[_Message]) -> None:
 def _contents(messages: list[_Message]) -> None:
     for i, message in enumerate(messages):
         if message.empty and message.role == "developer":
-            raise _missing(f"messages[{i}].content")
+            raise missing(f"messages[{i}].content")
         if message.empty:
             raise Refusal("Invalid value for 'content': expected a string, got null.", param=f"messages.[{i}].content")
 
@@ -232,78 +230,5 @@ def _duplicate(call: str, index: int) -> Refusal:
 
 def _identifier(owner: dict[str, object], key: str, at: str) -> str:
     if key not in owner:
-        raise _missing(f"{at}.{key}")
-    return _sized(_text(owner[key], f"{at}.{key}"), f"{at}.{key}", most=_MOST_ID)
-
-
-def _function_name(function: dict[str, object], at: str) -> None:
-    if "name" not in function:
-        raise _missing(f"{at}.name")
-    name = _sized(_text(function["name"], f"{at}.name"), f"{at}.name", most=_MOST_NAME)
-    if not _NAME.match(name):
-        what = (
-            f"Invalid '{at}.name': string does not match pattern. Expected a string that matches the pattern"
-            " '^[a-zA-Z0-9_-]+$'."
-        )
-        raise Refusal(what, param=f"{at}.name", code="invalid_value")
-
-
-def _sized(text: str, at: str, *, most: int) -> str:
-    if not text:
-        what = (
-            f"Invalid '{at}': empty string. Expected a string with minimum length 1, but got an empty string instead."
-        )
-        raise Refusal(what, param=at, code="empty_string")
-    if len(text) > most:
-        what = (
-            f"Invalid '{at}': string too long. Expected a string with maximum length {most}, but got a string with"
-            f" length {len(text)} instead."
-        )
-        raise Refusal(what, param=at, code="string_above_max_length")
-    return text
-
-
-def _array(value: object, at: str, *, least: int = 0, most: int | None = None) -> list[object]:
-    if not is_array(value):
-        raise _wrong_type(at, "an array of objects", value)
-    if len(value) < least:
-        what = f"Invalid '{at}': empty array. Expected an array with minimum length 1, but got an empty array instead."
-        raise Refusal(what, param=at, code="empty_array")
-    if most is not None and len(value) > most:
-        what = (
-            f"Invalid '{at}': array too long. Expected an array with maximum length {most}, but got an array with"
-            f" length {len(value)} instead."
-        )
-        raise Refusal(what, param=at, code="array_above_max_length")
-    return value
-
-
-def _object(value: object, at: str) -> dict[str, object]:
-    if value is None:
-        raise _missing(at)
-    if not is_object(value):
-        raise _wrong_type(at, "an object", value)
-    return value
-
-
-def _text(value: object, at: str) -> str:
-    if value is None:
-        raise _missing(at)
-    if not isinstance(value, str):
-        raise _wrong_type(at, "a string", value)
-    return value
-
-
-def _known(owner: dict[str, object], keys: frozenset[str], prefix: str) -> None:
-    for key in owner:
-        if key not in keys:
-            raise Refusal(f"Unknown parameter: '{prefix}{key}'.", param=f"{prefix}{key}", code="unknown_parameter")
-
-
-def _missing(at: str) -> Refusal:
-    return Refusal(f"Missing required parameter: '{at}'.", param=at, code="missing_required_parameter")
-
-
-def _wrong_type(at: str, expected: str, value: object) -> Refusal:
-    what = f"Invalid type for '{at}': expected {expected}, but got {_KINDS[type(value)]} instead."
-    return Refusal(what, param=at, code="invalid_type")
+        raise missing(f"{at}.{key}")
+    return sized(text(owner[key], f"{at}.{key}"), f"{at}.{key}", most=_MOST_ID)
