@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from holdfast.calls import Mode
+from holdfast.calls import Effect, Mode, Pattern
 from holdfast.errors import ConfigInvalid
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
@@ -109,6 +111,50 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
 
 
+class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What may be done without asking: commands, ` *` behind one for any more words; files, or `FOLDER/**`; hosts."""
+
+    run: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    fetch: tuple[str, ...] = ()
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Return the same, as patterns."""
+        kinds: tuple[tuple[Effect, tuple[str, ...]], ...]
+        kinds = (("execute", self.run), ("write", self.write), ("read", self.fetch))
+        return tuple(Pattern(effect=effect, text=text) for effect, texts in kinds for text in texts)
+
+
+class ProjectLimits(ProviderLimits, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """The bounds of a turn that a project says; None means those that hold anyway."""
+
+    max_steps: Count | None = None
+    timeout: Seconds | None = None
+
+
+class ProjectConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a project's own config may say, where it is trusted: nothing of keys, addresses or processes."""
+
+    model: str | None = None
+    permission_mode: Literal["ask", "accept-edits", "plan"] | None = None
+    limits: ProjectLimits = msgspec.field(default_factory=ProjectLimits)
+    allow: Allowed = msgspec.field(default_factory=Allowed)
+
+
+def with_project(config: Config, project: ProjectConfig) -> Config:
+    """Return the config with what the project says in place of what it says."""
+    return msgspec.structs.replace(
+        config,
+        model=project.model or config.model,
+        permission_mode=project.permission_mode or config.permission_mode,
+        limits=msgspec.structs.replace(config.limits, **msgspec.to_builtins(project.limits)),
+    )
+
+
+Settings = TypeVar("Settings", Config, ProjectConfig)
+
+
 class Homes(msgspec.Struct, frozen=True):
     """Where things are: `config` is the file, `sessions` the folder of session folders. They need not exist."""
 
@@ -138,13 +184,27 @@ def read_config(path: Path) -> Config:
             f"Config {str(path)!r} cannot be read: {error.strerror}, a readable file was expected. "
             "Correct its permissions, or move it away to use the defaults."
         ) from error
+    return decoded(raw, Config, name=str(path))
+
+
+def decoded(raw: bytes, kind: type[Settings], *, name: str) -> Settings:
+    """Return what the config `name` says; raises `ConfigInvalid` naming file, key and reason."""
     try:
-        return msgspec.toml.decode(raw, type=Config)
+        return msgspec.toml.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         raise ConfigInvalid(
-            f"Config {str(path)!r} has a setting that is not allowed: {error}. Correct or remove that setting."
+            f"Config {name!r} has a setting that is not allowed: {error}. {_near(str(error))}"
+            "Correct or remove that setting."
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigInvalid(
-            f"Config {str(path)!r} is not valid TOML: {error}. Correct that line, or move the file away."
+            f"Config {name!r} is not valid TOML: {error}. Correct that line, or move the file away."
         ) from error
+
+
+def _near(error: str) -> str:
+    """Return the known setting that an unknown one may stand for, as a sentence; "" if the error is another."""
+    unknown = re.search(r"unknown field `([^`]+)`", error)
+    known = {name for kind in (Config, Limits, Fetch, Context, Server, Allowed) for name in kind.__struct_fields__}
+    near = difflib.get_close_matches(unknown[1], sorted(known), n=1) if unknown else []
+    return f"Did you mean {near[0]!r}? " if near else ""

@@ -16,6 +16,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "textual": ("ui/tui/*", "ui/tui.py"),
     "markdownify": ("tools/page.py",),
     "bs4": ("tools/page.py",),
+    "keyring": ("agent/vault.py",),
     "processes": ("tools/launch.py", "tools/keeper.py", "tools/guard.py"),
 }
 

@@ -30,6 +30,7 @@ _RUN_BY_THEMSELVES = frozenset(
         *(".git", ".hg", ".githooks", ".husky"),  # hooks, and settings that name programs
         *(".github", ".gitlab", ".circleci"),  # continuous integration, with its secrets
         *(".vscode", ".idea", ".devcontainer"),  # tasks that an editor runs when it opens the folder
+        ".holdfast",  # what may run here unasked
     }
 )
 _RUN_BY_NAME = frozenset(

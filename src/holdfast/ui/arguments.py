@@ -34,6 +34,7 @@ class Arguments(argparse.Namespace):
     resume: str | None
     fork: bool
     debug: bool
+    trust_project: bool | None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -60,5 +61,7 @@ def parser() -> argparse.ArgumentParser:
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this long")
     add("-C", "--cwd", metavar="DIR", help="work in this folder")
     add("--debug", action="store_true", help="log what is done, and check the conversation all the time")
+    add("--trust-project", action=argparse.BooleanOptionalAction, default=None,
+        help="obey this project's .holdfast/config.toml as it is, or no longer; remembered")  # fmt: skip
     add("--version", action="version", version=f"holdfast {__version__}")
     return parser

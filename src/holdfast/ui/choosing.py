@@ -1,18 +1,22 @@
-"""What a run is to work on, from its options and the config: session, folder, providers and limits.
+"""What a run is to work on, from its options and the configs: session, folder, providers and limits.
 
 The same for every interface.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from holdfast.agent.providers import Providers
+from holdfast.agent.keys import KEYS, KeyFile, found, with_keys
+from holdfast.agent.project import ProjectFile, project_file
+from holdfast.agent.providers import Providers, known_providers
 from holdfast.agent.remembered import APPROVALS, Project
-from holdfast.config import Config, Limits, homes
+from holdfast.calls import Mode, Pattern
+from holdfast.config import Config, Limits, ProjectConfig, homes, with_project
 from holdfast.errors import ConfigInvalid, SessionUnknown, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.ui.arguments import Arguments
@@ -48,6 +52,78 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = Tr
             "Begin one without -c, or name one with -r ID: holdfast sessions list."
         )
     return latest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a run goes by: its config, with what the project says where that is trusted, and what follows from it.
+
+    `environ` has the keys in it that are kept elsewhere; it is to look things up in, and never handed to a program.
+    """
+
+    config: Config
+    providers: Providers
+    limits: Limits
+    mode: Mode
+    environ: Mapping[str, str]
+
+
+def settings_of(
+    arguments: Arguments, environ: Mapping[str, str], *, own: Config, project: ProjectConfig | None
+) -> Settings:
+    """Return what a run goes by; `own` is the person's config. Raises `ConfigInvalid`."""
+    config = with_project(own, project) if project is not None else own
+    providers = known_providers(config.providers)
+    return Settings(
+        config=config,
+        providers=providers,
+        limits=limits_of(config, arguments, providers),
+        mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
+        environ=with_keys(environ, found(environ, providers, KeyFile(keys_file(environ)).read())),
+    )
+
+
+def keys_file(environ: Mapping[str, str]) -> Path:
+    """Return where keys are kept."""
+    return homes(environ).sessions.with_name(KEYS)
+
+
+TRUST_IT = "Look at it, then start with --trust-project to obey it."
+
+
+def project_config(
+    environ: Mapping[str, str],
+    cwd: Path,
+    *,
+    trust: bool | None,
+    ask: Callable[[ProjectFile, ProjectConfig], bool] | None,
+    say: Callable[[str], None],
+) -> ProjectConfig | None:
+    """Return what the project of `cwd` says, None if that is nothing, or not to be obeyed: then it is said why.
+
+    Without `trust` said, what a person answered to this very text counts; if they never did they are asked, where there
+    is somebody to `ask`. Either is remembered. Raises `StorageFailed` if it cannot be.
+    """
+    try:
+        file = project_file(cwd, homes(environ).config)
+        config = file.config() if file is not None else None
+    except ConfigInvalid as error:  # whoever wrote it must not keep anybody from working here
+        say(f"{error} It is ignored.")
+        return None
+    if file is None or config is None:
+        return None
+    decisions = _decisions(environ, file.root)
+    trusted = decisions.trusts(file.digest)
+    answer = trust
+    if answer is None and trusted is None and ask is not None:
+        answer = ask(file, config)
+    if answer is not None:
+        decisions.judge(file.digest, trusted=answer)
+        trusted = answer
+    if trusted:
+        return config
+    say(f"The config of this project, {str(file.path)!r}, is not trusted and ignored. {TRUST_IT}")
+    return None
 
 
 def limits_of(config: Config, arguments: Arguments, providers: Providers) -> Limits:
@@ -90,5 +166,24 @@ def folder(cwd: str | None) -> Path:
 
 
 def project_of(environ: Mapping[str, str], cwd: Path) -> Project:
-    """Return what is allowed for good in the folder `cwd`; raises `ConfigInvalid` if that cannot be read."""
-    return Project(homes(environ).sessions.with_name(APPROVALS), cwd)
+    """Return what is allowed for good in the folder `cwd`, also by its project's own config where that is trusted.
+
+    Raises `ConfigInvalid` if what a person allowed cannot be read.
+    """
+    return Project(homes(environ).sessions.with_name(APPROVALS), cwd, granted=_granted(environ, cwd))
+
+
+def _decisions(environ: Mapping[str, str], root: Path) -> Project:
+    return Project(homes(environ).sessions.with_name(APPROVALS), root)
+
+
+def _granted(environ: Mapping[str, str], cwd: Path) -> tuple[Pattern, ...]:
+    """Return what the project's config allows in `cwd`: files are meant from its own folder, so only there."""
+    try:
+        file = project_file(cwd, homes(environ).config)
+        if file is None or not _decisions(environ, file.root).trusts(file.digest):
+            return ()
+        patterns = file.config().allow.patterns
+    except ConfigInvalid:  # said when the run began
+        return ()
+    return tuple(each for each in patterns if each.effect != "write" or file.root == cwd)

@@ -45,7 +45,7 @@ def debug_log(
             "or leave out --debug."
         ) from error
     try:
-        (say or _on_stderr)(f"debug log: {path}")
+        (say or note)(f"debug log: {path}")
         secrets = secrets_of(environ, providers)
         log = Log(file.write, session=session, secrets=secrets, providers=providers)
         log.record("opened", version=__version__, python=platform.python_version(), system=platform.platform())
@@ -54,6 +54,7 @@ def debug_log(
         file.close()
 
 
-def _on_stderr(text: str) -> None:
+def note(text: str) -> None:
+    """Say something on standard error."""
     with contextlib.suppress(OSError):  # nobody may hear it
         print(literal(f"holdfast: {text}"), file=sys.stderr, flush=True)

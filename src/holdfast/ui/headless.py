@@ -19,7 +19,7 @@ from holdfast.agent.events import Event, Fact
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
-from holdfast.agent.providers import Providers, Target, known_providers, target
+from holdfast.agent.providers import Providers, Target, target
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
 from holdfast.config import Context, Limits, homes, read_config
@@ -34,12 +34,12 @@ from holdfast.errors import (
     StateError,
     UsageError,
 )
-from holdfast.session.catalog import Catalog
+from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import Cause, RequestFailed, TurnEnded
 from holdfast.ui.account import last_turn
 from holdfast.ui.arguments import Arguments
-from holdfast.ui.choosing import chosen, folder, limits_of, project_of
-from holdfast.ui.debug import debug_log
+from holdfast.ui.choosing import chosen, folder, project_config, project_of, settings_of
+from holdfast.ui.debug import debug_log, note
 from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutput, TextOutput
 
 LONGEST_STDIN = 10 * 1024 * 1024
@@ -56,18 +56,20 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     """Run one turn as `arguments` say and return the exit code; raises `HoldfastError` for what cannot be begun."""
     gc.disable()  # until the provider's library is imported: looking through it for garbage is a tenth of that time
     places = homes(environ)
-    config = read_config(places.config)
-    providers = known_providers(config.providers)
-    limits = limits_of(config, arguments, providers)
-    mode: Mode = "yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode
+    own = read_config(places.config)
     cwd = folder(arguments.cwd)
     prompt = _prompt(arguments.prompt or "", sys.stdin)
     catalog = Catalog(places.sessions)
+    summary = chosen(catalog, arguments, cwd=cwd)
+    where = Path(summary.cwd) if summary is not None and summary.cwd else cwd
+    project = project_config(environ, where, trust=arguments.trust_project, ask=None, say=note)
+    settings = settings_of(arguments, environ, own=own, project=project)
+    config, providers, environ = settings.config, settings.providers, settings.environ
 
     def aimed(model: str) -> Target:
         return target(model, environ, providers)
 
-    session, name = _session(catalog, arguments, cwd=cwd, configured=config.model, aimed=aimed)
+    session, name = _session(catalog, arguments, summary, cwd=cwd, configured=config.model, aimed=aimed)
     if config.pid_namespace:
         session.toolbox.contain()
     session.toolbox.may_fetch(config.fetch.addresses)
@@ -83,8 +85,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
                 session,
                 name,
                 prompt,
-                mode=mode,
-                limits=limits,
+                mode=settings.mode,
+                limits=settings.limits,
                 context=config.context,
                 arguments=arguments,
                 environ=environ,
@@ -96,10 +98,15 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
 
 
 def _session(
-    catalog: Catalog, arguments: Arguments, *, cwd: Path, configured: str | None, aimed: Callable[[str], Target]
+    catalog: Catalog,
+    arguments: Arguments,
+    summary: Summary | None,
+    *,
+    cwd: Path,
+    configured: str | None,
+    aimed: Callable[[str], Target],
 ) -> tuple[OpenSession, str]:
     """Return the session to run in and the model's name, both known to be usable."""
-    summary = chosen(catalog, arguments, cwd=cwd)
     if summary is None:
         name = arguments.model or configured
         if name is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 from rich.console import Group, RenderableType
@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast import __version__
-from holdfast.agent.providers import Provider
 from holdfast.calls import Mode
 from holdfast.config import homes
 from holdfast.errors import UsageError
@@ -136,7 +135,7 @@ def _permissions(desk: Desk, rest: str) -> None:
     if rest:
         raise UsageError(f"Mode {rest!r} does not exist, one of {', '.join(modes)} was expected. See /permissions.")
     choices = [Choice(f"mode {mode}", mode, f"{MODES[mode]}{' (now)' * (mode == desk.status.mode)}") for mode in modes]
-    kept = project_of(desk.environ, desk.cwd).patterns
+    kept = project_of(desk.environ, desk.cwd).remembered
     choices += [
         Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder") for at, each in enumerate(kept)
     ]
@@ -222,7 +221,7 @@ def pick_session(desk: Desk) -> None:
 
 
 def _pick_model(desk: Desk) -> None:
-    choices = [Choice(each.example, each.example, _lacks(each, desk.environ)) for each in desk.providers.values()]
+    choices = [Choice(each.example, each.example, desk.lacks(each)) for each in desk.providers.values()]
     unnamed = {each.example: each for each in desk.providers.values() if not each.model}
     choices.append(Choice(DEMO, DEMO, "scripted, needs neither key nor network"))
     if desk.status.model and desk.status.model not in {choice.value for choice in choices}:
@@ -235,13 +234,6 @@ def _pick_model(desk: Desk) -> None:
             desk.use_model(chosen)
 
     desk.pick("Model (any other: /model PROVIDER:MODEL)", choices, use)
-
-
-def _lacks(provider: Provider, environ: Mapping[str, str]) -> str:
-    """Return what has to be done before the provider can be used, where it is if nothing has to."""
-    if provider.key_variable and not environ.get(provider.key_variable):
-        return f"set {provider.key_variable} first"
-    return provider.address or ""
 
 
 def _copy(desk: Desk, _rest: str) -> None:

@@ -89,6 +89,7 @@ class Screen(Desk):
 
     def _begin(self) -> None:
         self.agent.start()
+        self.say("\n".join(self._start.notices))
         summary = self._start.resumed
         if self._start.choose:
             self.attempt(lambda: pick_session(self))
@@ -97,7 +98,7 @@ class Screen(Desk):
         elif summary is not None:
             self.agent.resume(summary, self._start.model)
         elif not self.status.model:
-            self.say(NO_MODEL)
+            self.say(NO_MODEL, also=True)
 
     def _tick(self) -> None:
         self.tell(replace(self.status, seconds=time.monotonic() - self._since))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.agent.connecting import connect
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
-from holdfast.agent.providers import PROVIDERS, Providers, Target, target
+from holdfast.agent.providers import PROVIDERS, Provider, Providers, Target, target
 from holdfast.config import Limits
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Connections:
 
     def __init__(self, environ: Mapping[str, str], limits: Limits, providers: Providers = PROVIDERS) -> None:
         self.providers = providers
-        self._environ = environ
+        self.environ = environ
         self._limits = limits
         self._imported = False
         self._trial: ScriptedProvider | None = None
@@ -34,7 +34,13 @@ class Connections:
     def check(self, name: str) -> None:
         """Return if a model of that name could be asked; raises `ModelUnusable` saying what is missing."""
         if name != DEMO:
-            target(name, self._environ, self.providers)
+            target(name, self.environ, self.providers)
+
+    def lacks(self, provider: Provider) -> str:
+        """Return what has to be done before the provider can be used, where it is if nothing has to."""
+        if provider.key_variable and not self.environ.get(provider.key_variable):
+            return f"/setup, or set {provider.key_variable} first"
+        return provider.address or ""
 
     async def connect(self, name: str, log: Log | None) -> Model:
         """Return a connection; raises `ModelUnusable`."""
@@ -55,7 +61,7 @@ class Connections:
 
     def _target(self, name: str) -> Target:
         if name != DEMO:
-            return target(name, self._environ, self.providers)
+            return target(name, self.environ, self.providers)
         if self._trial is None:
             from holdfast.ui.tui.trial import provider  # noqa: PLC0415 - 30 ms, not before it is asked for
 

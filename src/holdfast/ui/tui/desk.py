@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -17,10 +17,11 @@ from textual.widgets import Static
 from holdfast import __version__
 from holdfast.agent.events import Fact
 from holdfast.agent.opening import create
+from holdfast.agent.providers import Provider
 from holdfast.calls import Mode
-from holdfast.config import Context, Limits
+from holdfast.config import Limits
 from holdfast.errors import HoldfastError, ModelUnusable, UsageError
-from holdfast.session.catalog import Catalog, Summary
+from holdfast.session.catalog import Summary
 from holdfast.session.entries import PromptAccepted, When
 from holdfast.text import literal
 from holdfast.ui.table import home
@@ -33,6 +34,7 @@ from holdfast.ui.tui.connections import Connections
 from holdfast.ui.tui.inbox import Inbox
 from holdfast.ui.tui.known import Known
 from holdfast.ui.tui.pickers import Choice, Page, Picker
+from holdfast.ui.tui.start import Start
 from holdfast.ui.tui.status import Status, StatusLine
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.told import Told
@@ -67,28 +69,6 @@ Screen { background: $background; }
 """The style sheet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """What the screen begins with: `resumed` is the session to go on with, in a copy if `fork`; None for a new one.
-
-    With `choose` the person is asked which.
-    """
-
-    catalog: Catalog
-    cwd: Path
-    model: str
-    mode: Mode
-    environ: Mapping[str, str]
-    resumed: Summary | None
-    fork: bool = False
-    choose: bool = False
-    debug: bool = False
-    pid_namespace: bool = False
-    addresses: tuple[str, ...] = ()
-    context: Context = Context()  # noqa: RUF009 - frozen
-    theme: str = DARK.name
-
-
 class Desk(App[int]):
     """What the screen is made of. Its session is the agent's: nothing here waits for it."""
 
@@ -118,7 +98,7 @@ class Desk(App[int]):
         self._inbox: Inbox[Told] = Inbox(self.heard)
         wishes = Wishes(
             catalog=start.catalog,
-            environ=start.environ,
+            environ=connections.environ,
             connect=connections.connect,
             providers=connections.providers,
             limits=limits,
@@ -143,7 +123,7 @@ class Desk(App[int]):
         """Find the parts, and show the prompt before anything takes time."""
         self.register_theme(DARK)
         self.register_theme(LIGHT)
-        self.theme = self._start.theme
+        self.theme = self._start.theme or DARK.name
         self.transcript = self.query_one(Transcript)
         self.composer = self.query_one(Composer)
         self.approval = self.query_one(Approval)
@@ -274,6 +254,10 @@ class Desk(App[int]):
         """Give up the session, which is shown until it has ended; the next prompt begins one."""
         self.is_open, self._read = False, False
         self.agent.give_up()
+
+    def lacks(self, provider: Provider) -> str:
+        """Return what has to be done before the provider can be used, where it is if nothing has to."""
+        return self._connections.lacks(provider)
 
     def use_model(self, name: str) -> None:
         """Send later requests to that model; raises `ModelUnusable`."""

@@ -7,15 +7,16 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
-from holdfast.agent.providers import known_providers
-from holdfast.calls import Mode
-from holdfast.config import homes, read_config
+from holdfast.agent.project import ProjectFile
+from holdfast.config import ProjectConfig, homes, read_config
 from holdfast.errors import EXIT_OK, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.ui.arguments import Arguments
-from holdfast.ui.choosing import chosen, folder, limits_of
+from holdfast.ui.choosing import Settings, chosen, folder, project_config, settings_of
 from holdfast.ui.tui.guard import guarded
+from holdfast.ui.tui.start import Start
 
 ESCAPE_DELAY = "25"
 """Milliseconds after which a lone ESC is the key; vim's number."""
@@ -35,41 +36,16 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             "Standard input or output is not a terminal, one was expected for the full screen. "
             'For one turn without a screen: holdfast -p "…".'
         )
-    places = homes(environ)
-    config = read_config(places.config)
-    providers = known_providers(config.providers)
-    limits = limits_of(config, arguments, providers)
-    mode: Mode = "yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode
-    cwd = folder(arguments.cwd)
-    catalog = Catalog(places.sessions)
-    choose = arguments.resume == "" and not arguments.continue_ and not arguments.fork
-    resumed = (
-        None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
-    )  # what is in use is offered as a copy, or to read
+    start, settings = _prepared(arguments, environ)
     sys.setswitchinterval(SWITCH)
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
     with guarded() as hand_over:
         from holdfast.ui.tui.app import Screen  # noqa: PLC0415 - after the fork, which wants one thread
         from holdfast.ui.tui.connections import Connections  # noqa: PLC0415 - likewise
-        from holdfast.ui.tui.desk import Start  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.keyboard import Keyboard  # noqa: PLC0415 - likewise
 
-        start = Start(
-            catalog=catalog,
-            cwd=cwd,
-            model=arguments.model or (resumed.model if resumed else config.model) or "",
-            mode=mode,
-            environ=environ,
-            resumed=resumed,
-            fork=arguments.fork,
-            choose=choose,
-            debug=arguments.debug,
-            pid_namespace=config.pid_namespace,
-            addresses=config.fetch.addresses,
-            context=config.context,
-        )
-        connections = Connections(environ, limits, providers)
-        screen = Screen(start, connections, limits, keyboard=Keyboard)
+        connections = Connections(settings.environ, settings.limits, settings.providers)
+        screen = Screen(start, connections, settings.limits, keyboard=Keyboard)
         gc.freeze()
         gc.enable()
         hand_over()
@@ -81,3 +57,42 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         signal.signal(screen.died_of, signal.SIG_DFL)
         signal.raise_signal(screen.died_of)
     return EXIT_OK if code is None else code
+
+
+def _prepared(arguments: Arguments, environ: Mapping[str, str]) -> tuple[Start, Settings]:
+    """Return what the screen begins with, and what it goes by; the person may be asked whether they trust a project."""
+    places = homes(environ)
+    own = read_config(places.config)
+    cwd = folder(arguments.cwd)
+    catalog = Catalog(places.sessions)
+    choose = arguments.resume == "" and not arguments.continue_ and not arguments.fork
+    resumed = (
+        None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
+    )  # what is in use is offered as a copy, or to read
+    where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
+    notices: list[str] = []
+    project = project_config(environ, where, trust=arguments.trust_project, ask=_trusts, say=notices.append)
+    settings = settings_of(arguments, environ, own=own, project=project)
+    config = settings.config
+    start = Start(
+        catalog=catalog,
+        cwd=cwd,
+        model=arguments.model or (resumed.model if resumed else config.model) or "",
+        mode=settings.mode,
+        environ=environ,
+        resumed=resumed,
+        fork=arguments.fork,
+        choose=choose,
+        debug=arguments.debug,
+        pid_namespace=config.pid_namespace,
+        addresses=config.fetch.addresses,
+        context=config.context,
+        notices=tuple(notices),
+    )
+    return start, settings
+
+
+def _trusts(file: ProjectFile, config: ProjectConfig) -> bool:
+    from holdfast.ui.asking import trusts  # noqa: PLC0415 - few projects have a config, and are asked about once
+
+    return trusts(file, config)

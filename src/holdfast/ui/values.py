@@ -1,0 +1,109 @@
+"""Every setting of a run with its value and where that came from. Pure.
+
+Two rules. The value of a key is in none of them. What was said last counts: default, config, project, option.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+
+from holdfast.agent.secrets import hidden
+
+_TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
+_SETTING = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting: its dotted name, its value, and where that came from; `line` is 0 if it is not of a file."""
+
+    name: str
+    value: object
+    source: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Where settings were said: a file with its text, or the options of the command line."""
+
+    name: str
+    said: Mapping[str, object]
+    lines: Mapping[str, int]
+
+
+def layer(name: str, text: str) -> Layer:
+    """Return what a config that was read as valid says."""
+    said = _flat(cast("Mapping[str, object]", tomllib.loads(text)))
+    return Layer(name, said, _lines(text))
+
+
+def options(given: Mapping[str, object]) -> Layer:
+    """Return what the command line says."""
+    return Layer("option", {name: value for name, value in given.items() if value is not None}, {})
+
+
+def values(effective: msgspec.Struct, layers: Sequence[Layer]) -> list[Value]:
+    """Return every setting of the config that counts, each with the last layer that says it."""
+    found: list[Value] = []
+    for name, value in flat(effective).items():
+        said = next((each for each in reversed(layers) if name in each.said), None)
+        source, line = ("default", 0) if said is None else (said.name, _line(name, said.lines))
+        found.append(Value(name=name, value=_harmless(value), source=source, line=line))
+    return found
+
+
+def flat(settings: msgspec.Struct) -> dict[str, object]:
+    """Return the settings by their dotted names."""
+    return _flat(msgspec.to_builtins(settings))
+
+
+def shown(value: object) -> str:
+    """Return a value as a config would spell it."""
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _harmless(value: object) -> object:
+    """Return the value without the password that an address may hold."""
+    return hidden(value, ()) if isinstance(value, str) else value
+
+
+def _flat(settings: Mapping[str, object], above: str = "") -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            found |= _flat(cast("dict[str, object]", value), f"{above}{key}.")
+        else:
+            found[f"{above}{key}"] = value
+    return found
+
+
+def _lines(text: str) -> dict[str, int]:
+    """Return the line at which each setting or table begins, as far as reading line by line tells."""
+    table, found = "", dict[str, int]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if named := _TABLE.match(line):
+            table = f"{_name(named[1])}."
+            found.setdefault(table.rstrip("."), number)
+        elif setting := _SETTING.match(line):
+            found.setdefault(f"{table}{_name(setting[1])}", number)
+    return found
+
+
+def _name(dotted: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in dotted.split("."))
+
+
+def _line(name: str, lines: Mapping[str, int]) -> int:
+    """Return where a setting is said, or the inline table that it is said in; 0 if that is not known."""
+    while name:
+        if name in lines:
+            return lines[name]
+        name = name.rpartition(".")[0]
+    return 0

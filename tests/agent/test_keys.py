@@ -1,0 +1,165 @@
+"""Keys: which one counts, where they are kept, and that nobody else can read them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.agent.keys import Key, KeyFile, found, with_keys
+from holdfast.agent.providers import PROVIDERS, target
+from holdfast.agent.secrets import secrets_of
+from holdfast.errors import ConfigInvalid, HoldfastError
+
+NAME = "ANTHROPIC_API_KEY"
+KEPT = {NAME: Key("file", "sk-of-the-file"), "PATH": Key("file", "/evil")}
+
+
+def test_the_environment_wins_unless_it_is_blank() -> None:
+    assert found({NAME: "sk-of-now"}, PROVIDERS, KEPT)[NAME] == Key("environment", "sk-of-now")
+    assert found({NAME: "  "}, PROVIDERS, KEPT)[NAME] == Key("file", "sk-of-the-file")
+    assert NAME not in found({NAME: ""}, PROVIDERS, {})
+
+
+def test_what_is_kept_is_a_key_of_a_provider_and_nothing_else() -> None:
+    environ = with_keys({"PATH": "/bin"}, found({}, PROVIDERS, KEPT))
+    assert dict(environ) == {"PATH": "/bin", NAME: "sk-of-the-file"}
+    assert target("anthropic:m", environ).key == "sk-of-the-file"
+    assert "sk-of-the-file" in secrets_of(environ)
+    assert "sk-of" not in repr(KEPT)
+
+
+def test_a_key_is_kept_for_its_owner_alone_and_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "keys.json"
+    file = KeyFile(path)
+    assert file.read() == {}
+    assert not file.forget(NAME)
+    file.keep(NAME, "sk-1", place="file")
+    file.keep("OPENAI_API_KEY", "sk-2", place="file")
+    file.keep(NAME, "sk-3", place="file")
+    assert file.read() == {NAME: Key("file", "sk-3"), "OPENAI_API_KEY": Key("file", "sk-2")}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert file.forget(NAME)
+    assert "sk-3" not in path.read_text()
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_a_file_that_others_can_read_is_refused_and_left_alone(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "keys.json"
+    KeyFile(path).keep(NAME, "sk-secret", place="file")
+    path.chmod(mode)
+    before = path.read_bytes()
+    for attempt in (KeyFile(path).read, lambda: KeyFile(path).keep(NAME, "sk-other", place="file")):
+        with pytest.raises(ConfigInvalid, match=rf"open to others \(mode {mode:04o}\), 0600 .*chmod 600") as caught:
+            attempt()
+        assert "sk-" not in str(caught.value)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"keys": {"A": 1}}', '{"kees": {"A": "sk-secret"}}', "\xff"])
+def test_a_damaged_file_is_said_without_what_is_in_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "keys.json"
+    path.touch(0o600)
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigInvalid, match="not as it was written") as caught:
+        KeyFile(path).read()
+    assert "secret" not in str(caught.value)
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    for name in ("pipe", "."):
+        with pytest.raises(HoldfastError, match="File of keys"):
+            KeyFile(tmp_path / name).read()
+
+
+# --- the keyring: the real library, with a backend of ours behind it, in a process of its own -------------------------
+
+BACKEND = """
+import json, os, time
+from pathlib import Path
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringLocked
+
+class Ring(KeyringBackend):
+    priority = 1
+    path = Path(os.environ["RING"])
+    def _all(self):
+        if os.environ.get("HOW") == "hangs":
+            time.sleep(600)
+        if os.environ.get("HOW") == "locked":
+            raise KeyringLocked("somebody said no")
+        return json.loads(self.path.read_text()) if self.path.exists() else {}
+    def get_password(self, service, username):
+        return self._all().get(f"{service} {username}")
+    def set_password(self, service, username, password):
+        self.path.write_text(json.dumps({**self._all(), f"{service} {username}": password}))
+    def delete_password(self, service, username):
+        self.path.write_text(json.dumps({k: v for k, v in self._all().items() if k != f"{service} {username}"}))
+"""
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from holdfast.agent import vault
+from holdfast.agent.keys import KeyFile
+vault.PATIENCE = 1.0
+file = KeyFile(Path("keys.json"))
+try:
+    exec(sys.argv[1])
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def with_ring(folder: Path, program: str, *, backend: str = "ring.Ring", how: str = "") -> str:
+    (folder / "ring.py").write_text(BACKEND)
+    environ = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+        "PYTHON_KEYRING_BACKEND": backend,
+        "RING": str(folder / "ring.json"),
+        "HOW": how,
+        "HOME": str(folder),
+    }
+    command = [sys.executable, "-c", PROGRAM, program]
+    return subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=30, check=True
+    ).stdout
+
+
+def test_a_key_goes_to_the_keyring_and_comes_back(tmp_path: Path) -> None:
+    assert with_ring(tmp_path, "print(repr(vault.lacks()))") == "''\n"
+    with_ring(tmp_path, f"file.keep('{NAME}', 'sk-f', place='file'); file.keep('{NAME}', 'sk-ring', place='keyring')")
+    assert "sk-" not in (tmp_path / "keys.json").read_text()
+    assert "sk-ring" in (tmp_path / "ring.json").read_text()
+    assert with_ring(tmp_path, f"key = file.read()['{NAME}']; print(key.source, key.value)") == "keyring sk-ring\n"
+    assert with_ring(tmp_path, f"print(file.forget('{NAME}'), dict(file.read()))") == "True {}\n"
+    assert "sk-ring" not in (tmp_path / "ring.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("hangs", "did not answer within 1 s"), ("locked", "KeyringLocked: somebody said no")],
+)
+def test_a_keyring_that_cannot_be_asked_is_one_sentence_in_time(tmp_path: Path, how: str, said: str) -> None:
+    with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
+    told = with_ring(tmp_path, "file.read()", how=how)
+    assert told.startswith("ConfigInvalid Keyring ")
+    assert said in told
+    assert "keep it in a file" in told
+
+
+def test_one_that_lost_the_key_and_one_that_is_not_there(tmp_path: Path) -> None:
+    with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
+    (tmp_path / "ring.json").unlink()
+    assert f"Key '{NAME}' is not in the keyring" in with_ring(tmp_path, "file.read()")
+    none = "keyring.backends.fail.Keyring"
+    assert with_ring(tmp_path, "print(vault.lacks())", backend=none) == "no keyring runs here\n"
+    assert "Keyring cannot be used: NoKeyringError" in with_ring(tmp_path, "file.read()", backend=none)

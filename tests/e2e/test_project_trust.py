@@ -1,0 +1,105 @@
+"""A project's own config: ignored until a person trusts it, asked about once for each text, and obeyed then."""
+
+from __future__ import annotations
+
+import pytest
+from launching import World
+from terminal import Key
+from test_terminal import screen
+
+from holdfast.testing.script import Call, Say
+
+CONFIG = """\
+model = "openai-chat:of-the-project"
+[allow]
+run = ["echo *"]
+"""
+HERE = ".holdfast/config.toml"
+
+
+@pytest.fixture
+def project(one_world: World) -> World:
+    written(one_world, CONFIG)
+    return one_world
+
+
+def written(world: World, text: str) -> None:
+    path = world.folder / HERE
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+def test_without_a_screen_it_is_ignored_in_one_line_until_an_option_says_otherwise(project: World) -> None:
+    ran = project.run("-p", "hello")
+    assert ran.code == 2
+    assert "Model is missing" in ran.err
+    ignored = "is not trusted and ignored. Look at it, then start with --trust-project to obey it.\n"
+    assert ran.err.count(ignored) == 1
+
+    project.script([Call("bash", {"command": "echo one"})], [Say("done")], [Say("more")])
+    ran = project.run("-p", "hello", "--trust-project")
+    assert (ran.code, ran.out) == (0, "done\n"), ran.err
+    assert "trusted" not in ran.err
+    ran = project.run("-c", "-p", "more")
+    assert (ran.code, ran.out) == (0, "more\n"), ran.err
+    assert "trusted" not in ran.err
+
+    written(project, CONFIG + "# changed\n")
+    assert ignored in project.run("-p", "hello").err
+    assert project.run("-p", "hello", "--no-trust-project").code == 2
+    written(project, CONFIG)
+    assert ignored in project.run("-p", "hello").err
+
+
+def test_what_it_allows_is_asked_about_while_it_is_not_trusted(project: World) -> None:
+    project.script([Call("bash", {"command": "echo one"})])
+    ran = project.run("-m", project.model, "-p", "hello")
+    assert ran.code == 3, ran.err
+    project.script([Say("never mind")])
+    assert project.go_on().code == 0
+
+
+def test_one_that_cannot_be_read_keeps_nobody_from_working(project: World) -> None:
+    written(project, '[providers.evil]\nkind = "anthropic"\nbase_url = "http://x"\n')
+    project.script([Say("works")])
+    ran = project.run("-m", project.model, "-p", "hello", "--trust-project")
+    assert (ran.code, ran.out) == (0, "works\n")
+    assert "unknown field `providers`" in ran.err
+    assert "It is ignored." in ran.err
+
+
+def test_the_terminal_asks_once_for_each_text(project: World) -> None:
+    with screen(project) as terminal:
+        terminal.wait_text(r"Trust it, until it changes\? \[y/N\]")
+        shown = terminal.text()
+        assert "openai-chat:of-the-project" in shown
+        assert '["echo *"]' in shown
+        terminal.send("y\r")
+        terminal.wait_text("Ask for something")
+        terminal.wait_text("of-the-project")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    with screen(project) as terminal:
+        terminal.wait_text("of-the-project")
+        assert "Trust it" not in terminal.text()
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    written(project, CONFIG.replace("echo *", "\\u001b[2Jecho *"))
+    with screen(project) as terminal:
+        terminal.wait_text(r"Trust it")
+        assert r"\u001b[2Jecho" in terminal.text()
+        terminal.send(Key.CTRL_D)
+        terminal.wait_text("--trust-project to obey")
+
+
+def test_no_is_remembered_too(project: World) -> None:
+    with screen(project) as terminal:
+        terminal.wait_text("Trust it")
+        terminal.send("n\r")
+        terminal.wait_text("--trust-project to obey")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    with screen(project) as terminal:
+        terminal.wait_text("--trust-project to obey")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
