@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 from rig import Rig, opened, says, waits
 
+from holdfast.agent.events import Event, Fact
 from holdfast.agent.settle import Leave
 from holdfast.calls import ProcessId
 from holdfast.errors import StorageFailed, UsageError
@@ -100,6 +101,35 @@ async def test_a_steer_that_comes_too_late_for_its_turn_is_the_next_prompt() -> 
     assert (await turn).turn == 2
     assert texts(model.requests[-1])[-1] == ("one more thing", "and another")
     assert rig.driver.conversation.queued == ()
+
+
+@pytest.mark.parametrize("when", ["at its end", "right behind"])
+async def test_a_stop_between_two_turns_is_for_what_waits_too(when: str) -> None:
+    """While the end of the first is written, and right behind it: what waits is neither sent nor accepted."""
+    reached, opened = asyncio.Event(), asyncio.Event()
+
+    def stop() -> None:
+        if when == "right behind":
+            asyncio.get_running_loop().call_soon(rig.driver.stop)
+        else:
+            rig.driver.stop()
+
+    class Events(list[Event]):
+        def append(self, event: Event, /) -> None:
+            super().append(event)
+            if isinstance(event, Fact) and isinstance(event.entry, TurnEnded):
+                stop()
+
+    model = ScriptedModel([[Call("gate", {})], [Say("done")], [Say("never")]])
+    rig = Rig(model, [gate("gate", reached, opened)], events=Events())
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await reached.wait()
+    message = rig.driver.queue("and then", "later")
+    opened.set()
+    assert (await turn).cause == "finished"
+    assert [entry.text for entry in rig.entries if isinstance(entry, PromptAccepted)] == ["go"]
+    assert rig.driver.recall(message) == "and then"
+    assert len(model.requests) == 2
 
 
 @pytest.mark.parametrize("cause", ["user", "timeout", "signal"])

@@ -195,21 +195,16 @@ class Driver(Machine):
     async def _turns(self, stop: Stop) -> TurnEnded:
         """Run the turn whose prompt is journalled, and those of the messages that wait for it to end by itself."""
         try:
-            raised: BaseException | None = None
             while True:
                 ended = await self._turn(stop)
-                if raised is not None:
-                    raise raised
-                if following(self.conversation) is None:
+                if stop.again or following(self.conversation) is None:
                     return ended
                 stop = self._stop = Stop(self._abandoned)
                 changed, raised = await self._compare(stop)
+                if raised is not None:
+                    raise raised
                 prompt = following(self.conversation)  # it may have been taken back meanwhile
-                if raised is not None:  # like a stop at this moment, it ends the turn that begins: the rest is held
-                    stop.ask(leave_of(raised))
-                if prompt is None:
-                    if raised is not None:
-                        raise raised
+                if prompt is None or stop.leave is not None:  # a stop is for what waits too: it waits on
                     return ended
                 try:
                     self.append(*changed, prompt)

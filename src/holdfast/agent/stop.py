@@ -26,10 +26,14 @@ class Stop:
         self._abandoned = abandoned
         self._asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.leave: Leave | None = None
+        self.again = False
+        """Whether somebody asked once more: too late to be the cause of the end."""
 
     def ask(self, leave: Leave) -> None:
         """Ask for the turn to end; the first cause stands."""
-        if not self._asked.done():
+        if self._asked.done():
+            self.again = True
+        else:
             self.leave = leave
             self._asked.set_result(None)
 
