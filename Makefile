@@ -42,7 +42,7 @@ bench: $(READY)
 # What pytest says is not what counts here: the table is, also when a test failed.
 faults: $(READY)
 	@mkdir -p build && rm -f build/faults.jsonl
-	-@HOLDFAST_FAULTS=full HOLDFAST_FAULTS_REPORT=build/faults.jsonl $(RUN) -m pytest tests/faults -q -n 2 --timeout 1800 $(ARGS)
+	-@HOLDFAST_FAULTS=full HOLDFAST_FAULTS_REPORT=build/faults.jsonl $(RUN) -m pytest tests/faults -q -n 2 --dist worksteal --timeout 1800 $(ARGS)
 	@$(RUN) tests/faults/table.py build/faults.jsonl
 
 clean:

@@ -108,6 +108,16 @@ def test_a_flipped_bit_in_the_first_page_costs_nothing(closed: Path) -> None:
             assert lost(reopened(altered(closed, "session.db", flipped(data, position, bit)))) == 0, (position, bit)
 
 
+@pytest.mark.parametrize("garbage", [b"\xa7garbage", b"\x02", b"\x55", b"\xff"])
+def test_garbage_in_the_marks_of_the_format_is_not_taken_for_a_newer_one(closed: Path, garbage: bytes) -> None:
+    data = (closed / "session.db").read_bytes()
+    for start in range(57, 72):
+        over = (garbage * 64)[:64]
+        reading = reopened(altered(closed, "session.db", data[:start] + over + data[start + 64 :]))
+        assert lost(reading) == 0, start
+        assert reading.findings
+
+
 def test_a_flipped_bit_in_the_root_of_the_table_costs_nothing(closed: Path) -> None:
     data = (closed / "session.db").read_bytes()
     for position in (_PAGE, _PAGE + 3, _PAGE + 5, _PAGE + 8, _PAGE + 12, 2 * _PAGE - 1):
@@ -122,6 +132,17 @@ def test_a_flipped_bit_in_the_log_costs_at_most_the_entry_it_hit(crashed: Path) 
         assert lost(reading) <= 1
         # The last transaction alone cannot be told from one that power loss tore before it was acknowledged.
         assert reading.findings or position >= last_frame
+
+
+def test_the_last_transaction_but_one_is_not_taken_for_the_last(crashed: Path) -> None:
+    """What came after it was acknowledged, and would be lost with it."""
+    data = (crashed / "session.db-wal").read_bytes()
+    frame = len(data) - 2 * _FRAME
+    unended = data[: frame + 4] + bytes(4) + data[frame + 8 :]  # as if it went on with the next
+    for damaged in (unended, *(flipped(data, position, 3) for position in range(frame, frame + 25))):
+        reading = reopened(altered(crashed, "session.db-wal", damaged))
+        assert lost(reading) <= 1
+        assert reading.findings
 
 
 def test_a_database_cut_anywhere_keeps_what_is_left(closed: Path) -> None:

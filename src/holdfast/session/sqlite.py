@@ -291,8 +291,9 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    newer = min(version, application ^ APPLICATION)
-    if FORMAT < newer <= 0xFF:  # noqa: PLR2004 - a format's number is one byte of the mark; past that it is damage
+    number = application ^ APPLICATION
+    newer = min(version, number)
+    if newer > FORMAT and number <= 0xFF:  # noqa: PLR2004 - a format's number is one byte of the mark, else it is damage
         raise StateError(
             f"Journal {str(path)!r} has format {newer}, at most {FORMAT} was expected: it was written by a newer "
             "holdfast. Nothing was changed; upgrade to read it."

@@ -21,6 +21,7 @@ _HEADER = 32
 _FRAME = 24 + PAGE
 _MAGIC = 0x377F0682  # the lowest bit says that checksums read big-endian words
 _MASK = 0xFFFFFFFF
+_MOST_RESTARTS = 1 << 20
 _TRIES = 50
 
 
@@ -45,14 +46,21 @@ def _frames(wal: bytes) -> Iterator[_Frame]:
 
 
 def _current(wal: bytes) -> list[_Frame]:
-    """Return the frames written since the log was last restarted; the ones after them are leftovers."""
+    """Return the frames written since the log was last restarted, damaged ones among them, without leftovers."""
     frames = list(_frames(wal))
     if not frames:
         return []
     # Without a header, two that agree: one may be damaged as well.
     agreed = (one.salts for one, two in pairwise(frames) if one.salts == two.salts)
     salts = wal[16:24] if _header_holds(wal) else next(agreed, frames[0].salts)
-    return [frame for frame in frames if frame.salts == salts]
+    end = max((frame.index + 1 for frame in frames if frame.salts == salts), default=0)
+    return [frame for frame in frames[:end] if not _is_leftover(frame.salts, salts)]
+
+
+def _is_leftover(salts: bytes, now: bytes) -> bool:
+    """Return whether salts are of before a restart: each adds one to the first of them, and draws the second anew."""
+    restarts = (int.from_bytes(now[:4], "big") - int.from_bytes(salts[:4], "big")) & _MASK
+    return salts[4:] != now[4:] and 0 < restarts <= _MOST_RESTARTS
 
 
 def _add(sums: tuple[int, int], data: bytes, order: str) -> tuple[int, int]:
@@ -101,7 +109,11 @@ def wal_damage(database: Path) -> str:
     if database.stat().st_size < PAGE and current:  # SQLite would delete the log of an empty database
         return "it is empty, but its write-ahead log is not"
     bad = _holding(wal)
-    if any(frame.commits and frame.index >= bad for frame in current[:-1]) and (bad or not _moved(database, current)):
+    doubtful = [frame for frame in current if frame.index >= bad]
+    pages = [frame.page for frame in doubtful if frame.page]  # no page: it never reached the disk
+    # A transaction has a page once: there is more than one also where it cannot be read any more that the first ended.
+    several = any(frame.commits for frame in doubtful[:-1]) or len(set(pages)) < len(pages)
+    if several and (bad or not _moved(database, current)):
         return f"frame {bad + 1} of its write-ahead log does not hold, and later ones were committed"
     return ""
 
