@@ -15,7 +15,7 @@ from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
 from holdfast.calls import Mode
 from holdfast.session.catalog import Catalog
-from holdfast.session.entries import CallEnded, CallPart, ProcessStarted, TurnEnded
+from holdfast.session.entries import CallEnded, CallPart, ProcessStarted, ShellEnded, TurnEnded
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
 from holdfast.tools.tool import Plan
@@ -94,6 +94,27 @@ async def test_a_copy_whose_process_died_leaves_the_command_of_the_original_alon
     (ended,) = [record.entry for record in session.store.read().records if isinstance(record.entry, CallEnded)]
     assert ended.outcome == "ok"
     assert "whole" in ended.text
+    await original.close()
+    await copy.close()
+
+
+@linux_only
+async def test_in_a_copy_the_originals_own_command_is_said_to_be_the_originals(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    session = create(catalog, cwd=tmp_path, model="openai-chat:scripted")
+    running = Running()
+    original = driving(session, ScriptedModel(), emit=running)
+    own = asyncio.create_task(original.shell(COMMAND, share=True))
+    await running.begun.wait()
+    again = copy_that_was_killed(catalog, session.id)
+    copy = driving(again, ScriptedModel())
+    await copy.recover()
+    (ended,) = [record.entry for record in again.store.read().records if isinstance(record.entry, ShellEnded)]
+    assert ended.text.startswith("Not finished in this copy")
+    assert "the original may have gone on" in ended.note
+    (tmp_path / "go").touch()
+    assert (await own).outcome == "ok"
     await original.close()
     await copy.close()
 

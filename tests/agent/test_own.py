@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,13 +15,16 @@ from rig import Rig, opened, says, waits
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.model import Model
-from holdfast.errors import UsageError
-from holdfast.session.entries import ShellEnded, ShellStarted
+from holdfast.calls import ProcessId
+from holdfast.errors import StorageFailed, UsageError
+from holdfast.session.entries import Entry, ProcessStarted, ShellEnded, ShellStarted
 from holdfast.session.fold import UserMessage
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
+from holdfast.tools.processes import LINUX, boot, look
 from holdfast.tools.toolbox import LocalToolbox
+from survivors import linux_only
 
 
 def last_texts(rig: Rig) -> tuple[str, ...]:
@@ -50,7 +57,7 @@ async def test_it_runs_beside_a_turn_and_a_stop_ends_both() -> None:
     await started.wait()
     own = asyncio.create_task(rig.driver.shell("sleep 60", share=True))
     await asyncio.sleep(0)
-    assert [each.command for each in rig.driver.conversation.open_shells] == ["sleep 60"]
+    assert [each.started.command for each in rig.driver.conversation.open_shells] == ["sleep 60"]
     rig.driver.stop()
     assert (await own).outcome == "interrupted"
     assert (await turn).cause == "user"
@@ -82,9 +89,94 @@ async def test_one_that_a_crash_left_open_is_said_to_be_of_unknown_effect() -> N
     note, _ = last_texts(rig)
     assert "make deploy" in note
     assert "Effect unknown" in note
-    assert [each.command for each in rig.driver.conversation.open_shells] == ["sleep 60"], "that one still runs"
+    assert [each.started.command for each in rig.driver.conversation.open_shells] == ["sleep 60"], "that one still runs"
     rig.driver.stop()
     await own
+
+
+def left_open(tmp_path: Path, *, process: ProcessId | None = None) -> tuple[Driver, MemoryStore]:
+    """Return a session in which an earlier process had begun `make deploy`, and the journal of it."""
+    (tmp_path / "home" / "s").mkdir(parents=True)
+    store = MemoryStore()
+    store.append([opened(), ShellStarted(id="rig-s2", command="make deploy", shared=True, spool="2.out")], expected=0)
+    if process is not None:
+        store.append([ProcessStarted(call="rig-s2", process=process)], expected=2)
+
+    async def connect(name: str) -> Model:
+        raise AssertionError(name)
+
+    toolbox = LocalToolbox(tmp_path, tmp_path / "home" / "s")
+    return Driver(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None), store
+
+
+def last_end(store: MemoryStore) -> ShellEnded:
+    entry = store.read().records[-1].entry
+    assert isinstance(entry, ShellEnded)
+    return entry
+
+
+@contextmanager
+def running(*argv: str, env: dict[str, str]) -> Generator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(argv, env=env, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@linux_only
+@pytest.mark.parametrize("known_by", ["its environment", "the journal"])
+async def test_what_nobody_was_left_to_end_is_ended_at_the_next_opening_and_told(tmp_path: Path, known_by: str) -> None:
+    env = {"HOLDFAST_CALL": "rig-s2"} if known_by == "its environment" else {}
+    with running("sleep", "300", env=env) as survivor:
+        found = look(survivor.pid)
+        assert found is not None
+        process = ProcessId(pid=found.pid, start=found.start, boot=boot())
+        driver, store = left_open(tmp_path, process=process if known_by == "the journal" else None)
+        (tmp_path / "home" / "s" / "spool" / "2.out").write_text("half of it")
+        await driver.recover()
+        assert survivor.wait(5) < 0
+    ended = last_end(store)
+    assert ended.outcome == "interrupted"
+    assert f"still running, and ended now: sleep ({survivor.pid})" in ended.text
+    assert "half of it" in ended.text
+    assert "make deploy" in ended.note
+    assert driver.conversation.open_shells == ()
+
+
+async def test_one_that_ended_with_nobody_there_to_write_it_down_has_its_own_outcome(tmp_path: Path) -> None:
+    driver, store = left_open(tmp_path)
+    spool = tmp_path / "home" / "s" / "spool"
+    (spool / "2.out").write_text("deployed")
+    end = {"kind": "ended", "call": "rig-s2", "cause": "exit", "status": 0, "seconds": 2.5, "seen": 8}
+    (spool / "2.out.end").write_text(json.dumps({**end, "unkept": "", "leftovers": 0, "survivors": 0}))
+    await driver.recover()
+    ended = last_end(store)
+    assert (ended.outcome, ended.seconds) == ("ok", 2.5)
+    assert ended.text.startswith("deployed\n(exit code 0")
+    assert "may still be running" not in ended.text
+
+
+class FillsUp(MemoryStore):
+    """Takes no end of a command while the disk is full."""
+
+    full = True
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        if self.full and any(isinstance(entry, ShellEnded) for entry in entries):
+            raise StorageFailed("Disk is full, some space was expected. Free some.")
+        return super().append(entries, expected=expected)
+
+
+async def test_an_end_that_could_not_be_written_is_written_with_the_next_prompt() -> None:
+    store = FillsUp()
+    rig = Rig(ScriptedModel([[Say("hello")]]), [says("bash", "all clean", effect="execute")], store=store)
+    with pytest.raises(StorageFailed):
+        await rig.driver.shell("git status", share=False)
+    store.full = False
+    await rig.driver.run("hi")
+    (ended,) = [entry for entry in rig.entries if isinstance(entry, ShellEnded)]
+    assert (ended.outcome, ended.text) == ("ok", "all clean")
 
 
 async def test_what_cannot_be_run_is_refused_before_anything_happens() -> None:
@@ -111,6 +203,11 @@ async def test_a_real_one_prints_as_it_runs_and_leaves_nothing_behind(tmp_path: 
     driver = Driver(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=events.append)
     ended = await driver.shell("echo seen; pwd", share=False)
     assert ended.outcome == "ok"
+    assert ended.id.startswith("rig-"), "a process that is found by it is of no other session"
+    if LINUX:
+        (began,) = [r.entry for r in store.read().records if isinstance(r.entry, ProcessStarted)]
+        assert began.call == ended.id
+    assert list((tmp_path / "home" / "s" / "spool").iterdir()) == []
     assert ended.text.startswith(f"seen\n{tmp_path / 'work'}\n(exit code 0")
     assert any(isinstance(event, LiveOutput) and "seen" in event.text for event in events)
     own = asyncio.create_task(driver.shell("sleep 61 & sleep 62", share=False))

@@ -52,6 +52,19 @@ async def test_a_session_goes_on_from_before_the_prompt_and_counts_on() -> None:
     assert prompts == ["one", "two", "three", "rather this"], "the branch that was left stays in the journal"
 
 
+async def test_what_a_person_shares_of_their_own_command_is_not_lost() -> None:
+    rig = Rig(ScriptedModel([[Say("first")], [Say("second")]]), [says("bash", "all clean", effect="execute")])
+    for prompt in ("one", "two"):
+        await rig.driver.run(prompt)
+    await rig.driver.shell("git status", share=True)
+    await rig.driver.rewind(2)
+    rig.model.extend([Say("another second")])
+    await rig.driver.run("rather this")
+    first, note, prompt = texts(rig.model.requests[-1])
+    assert (first, prompt) == ("one", "rather this")
+    assert "$ git status\nall clean" in note
+
+
 async def test_the_first_prompt_can_be_taken_back_and_so_can_a_second_branch() -> None:
     rig = await three_turns()
     assert await rig.driver.rewind(3) == "three"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.agent.events import Fact
-from holdfast.agent.settle import Leave, settle
+from holdfast.agent.settle import Leave, settle, settle_command
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -21,6 +21,7 @@ from holdfast.session.entries import (
     RequestStarted,
     ResponseEnded,
     Rewound,
+    ShellStarted,
     TurnEnded,
     Usage,
 )
@@ -70,6 +71,15 @@ def test_a_crash_is_told_alike_when_it_is_found_and_when_the_session_is_resumed_
     assert interrupted.endswith("Check before you run it again.")
     assert not_started.startswith("○ read b.py not started: holdfast's process ended")
     assert turn.startswith("turn 3 was left unfinished: holdfast's process ended without recording why")
+
+
+def test_a_persons_own_command_that_was_left_open_is_told_by_its_words() -> None:
+    started = ShellStarted(id="s-s9", command="make deploy", shared=False)
+    (line,) = shown(
+        settle_command(started, Leave("crash", "still running, and ended now: make (7)")), before=(started,)
+    )
+    assert line.startswith("◐ ! make deploy interrupted: holdfast's process ended")
+    assert "ended now: make (7)" in line
 
 
 def test_a_stop_is_told_with_what_had_finished() -> None:

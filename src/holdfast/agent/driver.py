@@ -116,10 +116,14 @@ class Driver(Machine):
         Waits for nothing if nothing was left open by another, and not for long on a stop: recovery goes on without an
         answer.
         """
-        if not self.conversation.is_open or self._unsettled is not None:
+        conversation = self.conversation
+        left = conversation.is_open and self._unsettled is None
+        shells = self._own.gone(conversation.open_shells)
+        if not left and not shells:
             return "", None
         stop = self._stop or Stop(self._abandoned)
-        return await stop.learn(remains(self._toolbox, self.conversation.open_calls), MAY_RUN, within=QUIET)
+        calls = conversation.open_calls if left else ()
+        return await stop.learn(remains(self._toolbox, calls, shells), MAY_RUN, within=QUIET)
 
     async def _compare(self, stop: Stop) -> tuple[tuple[FilesChanged, ...], BaseException | None]:
         """Return what is to be told of files that changed since the model saw them, and what was raised meanwhile."""

@@ -138,7 +138,7 @@ class Machine(Record):
             settled = settle(conversation, leave, known=self._known(conversation.open_calls))
             entries.extend(started_only(settled, conversation) if goes_on else settled)
             self.to(Signal.SETTLED)
-        self.append(*entries, *self._own.left(self.conversation.open_shells))
+        self.append(*entries, *self._own.left(self.conversation.open_shells, running, began=self._began))
         self._untold = self._mended = ()
         if not self._abandoned and not self._own.any_running:
             self._toolbox.sweep(left)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from holdfast import __version__
 from holdfast.agent.prompts import system_prompt
-from holdfast.agent.settle import Leave, settle
+from holdfast.agent.settle import Leave, settle, settle_command
 from holdfast.errors import DamageError, StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import Entry, SessionOpened
@@ -134,6 +134,8 @@ def fork(catalog: Catalog, summary: Summary) -> OpenSession:
     session = catalog.new_id()
     entries = fork_entries(read_copy(catalog.folder(summary.id)), session)
     with new_store(catalog.folder(session)) as store:
-        store.append((*entries, *settle(fold(entries), Leave("fork"))), expected=0)
+        copied, leave = fold(entries), Leave("fork")
+        commands = (settle_command(shell.started, leave) for shell in copied.open_shells)
+        store.append((*entries, *settle(copied, leave), *commands), expected=0)
     store.close()
     return resume(catalog, catalog.find(session))

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from holdfast.agent.events import Event, LiveOutput
 from holdfast.agent.record import Record
+from holdfast.agent.settle import Leave, command_ended, settle_command
 from holdfast.agent.stop import to_the_end
-from holdfast.calls import Outcome
-from holdfast.errors import ToolFailed, UsageError
-from holdfast.session import words
-from holdfast.session.entries import ShellEnded, ShellStarted
+from holdfast.calls import Outcome, ProcessId
+from holdfast.errors import StateError, StorageFailed, ToolFailed, UsageError
+from holdfast.session.conversation import OpenShell
+from holdfast.session.entries import ProcessStarted, ShellEnded, ShellStarted
 from holdfast.text import valid_unicode
 from holdfast.tools.tool import Context, Output, Plan, Toolbox
 
@@ -39,6 +40,7 @@ class OwnCommands:
         self._toolbox = toolbox
         self._emit = emit
         self._running: dict[str, _Running] = {}
+        self._unwritten: dict[str, ShellEnded] = {}  # ends that the journal has not taken
 
     @property
     def any_running(self) -> bool:
@@ -53,7 +55,8 @@ class OwnCommands:
         tool = self._toolbox.tools.get(TOOL)
         if not command.strip() or tool is None:
             raise UsageError(f"Command {command!r} cannot be run here, some words for a shell were expected. Type one.")
-        own = self._record.new_id("s")
+        opened = self._record.conversation.opened  # its processes carry its id: no other session may have the same
+        own = f"{opened.session if opened else ''}{self._record.new_id('-s')}"
         plan = tool.plan(own, json.dumps({"command": command, "timeout": LONGEST}))
         started = ShellStarted(id=own, command=valid_unicode(command), shared=share, spool=plan.spool)
         self._record.append(started)
@@ -77,10 +80,22 @@ class OwnCommands:
             if late:
                 await asyncio.wait(late, timeout=within)
 
-    def left(self, open_: Iterable[ShellStarted]) -> tuple[ShellEnded, ...]:
-        """Return the ends of commands that an earlier process began."""
-        gone = [started for started in open_ if started.id not in self._running]
-        return tuple(_ended(started, "interrupted", words.interrupted("crash"), 0.0) for started in gone)
+    def gone(self, open_: Iterable[OpenShell]) -> tuple[OpenShell, ...]:
+        """Return those of the commands without an end that an earlier process began."""
+        known = self._running.keys() | self._unwritten.keys()
+        return tuple(shell for shell in open_ if shell.started.id not in known)
+
+    def left(self, open_: Iterable[OpenShell], running: str, *, began: Mapping[str, float]) -> tuple[ShellEnded, ...]:
+        """Return the ends of commands that are not written down and do not run in this process.
+
+        `running` is what is to be told of processes of theirs, `began` when they did, in seconds since the epoch.
+        """
+        ends: list[ShellEnded] = []
+        for started in (shell.started for shell in open_ if shell.started.id not in self._running):
+            since = began.get(started.id, 0.0)
+            left = self._toolbox.traces(started.spool, since) if started.spool is not None else None
+            ends.append(self._unwritten.get(started.id) or settle_command(started, Leave("crash", running), left))
+        return tuple(ends)
 
     async def _run(self, started: ShellStarted, plan: Plan, stop: asyncio.Event) -> ShellEnded:
         clock = asyncio.get_running_loop().time
@@ -90,18 +105,25 @@ class OwnCommands:
         def emit(text: str) -> None:
             self._emit(LiveOutput(started.id, text))
 
+        def began(process: ProcessId) -> None:
+            try:
+                self._record.append(ProcessStarted(call=started.id, process=process))
+            except StateError as failed:  # it runs, and how it ends may yet be written
+                self._record.not_recorded(failed)
+
         try:
-            output = await plan.run(Context(call=started.id, stop=stop, emit=emit))
+            output = await plan.run(Context(call=started.id, stop=stop, emit=emit, began=began))
         except ToolFailed as failed:
             output = Output(text=str(failed), ok=False)
         finally:
             outcome: Outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
-            ended = _ended(started, outcome, valid_unicode(output.text), round(clock() - since, 3))
+            ended = command_ended(started, outcome, valid_unicode(output.text), round(clock() - since, 3))
             del self._running[started.id]
-            self._record.append(ended)
+            try:
+                self._record.append(ended)
+            except StorageFailed:
+                self._unwritten[started.id] = ended  # it is not lost: the next prompt tries again
+                raise
+        if started.spool is not None:
+            self._toolbox.forget(started.spool)
         return ended
-
-
-def _ended(started: ShellStarted, outcome: Outcome, text: str, seconds: float) -> ShellEnded:
-    note = words.shared(started.command, outcome, text) if started.shared else ""
-    return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)

@@ -12,7 +12,7 @@ from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.agent.waiting import recalled
 from holdfast.calls import FileSeen
 from holdfast.errors import AppendConflict
-from holdfast.session.entries import CallStarted, Entry, ModelChanged, Repaired, titled
+from holdfast.session.entries import CallStarted, Entry, ModelChanged, Repaired, ShellStarted, titled
 from holdfast.session.fold import Conversation, Fold
 from holdfast.session.store import Reading, Store
 
@@ -35,6 +35,7 @@ class Record:
     def _load(self, reading: Reading) -> None:
         self._fold = Fold(record.entry for record in reading.records)
         self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, CallStarted)}
+        self._began |= {r.entry.id: r.at for r in reading.records if isinstance(r.entry, ShellStarted)}
         self._length = self._store.length
         told = {
             finding

@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from holdfast.calls import FileSeen, Looked
+from holdfast.calls import FileSeen, Looked, Outcome
 from holdfast.session import words
-from holdfast.session.entries import CallEnded, Cause, Entry, ResponseEnded, TextPart, TurnEnded, Usage
+from holdfast.session.entries import (
+    CallEnded,
+    Cause,
+    Entry,
+    ResponseEnded,
+    ShellEnded,
+    ShellStarted,
+    TextPart,
+    TurnEnded,
+    Usage,
+)
 from holdfast.session.fold import Conversation, OpenCall
 from holdfast.text import valid_unicode
 from holdfast.tools.tool import Traces
@@ -72,6 +82,22 @@ def settle(
             )
         )
     return tuple(entries)
+
+
+def settle_command(started: ShellStarted, leave: Leave, left: Traces | None = None) -> ShellEnded:
+    """Return the end of a person's own command that nobody wrote down; `left` is what it left behind."""
+    printed = valid_unicode(left.output.text) if left else ""
+    seconds = left.seconds if left else 0.0
+    if left is not None and not left.output.interrupted:
+        text = words.found_afterwards(leave.cause, leave.detail, printed)
+        return command_ended(started, "ok" if left.output.ok else "failed", text, seconds)
+    return command_ended(started, "interrupted", words.interrupted(leave.cause, leave.detail, printed=printed), seconds)
+
+
+def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: float) -> ShellEnded:
+    """Return the end of a person's own command, with the note that tells the model if it is shared."""
+    note = words.shared(started.command, outcome, text) if started.shared else ""
+    return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
 def _ended(call: OpenCall, leave: Leave, known: Known) -> CallEnded:

@@ -83,6 +83,14 @@ class OpenCall:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenShell:
+    """A person's own command without an end; `process` is what it runs as, if that was journalled."""
+
+    started: ShellStarted
+    process: ProcessId | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Streaming:
     """A request that was sent and has no end: what arrived of it."""
 
@@ -159,7 +167,7 @@ class Conversation:
     open_calls: tuple[OpenCall, ...]
     last_end: TurnEnded | None
     usage: Usage
-    open_shells: tuple[ShellStarted, ...]
+    open_shells: tuple[OpenShell, ...]
     allowed: tuple[Pattern, ...]
     queued: tuple[Waiting, ...]
     prompts: tuple[Asked, ...]

@@ -259,7 +259,7 @@ class CallStarted(_Fact, frozen=True, tag="call-started"):
 
 
 class ProcessStarted(_Fact, frozen=True, tag="process-started"):
-    """Call `call` runs as `process`, so that what is left of it can be found when nobody is left who keeps it."""
+    """Call `call`, or the own command of that id, runs as `process`: by that, what is left of it can be found."""
 
     call: str
     process: ProcessId

@@ -21,6 +21,7 @@ from holdfast.session.conversation import (
     Counted,
     Message,
     OpenCall,
+    OpenShell,
     Result,
     Streaming,
     UserMessage,
@@ -100,7 +101,7 @@ class Fold:
         self._open_turn: int | None = None
         self._streaming: Streaming | None = None
         self._last_end: TurnEnded | None = None
-        self._shells: dict[str, ShellStarted] = {}  # the person's own commands that have no end
+        self._shells: dict[str, OpenShell] = {}  # the person's own commands that have no end
         self._allowed: dict[Pattern, None] = {}  # in the order it was allowed
         self._queued: dict[str, Waiting] = {}  # by id
         self._prompts: dict[int, Before] = {}  # by turn
@@ -146,7 +147,7 @@ class Fold:
                 if entry.cause != "finished":
                     self._hold()
             case ShellStarted():
-                self._shells[entry.id] = entry
+                self._shells[entry.id] = OpenShell(entry)
             case FilesChanged() | ShellEnded() | Repaired():
                 self._found(entry)
 
@@ -175,7 +176,7 @@ class Fold:
                     self._exchange.texts.append(entry.note)
             case ShellEnded():
                 self._shells.pop(entry.id, None)
-                self._note(entry.note)
+                self._note(entry.note, lasts=True)
             case Repaired():
                 self._note(entry.note, lasts=True)
 
@@ -231,6 +232,8 @@ class Fold:
     def _progress(self, entry: ApprovalAsked | ApprovalAnswered | CallStarted | ProcessStarted) -> None:
         calls = self._exchange.open
         call = calls.get(entry.call)
+        if isinstance(entry, ProcessStarted) and (shell := self._shells.get(entry.call)):
+            self._shells[entry.call] = replace(shell, process=entry.process)
         if call is None:
             return
         match entry:

@@ -23,6 +23,8 @@ from holdfast.session.entries import (
     RequestStarted,
     ResponseEnded,
     Rewound,
+    ShellEnded,
+    ShellStarted,
     TurnEnded,
 )
 from holdfast.session.words import NO_OUTPUT, files_changed, pruned, what_happened
@@ -61,6 +63,10 @@ class Telling:
                 said = f"late: {self._name(call)} ended {outcome} after it had been settled"
             case Pruned(outputs=outputs, saved=saved):
                 said = pruned(len(outputs), saved)
+            case ShellStarted(id=own, command=command):
+                self._names[own] = f"! {command}"
+            case ShellEnded(outcome="interrupted", id=own):
+                said = f"{MARKS['interrupted']} {self._name(own)}{outcome_tail(entry)}"
             case FilesChanged(files=files):
                 said = files_changed(files)
             case TurnEnded() if entry.cause != "finished":
@@ -125,7 +131,7 @@ def call_line(call: CallPart) -> str:
     return f"{call.name} {line[:100]}{'…' if len(line) > 100 else ''}".rstrip()  # noqa: PLR2004 - a line's worth
 
 
-def outcome_tail(ended: CallEnded) -> str:
+def outcome_tail(ended: CallEnded | ShellEnded) -> str:
     """Return what is said after a call that ended: its outcome unless `ok`, the reason's first line, the time."""
     took = f" ({ended.seconds:.1f} s)" if ended.seconds >= 1 else ""
     if ended.outcome == "ok":
