@@ -291,8 +291,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    number = application ^ APPLICATION
-    newer = min(version, number)
+    newer = min(version, number := application ^ APPLICATION)
     if newer > FORMAT and number <= 0xFF:  # noqa: PLR2004 - a format's number is one byte of the mark, else it is damage
         raise StateError(
             f"Journal {str(path)!r} has format {newer}, at most {FORMAT} was expected: it was written by a newer "
