@@ -17,6 +17,7 @@ from holdfast.session.entries import (
     RequestFailed,
     ResponseEnded,
     Rewound,
+    SessionOpened,
     Steered,
     TextPart,
     Usage,
@@ -111,10 +112,22 @@ def test_what_is_being_done() -> None:
     assert idle.status.doing == ""
 
 
-def test_usage_adds_up_and_the_context_is_the_last_response() -> None:
+def test_usage_adds_up_and_the_context_is_what_would_be_sent_now() -> None:
     def ended(step: int, tokens_in: int) -> ResponseEnded:
         usage = Usage(input_tokens=tokens_in, output_tokens=10, cost="0.01")
         return ResponseEnded(step=step, model="a:b", parts=(TextPart("x"),), usage=usage)
 
-    status = known(ended(1, 100), ended(2, 300), ModelChanged(model="c:d")).status
-    assert (status.usage.input_tokens, status.usage.cost, status.context, status.model) == (400, "0.02", 310, "c:d")
+    start = SessionOpened(session="s", cwd="/", model="a:b", system="S" * 4000, tools=(), version="0")
+    journal: list[Entry] = [start, PromptAccepted(turn=1, text="go"), ended(1, 1200)]
+    journal += [PromptAccepted(turn=2, text="p" * 400), ended(2, 1320), Rewound(turn=2), ModelChanged(model="c:d")]
+    held = known(*journal[:4])
+    assert held.status.context == 1200 + 5 + 104, "the answer and the prompt that followed it"
+    held.take(Fact(5, journal[4]))
+    assert (held.status.usage.input_tokens, held.status.usage.cost, held.status.context) == (2520, "0.02", 1325)
+    held.take(Fact(6, journal[5]))
+    assert held.status.context == 1205
+    held.take(Fact(7, journal[6]))
+    assert (held.status.model, held.status.context) == ("c:d", 1000 + 5 + 5), "which has counted nothing yet"
+    anew = Known(Status(mode="ask"))
+    anew.load([Fact(seq, entry) for seq, entry in enumerate(journal, 1)])
+    assert anew.status.context == held.status.context

@@ -7,7 +7,7 @@ thinking signed after an old result goes with it, and in an open turn a provider
 from __future__ import annotations
 
 from holdfast.config import Context
-from holdfast.history.prune import Output, prune
+from holdfast.history.prune import SHORT, Output, prune
 from holdfast.history.tokens import tokens_of
 from holdfast.session import words
 from holdfast.session.conversation import Conversation, Result, UserMessage
@@ -27,15 +27,19 @@ def pruned(conversation: Conversation, settings: Context) -> tuple[Pruned, ...]:
         if isinstance(message, UserMessage):
             results.extend((result, at <= place) for result in message.results)
     todo = next((result.call for result, _ in reversed(results) if result.name == TODO), "")
-    instead = {result.call: words.left_out(result.outcome, result.text) for result, is_old in results if is_old}
+    instead = {
+        result.call: words.left_out(result.outcome, result.text)
+        for result, is_old in results
+        if is_old and result.outcome in ("ok", "failed") and result.call != todo and tokens_of(result.text) > SHORT
+    }
     outputs = [
         Output(
             call=result.call,
             tokens=tokens_of(result.text),
             instead=tokens_of(instead.get(result.call, "")),
-            may_go=is_old and result.outcome in ("ok", "failed") and result.call != todo,
+            may_go=result.call in instead,
         )
-        for result, is_old in results
+        for result, _ in results
     ]
     gone = prune(outputs, protect=settings.prune_protect, least=settings.prune_least)
     if not gone:

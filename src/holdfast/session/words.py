@@ -157,7 +157,8 @@ def left_out(outcome: Outcome, text: str) -> str:
 def pruned(outputs: int, saved: int) -> str:
     """Return for a person that old results are not sent any more."""
     calls = "1 call" if outputs == 1 else f"{outputs} calls"
-    return f"From here on the old output of {calls} is not sent to the model, about {saved:,} tokens; it stays here."
+    gone = f"The old output of {calls} is not sent to the model from here on"
+    return f"{gone}, about {saved:,} tokens; the session keeps it."
 
 
 _NAMED = 20

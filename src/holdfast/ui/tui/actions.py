@@ -287,9 +287,9 @@ def _cost(usage: Usage) -> list[tuple[str, str]]:
 
 def _context(status: Status) -> list[tuple[str, str]]:
     if not status.context:
-        return [("in use", "nothing has been sent yet")]
+        return [("in use", "nothing has been said yet")]
     share = f", {100 * status.context // status.window} % of {tokens(status.window)}" if status.window else ""
-    return [("in use", f"{status.context:,} tokens as of the last response{share}")]
+    return [("in use", f"{status.context:,} tokens, about{share}")]
 
 
 DOES: dict[Name, Callable[[Desk, str], None]] = {

@@ -236,8 +236,7 @@ class Desk(App[int]):
         self._read = read
         self.session, self.cwd = session, cwd
         self.known = Known(Status(mode=self.status.mode, model=model, branch=branch(cwd)))
-        for fact in facts:
-            self.known.take(fact)
+        self.known.load(facts)
         self.view = View()
         self.view.load(facts)
         self.transcript.load(self.view)

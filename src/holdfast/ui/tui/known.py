@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking
 from holdfast.session.entries import (
+    CallEnded,
     CallStarted,
     ModelChanged,
     PromptAccepted,
+    Pruned,
     Queued,
     Recalled,
     RequestFailed,
@@ -16,11 +19,16 @@ from holdfast.session.entries import (
     ResponseEnded,
     Rewound,
     Steered,
+    TurnEnded,
 )
+from holdfast.session.estimate import context_tokens
+from holdfast.session.fold import Fold
 from holdfast.ui.account import retrying
 from holdfast.ui.tui.status import Status
 
 STOPPING = "stopping"
+CHANGES = (PromptAccepted, Steered, ResponseEnded, CallEnded, TurnEnded, Pruned, Rewound, ModelChanged)
+"""Entries that change how much would be sent."""
 
 
 class Known:
@@ -32,9 +40,28 @@ class Known:
         """The words of each turn that is part of the conversation, by its number."""
         self.queued: dict[str, str] = {}
         """What waits to be sent, by its id."""
+        self._fold = Fold()
+
+    def load(self, facts: Iterable[Fact]) -> None:
+        """Take note of what a journal holds."""
+        for fact in facts:
+            self._take(fact)
+        self._count()
 
     def take(self, event: Event) -> None:
         """Take note of an event."""
+        self._take(event)
+        if isinstance(event, Fact) and isinstance(event.entry, CHANGES):
+            self._count()
+
+    def _count(self) -> None:
+        """Count what would be sent now; before anything is said there is nothing to count."""
+        conversation = self._fold.conversation()
+        self.status = replace(self.status, context=context_tokens(conversation) if conversation.messages else 0)
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Fact):
+            self._fold.add(event.entry)
         status = self.status
         match event:
             case Fact(entry=PromptAccepted(turn=turn, text=text, queued=queued)):
@@ -47,8 +74,7 @@ class Known:
             case Fact(entry=Recalled(queued=message) | Steered(queued=message)):
                 self.queued.pop(message, None)
             case Fact(entry=ResponseEnded(usage=usage)):
-                now = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens + usage.output_tokens
-                status = replace(status, usage=status.usage + usage, context=now or status.context)
+                status = replace(status, usage=status.usage + usage)
             case Fact(entry=ModelChanged(model=model)):
                 status = replace(status, model=model)
             case _:
