@@ -27,6 +27,7 @@ from holdfast.session.entries import (
     Entry,
     ModelChanged,
     PromptAccepted,
+    Pruned,
     Repaired,
     RequestFailed,
     RequestStarted,
@@ -262,6 +263,22 @@ def test_an_export_of_a_session_in_use_does_not_call_what_runs_a_crash(catalog: 
     running, waiting = [part["content"] for part in json.loads(document)["messages"][-1]["parts"]]
     assert running.startswith("Not finished in this copy: this session was copied in the middle of the turn")
     assert waiting.startswith("Not started in this copy: ")
+
+
+def test_an_export_has_results_that_are_not_sent_any_more(catalog: Catalog, here: Path) -> None:
+    part = CallPart(id="A", name="bash", arguments="{}")
+    name = session(
+        catalog,
+        here,
+        [GO, said(1, part), CallEnded(call="A", outcome="ok", text="it all"), Pruned(outputs={"A": "[left out]"})],
+    )
+    _, document, _ = run("export", name)
+    assert json.loads(document)["messages"][-1]["parts"][0]["content"] == "it all"
+    _, shown, _ = run("show", name)
+    assert "    it all" in shown.splitlines()
+    assert "The old output of 1 call is not sent to the model" in shown
+    _, history, _ = run("show", name, "--history")
+    assert "it all" not in history
 
 
 def test_an_export_is_what_pydantic_ai_loads_and_import_takes_back(catalog: Catalog, here: Path) -> None:
