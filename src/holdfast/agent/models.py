@@ -21,6 +21,7 @@ from pydantic_ai import messages as pai
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 
+from holdfast.agent.ahead import ahead
 from holdfast.agent.log import Log
 from holdfast.agent.messages import from_part, raw_arguments, to_messages, to_tools
 from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
@@ -98,6 +99,7 @@ def open_model(
         private(client, with_key=target.key is not None)
     if log is not None:
         watched(client, log)
+    ahead(client)  # last: the others see what came
     try:
         return ConnectedModel(target, wire, client)
     except pai_errors.UserError as error:
