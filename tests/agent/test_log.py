@@ -42,7 +42,7 @@ from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 
 NOON = dt.datetime(2026, 1, 2, 12, tzinfo=dt.UTC)
 KEY = 'special"key/+%with\\everything'
-WIRES = ("openai-chat", "anthropic")
+WIRES = ("openai", "openai-chat", "anthropic")
 
 
 class Logged:
@@ -197,7 +197,7 @@ def wired(kind: str, *script: Reply) -> Logged:
     """Return a logged driver whose model is a provider's own client."""
     provider = ScriptedProvider(script, key=KEY)
     known = PROVIDERS[kind]
-    address = {"openai-chat": "http://provider.test:81/v1", "anthropic": "http://provider.test:81"}[kind]
+    address = "http://provider.test:81" if kind == "anthropic" else "http://provider.test:81/v1"
     assert known.key_variable is not None
     assert known.address_variable is not None
     environ = {known.key_variable: KEY, known.address_variable: address}

@@ -15,6 +15,7 @@ from holdfast.agent import wire
 from holdfast.agent.models import open_model
 from holdfast.agent.providers import target
 from holdfast.agent.wire import guarded, new_client
+from holdfast.agent.wires import chat, messages, responses
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.session.entries import PromptAccepted, SessionOpened
@@ -25,8 +26,11 @@ STREAMS = [
     b'event: ping\r\ndata: {}\r\n\r\nevent: message_stop\r\ndata: {"type": "message_stop"}\r\n\r\n',
     b"data: {}\n\n: keep-alive\n\ndata: [DONE]\n\n",
     b"event: message_stop\ndata: {}\n\n",
+    b'event: response.created\ndata: {}\n\nevent: response.completed\ndata: {"type": "response.completed"}\n\n',
+    b"event: response.incomplete\r\ndata: {}\r\n\r\n",
+    b"event:response.failed\ndata: {}\n\n",
 ]
-TERMINAL = rb"event: ?message_stop|data: ?\[DONE\]"
+TERMINAL = b"|".join((chat.WIRE.terminal, messages.WIRE.terminal, responses.WIRE.terminal))
 GHOSTS = [b"", b"event: ping\ndata: {}\n\n", b"\n\n\n", b"data: [DONE]\n\n", b"x" * 50]
 
 
@@ -96,14 +100,14 @@ def _prompt(text: str) -> Conversation:
     return fold([opened, PromptAccepted(turn=1, text=text)])
 
 
-@pytest.mark.parametrize("kind", ["openai-chat", "anthropic"])
+@pytest.mark.parametrize("kind", ["openai", "openai-chat", "anthropic"])
 async def test_a_provider_that_does_not_read_is_given_up(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         failed = await _failure(kind, server, _prompt("word " * 4_000_000))
     assert failed.fault == "unreachable", str(failed)
 
 
-@pytest.mark.parametrize("kind", ["openai-chat", "anthropic"])
+@pytest.mark.parametrize("kind", ["openai", "openai-chat", "anthropic"])
 async def test_a_provider_that_does_not_accept_is_given_up(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         waiting = [socket.socket() for _ in range(4)]
@@ -120,7 +124,7 @@ async def test_a_provider_that_does_not_accept_is_given_up(kind: str) -> None:
 
 async def _failure(kind: str, server: socket.socket, conversation: Conversation) -> ProviderFailed:
     host, port = server.getsockname()
-    variables = {"openai-chat": "OPENAI", "anthropic": "ANTHROPIC"}
+    variables = {"openai": "OPENAI", "openai-chat": "OPENAI", "anthropic": "ANTHROPIC"}
     environ = {f"{variables[kind]}_API_KEY": "key", f"{variables[kind]}_BASE_URL": f"http://{host}:{port}"}
     model = open_model(target(f"{kind}:m", environ), limits=Limits(connect=0.2, write=0.2))
     try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launching import MODELS, Launcher, World
+from launching import MODELS, WALKED, Launcher, World
 
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import WireName
@@ -19,9 +19,15 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
     launcher.close()
 
 
-@pytest.fixture(params=list(MODELS))
+@pytest.fixture(params=WALKED)
 def world(request: pytest.FixtureRequest, launcher: Launcher, tmp_path: Path) -> Iterator[World]:
-    """Return a world on each wire in turn."""
+    """Return a world on each of the two wires that every story walks."""
+    yield from opened(request.param, launcher, tmp_path)
+
+
+@pytest.fixture(params=[wire for wire in MODELS if wire not in WALKED])
+def other_world(request: pytest.FixtureRequest, launcher: Launcher, tmp_path: Path) -> Iterator[World]:
+    """Return a world on each of the other wires in turn."""
     yield from opened(request.param, launcher, tmp_path)
 
 

@@ -30,7 +30,13 @@ from polling import eventually
 PRODUCT = "import sys; from holdfast.ui.cli import main; sys.exit(main())"
 """What `python -m holdfast` does."""
 
-MODELS: dict[WireName, str] = {"openai-chat": "openai-chat:gpt-5.5", "anthropic": "anthropic:claude-sonnet-5-5"}
+MODELS: dict[WireName, str] = {
+    "openai-chat": "openai-chat:gpt-5.5",
+    "anthropic": "anthropic:claude-sonnet-5-5",
+    "openai-responses": "openai:gpt-5.5",
+}
+WALKED: tuple[WireName, ...] = ("openai-chat", "anthropic")
+"""The wires of every story; `test_every_wire.py` walks the others."""
 CONFIG = "[limits]\nbackoff = 0.01\n"
 COLD = bool(os.environ.get("HOLDFAST_E2E_COLD"))
 """Start every agent with a Python of its own (slow): what the shared imports of `warm` could hide."""
@@ -309,15 +315,17 @@ class World:
 def systems(request: Captured) -> list[str]:
     """Return every system prompt of a request."""
     body: Any = request.body
-    if request.wire == "openai-chat":
-        return [message["content"] for message in body["messages"] if message["role"] in ("system", "developer")]
-    return [body["system"]] if "system" in body else []
+    if request.wire == "anthropic":
+        return [body["system"]] if "system" in body else []
+    said: list[Any] = body["input" if request.wire == "openai-responses" else "messages"]
+    return [message["content"] for message in said if message.get("role") in ("system", "developer")]
 
 
 def messages(request: Captured) -> list[Any]:
     """Return the messages of a request without the system prompt."""
     body: Any = request.body
-    return [message for message in body["messages"] if message["role"] not in ("system", "developer")]
+    said: list[Any] = body["input" if request.wire == "openai-responses" else "messages"]
+    return [message for message in said if message.get("role") not in ("system", "developer")]
 
 
 def assert_grown(earlier: Captured, later: Captured) -> None:
@@ -334,7 +342,17 @@ def blocks(request: Captured) -> list[Block]:
     names: dict[str, str] = {}
     found: list[Block] = []
     for message in messages(request):
-        role = str(message["role"])
+        role = str(message.get("role", "assistant"))
+        match message.get("type"):
+            case "reasoning":
+                found.append(Block(role, "thinking", _text(message["summary"])))
+            case "function_call":
+                names[message["call_id"]] = message["name"]
+                found.append(Block(role, "call", message["arguments"], message["name"]))
+            case "function_call_output":
+                found.append(Block("user", "result", _text(message["output"]), names[message["call_id"]]))
+            case _:
+                pass
         if role == "tool":
             found.append(Block("user", "result", _text(message["content"]), names[message["tool_call_id"]]))
             continue

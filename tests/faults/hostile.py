@@ -38,16 +38,21 @@ FOR_EVER = 100_000
 
 _TOO_LONG: dict[WireName, str] = {
     "openai-chat": "This model's maximum context length is 128000 tokens. However, your messages resulted in 200000.",
+    "openai-responses": "Your input exceeds the context window of this model. Please adjust your input and try again.",
     "anthropic": "prompt is too long: 210000 tokens > 200000 maximum",
 }
 _ERROR_EVENT: dict[WireName, bytes] = {
     "openai-chat": b'data: {"error": {"message": "It fell over.", "type": "server_error", "code": null}}\n\n',
+    "openai-responses": b'event: error\ndata: {"type": "error", "code": "server_error", "message": "It fell over.",'
+    b' "param": null, "sequence_number": 9}\n\n',
     "anthropic": b'event: error\ndata: {"type": "error", "error":'
     b' {"type": "api_error", "message": "It fell over."}}\n\n',
 }
 
 _CLOSING: dict[WireName, bytes] = {
     "openai-chat": b"data: [DONE]\n\n",
+    "openai-responses": b'event: response.incomplete\ndata: {"type": "response.incomplete", "sequence_number": 9,'
+    b' "response": {"id": "resp_1", "object": "response", "status": "incomplete", "output": []}}\n\n',
     "anthropic": b'event: message_stop\ndata: {"type": "message_stop"}\n\n',
 }
 
@@ -105,7 +110,8 @@ def _status(status: int, fault: ProviderFault, *, retry_after: float | None = No
 def _with_tool_messages(request: Request) -> Sequence[Action]:
     """Hang on a request that holds a tool's result, answer every other."""
     results = any(
-        message["role"] == "tool" or "tool_result" in str(message.get("content")) for message in request.messages
+        message.get("role") == "tool" or "tool_result" in str(message.get("content")) or "output" in message
+        for message in request.messages
     )
     return (NEVER,) if results else (CALL,)
 
@@ -115,10 +121,22 @@ def _only_in_one_piece(request: Request) -> Sequence[Action]:
     return (NEVER,) if request.stream else (Think("hm"), Say("in one piece"), CALL)
 
 
+def _says_why(wire: WireName) -> list[Mode]:
+    """Return responses that say why they end, and nothing after that: where that is the end, they have not said it."""
+    text, call = "says why it ends, and nothing after that", "says why after a call, and nothing after that"
+    if wire == "openai-responses":
+        cut = _broken(text, Say("done"), Finish("stop"), Cut(), faults={"cut"}, shown="done")
+        return [cut, _broken(call, CALL, Finish("tool_calls"), Cut(), faults={"cut"})]
+    fine = _fine(text, Say("done"), Finish("stop"), Cut(), kept="done")
+    return [fine, _fine(call, CALL, Finish("tool_calls"), Cut(), kept="after it", ran=1)]
+
+
 def modes(wire: WireName) -> list[Mode]:
     """Return every mode on a wire."""
     half = CALL.name, '{"path": "a'
-    event = b"" if wire == "openai-chat" else b"event: content_block_delta\n"
+    event = {"openai-chat": b"", "openai-responses": b"event: response.output_text.delta\n"}.get(
+        wire, b"event: content_block_delta\n"
+    )
     return [
         # Silence.
         _broken("never answers", NEVER, faults={"silent"}, says="sent nothing for"),
@@ -220,10 +238,7 @@ def modes(wire: WireName) -> list[Mode]:
         _fine("arguments that are no JSON", Call(TOOL, "{path"), kept="after it"),
         _fine("arguments that are a list", Call(TOOL, "[1]"), kept="after it"),
         _fine("an answer without a word", Finish("stop")),
-        _fine("says why it ends, and nothing after that", Say("done"), Finish("stop"), Cut(), kept="done"),
-        _fine(
-            "says why after a call, and nothing after that", CALL, Finish("tool_calls"), Cut(), kept="after it", ran=1
-        ),
+        *_says_why(wire),
         _fine("ghost text after the end", Say("done"), End(), Say(" and more"), kept="done"),
         _fine("a ghost call after the end", Say("done"), End(), CALL, kept="done"),
         _fine("a reset after the end", Say("done"), Finish("stop"), End(), Wait(0.2), Reset(), kept="done"),

@@ -35,7 +35,12 @@ from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import Context, Output
 from polling import eventually
 
-WIRES: tuple[WireName, ...] = ("openai-chat", "anthropic")
+WIRES: tuple[WireName, ...] = ("openai-responses", "openai-chat", "anthropic")
+MODELS: dict[WireName, str] = {
+    "openai-responses": "openai:gpt-5.5",
+    "openai-chat": "openai-chat:m",
+    "anthropic": "anthropic:m",
+}
 LONG = Limits(first_event=20, idle_event=20, attempts=2, backoff=0.01, longest_backoff=1, drop_wait=0.1)
 SHORT = msgspec.structs.replace(LONG, first_event=0.3, idle_event=0.3)
 
@@ -50,7 +55,7 @@ class Visit:
 
     def __init__(self, provider: ScriptedProvider, wire: WireName, limits: Limits = LONG) -> None:
         self.provider = provider
-        self.name = f"{wire}:m"
+        self.name = MODELS[wire]
         self.store = MemoryStore()
         self.models: list[Model] = []
         self.ran = 0

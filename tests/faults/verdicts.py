@@ -26,7 +26,7 @@ from holdfast.testing.script import Say
 from judges import judge
 
 KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
-WIRES = {"openai-chat": "openai-chat:m", "anthropic": "anthropic:m"}
+WIRES = {"openai-responses": "openai:gpt-5.5", "openai-chat": "openai-chat:m", "anthropic": "anthropic:m"}
 
 
 @dataclass(frozen=True, slots=True)

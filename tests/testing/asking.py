@@ -11,13 +11,15 @@ from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.provider import ScriptedProvider
 
 CHAT = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
 MESSAGES = "/v1/messages"
 GEMINI = "/v1beta/models/gemini-3-test:generateContent"
 GEMINI_OLD = "/v1beta/models/gemini-2.5-test:generateContent"
 GEMINI_STREAM = "/v1beta/models/gemini-3-test:streamGenerateContent"
+_OPENAI = {"authorization": "Bearer test-key"}
 _GOOGLE = {"x-goog-api-key": "test-key"}
 _HEADERS = {
-    CHAT: {"authorization": "Bearer test-key"},
+    **dict.fromkeys((CHAT, RESPONSES), _OPENAI),
     MESSAGES: {"x-api-key": "test-key", "anthropic-version": "2023-06-01"},
     **dict.fromkeys((GEMINI, GEMINI_OLD, GEMINI_STREAM), _GOOGLE),
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from holdfast.testing.script import Call, Fail, FinishReason, Request, Say, Think, Wait, WireName
+from holdfast.testing.script import Call, Fail, FinishReason, Request, Say, Spoken, Think, Wait, WireName
 from holdfast.testing.wires import openai_errors, responses_rules, signatures
 from holdfast.testing.wires.strict import NotJson, is_array, is_object, parse
 from holdfast.testing.wires.wire import Answer, Head, Incoming, Refusal, Voice, document, pieces, written
@@ -52,14 +52,8 @@ class Responses:
     def whole(self, answer: Answer) -> bytes:
         """Return the response as one JSON document."""
         items = _Items(answer)
-        last: Say | None = None
-        for action in answer.reply:
-            if isinstance(action, Say | Think | Call):
-                goes_on = isinstance(action, Say) and last is not None
-                last = Say(f"{last.text}{action.text}") if goes_on else action if isinstance(action, Say) else None
-                if goes_on:
-                    items.output.pop()
-                items.add(last or action)
+        for action in _joined(answer.reply):
+            items.add(action)
         return document(_response(answer, items.output, answer.finish))
 
 
@@ -109,19 +103,19 @@ class _Items:
 
 
 class _Events:
-    """The events of one streamed response; a message stays open until something else begins or the response ends."""
+    """The events of one streamed response; an item stays open until the next begins or the response ends."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._items = _Items(answer)
         self._sent = 0
-        self._open: Say | None = None
+        self._open: Say | Think | Call | None = None
         self._reason: FinishReason | None = None
 
     def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
         yield from self._begin()
-        goes_on = isinstance(action, Say) and self._open is not None
-        if not goes_on:
+        before = self._open.text if isinstance(action, Say) and isinstance(self._open, Say) else None
+        if before is None:
             yield from self._close()
             yield self._sse("response.output_item.added", item=self._items.begun(action), output_index=self._place)
             yield from self._part(action, "added", "")
@@ -129,10 +123,8 @@ class _Events:
         own = self._items.id_of(action)
         for piece in pieces(action):
             yield piece if isinstance(piece, Wait) else self._sse(delta, **self._where(action, own), delta=piece)
-        if isinstance(action, Say):
-            self._open = Say(f"{self._open.text}{action.text}") if goes_on and self._open else action
-        else:
-            yield from self._done(action)
+        goes_on = before is not None and isinstance(action, Say)
+        self._open = Say(f"{before}{action.text}") if goes_on else action
 
     def ping(self) -> Iterator[bytes]:
         yield b": keep-alive\n\n"
@@ -156,12 +148,10 @@ class _Events:
                 yield self._sse(event, response=_response(self._answer, [], None))
 
     def _close(self) -> Iterator[bytes]:
-        """Yield the end of the open message, if there is one."""
-        if self._open is not None:
-            said, self._open = self._open, None
-            yield from self._done(said)
-
-    def _done(self, action: Say | Think | Call) -> Iterator[bytes]:
+        """Yield the end of the open item, if there is one."""
+        action, self._open = self._open, None
+        if action is None:
+            return
         own, place = self._items.id_of(action), self._place
         told = {"arguments": written(action)} if isinstance(action, Call) else {"text": action.text}
         yield self._sse(self._name(action) + ".done", **self._where(action, own), **told)
@@ -198,6 +188,21 @@ class _Events:
         event = {"type": kind, "sequence_number": self._sent, **fields}
         self._sent += 1
         return b"event: " + kind.encode() + b"\ndata: " + document(event) + b"\n\n"
+
+
+def _joined(reply: Iterable[Spoken]) -> list[Say | Think | Call]:
+    """Return what is said, texts that go on with each other in one."""
+    joined: list[Say | Think | Call] = []
+    for action in reply:
+        last = joined[-1] if joined else None
+        match action:
+            case Say(text) if isinstance(last, Say):
+                joined[-1] = Say(f"{last.text}{text}")
+            case Say() | Think() | Call():
+                joined.append(action)
+            case _:
+                pass
+    return joined
 
 
 def _text(text: str) -> dict[str, object]:

@@ -104,7 +104,7 @@ def _item(raw: object, at: str) -> dict[str, object]:
     """Return the item with its type, which a message need not say."""
     item = an_object(raw, at)
     kind = item.get("type", "message")
-    if kind not in _TYPES or not isinstance(kind, str):
+    if kind not in _TYPES:
         raise _not_one_of(at, kind, _TYPES)
     if kind == "item_reference":
         raise _not_kept(item.get("id"))
@@ -133,7 +133,7 @@ def _message(item: dict[str, object], at: str) -> None:
     if "role" not in item:
         raise missing(f"{at}.role")
     role = item["role"]
-    if role not in _ROLES or not isinstance(role, str):
+    if role not in _ROLES:
         raise _not_one_of(f"{at}.role" if "type" in item else at, role, _ROLES)
     _content(item, "content", at, role=role)
 
