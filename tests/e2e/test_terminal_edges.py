@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from launching import World
 from terminal import Key, Terminal
 from test_terminal import screen
 
-from holdfast.session.entries import PromptAccepted, RequestStarted
+from holdfast.session.entries import PromptAccepted, RequestStarted, TurnEnded
 from holdfast.testing.script import Hold, Say
 from polling import eventually
 
@@ -58,6 +59,24 @@ def test_a_prompt_is_journalled_before_the_library_is_imported(one_world: World,
         terminal.wait_text("▌ still here")
         gate.touch()
         terminal.wait_text("At last")
+
+
+@pytest.mark.parametrize("behind", [0.0, 0.005, 0.02])
+def test_esc_right_behind_enter_stops(one_world: World, behind: float) -> None:
+    """Also the first prompt of a session that is still to be made: the words are kept, nothing goes on."""
+    one_world.script([Say("I begin. "), Hold("on"), Say("never")], [Say("Still here.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.send("go")
+        terminal.wait_text("▌ go")
+        terminal.send(Key.ENTER)
+        time.sleep(behind)
+        terminal.send(Key.ESC)
+        terminal.wait_text("you stopped the turn")
+        terminal.wait_gone("esc stops|stopping")
+        prompts = [entry.text for entry in one_world.entries() if isinstance(entry, PromptAccepted)]
+        ends = [entry.cause for entry in one_world.entries() if isinstance(entry, TurnEnded)]
+        assert (prompts, ends) == (["go"], ["user"])
 
 
 def test_another_size_while_it_streams_and_none_to_speak_of(one_world: World) -> None:

@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-from holdfast.agent.events import LiveText
+from holdfast.agent.events import Fact, LiveText
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
-from holdfast.agent.opening import OpenSession, create
+from holdfast.agent.opening import OpenSession, create, resume
 from holdfast.agent.providers import PROVIDERS
 from holdfast.config import Limits
 from holdfast.errors import StorageFailed
@@ -26,27 +27,38 @@ from holdfast.session.entries import (
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
+    ShellEnded,
+    TurnEnded,
     Usage,
 )
 from holdfast.session.fold import UserMessage
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Hold, Say
 from holdfast.ui.tui.agent import Agent, Wishes
-from holdfast.ui.tui.told import Asked, GivenBack, Idle, Refused, Told
+from holdfast.ui.tui.told import Asked, Busy, GaveUp, GivenBack, Idle, Opened, Refused, Taken, Told, Trouble
 
 MODEL = "openai-chat:scripted"
+
+E = TypeVar("E", bound=Entry)
 
 
 class Screen:
     """An agent over a scripted model, and what it told."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, debug: bool = False) -> None:
         self.cwd = folder / "workspace"
         self.cwd.mkdir()
         self.catalog = Catalog(folder / "home")
         self.model = ScriptedModel()
         self.told: list[Told] = []
-        wishes = Wishes(catalog=self.catalog, environ={}, providers=PROVIDERS, connect=self._connect, limits=Limits())
+        wishes = Wishes(
+            catalog=self.catalog,
+            environ={},
+            providers=PROVIDERS,
+            connect=self._connect,
+            limits=Limits(),
+            debug=debug,
+        )
         self.agent = Agent(wishes, mode="ask", tell=self.told.append)
         self.agent.start()
 
@@ -90,6 +102,12 @@ def screen(tmp_path: Path) -> Iterator[Screen]:
     made = Screen(tmp_path)
     yield made
     assert made.agent.close(20)
+
+
+def facts(screen: Screen, kind: type[E]) -> list[E]:
+    """Return the entries of a kind that were told."""
+    entries = [told.entry for told in list(screen.told) if isinstance(told, Fact)]
+    return [entry for entry in entries if isinstance(entry, kind)]
 
 
 def asking() -> list[Entry]:
@@ -167,3 +185,106 @@ def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
 def test_without_a_session_words_come_back(screen: Screen) -> None:
     screen.agent.prompt("hello?")
     screen.until(lambda told: isinstance(told, Refused))
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_stop_right_behind_a_prompt_is_for_its_turn(screen: Screen, *, opened: bool) -> None:
+    """Whether the session is open or still to be: the words are kept, and nothing is sent."""
+    screen.agent.open(screen.session)
+    if opened:
+        screen.idle()
+    screen.agent.prompt("go")
+    screen.agent.stop()
+    screen.idle(2)
+    assert [entry.text for entry in facts(screen, PromptAccepted)] == ["go"]
+    assert [(entry.reason, entry.cause) for entry in facts(screen, TurnEnded)] == [("cancelled", "user")]
+    assert screen.model.requests == []
+    screen.model.extend([Say("hello")])
+    screen.agent.prompt("and now")
+    screen.idle(3)
+    assert screen.said()[-1] == "and now", "the stop was for what came before it"
+
+
+def test_a_stop_right_behind_a_command_is_for_it(screen: Screen) -> None:
+    screen.agent.open(screen.session)
+    screen.agent.shell("sleep 31415", share=False)
+    screen.agent.stop()
+    screen.until(lambda told: isinstance(told, Fact) and isinstance(told.entry, ShellEnded))
+    assert [entry.outcome for entry in facts(screen, ShellEnded)] == ["interrupted"]
+
+
+def test_a_command_that_outlives_its_turn_is_still_busy(screen: Screen) -> None:
+    """There is something to stop as long as anything runs."""
+    screen.model.extend([Say("hm"), Hold("more"), Say("done")])
+    screen.agent.open(screen.session)
+    screen.agent.prompt("go")
+    screen.until(lambda told: isinstance(told, LiveText))
+    screen.agent.shell("sleep 31415", share=False)
+    screen.until(lambda told: isinstance(told, Taken), 2)
+    screen.agent._now(lambda: screen.model.release("more"))
+    screen.until(lambda told: isinstance(told, Busy), 3)
+    screen.agent.stop()
+    screen.idle(3)
+    last = [told for told in screen.told if isinstance(told, Busy | Idle)][-1]
+    assert isinstance(last, Idle)
+
+
+def test_what_is_given_is_told_as_taken_once(screen: Screen) -> None:
+    """Begun, kept for later, or refused."""
+    screen.agent.prompt("hello?")
+    screen.until(lambda told: isinstance(told, Taken))
+    screen.model.extend([Say("hm"), Hold("more"), Say("done")], [Say("that too")])
+    screen.agent.open(screen.session)
+    screen.agent.prompt("go")
+    screen.agent.prompt("and then", "later")
+    screen.until(lambda told: isinstance(told, Taken), 3)
+    screen.agent._now(lambda: screen.model.release("more"))
+    screen.idle(2)
+    assert len([told for told in screen.told if isinstance(told, Taken)]) == 3
+
+
+def test_words_for_a_session_that_cannot_be_opened_come_back_with_the_reason(screen: Screen) -> None:
+    def full() -> OpenSession:
+        raise StorageFailed("Disk is full, some space was expected. Free some.")
+
+    screen.agent.open(full)
+    screen.agent.prompt("go")
+    screen.until(lambda told: isinstance(told, Refused))
+    assert Refused("go", "Disk is full, some space was expected. Free some.") in screen.told
+
+
+def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> None:
+    """What fails once the session is open closes it, and says that none is."""
+    screen = Screen(tmp_path, debug=True)
+    session = screen.session()
+    session.store.close()
+    (screen.catalog.folder(session.id) / "debug.log").mkdir()
+    screen.agent.resume(screen.catalog.find(session.id))
+    screen.until(lambda told: isinstance(told, Trouble))
+    assert [type(told) for told in screen.told] == [GaveUp, Trouble]
+    resume(screen.catalog, screen.catalog.find(session.id)).store.close()
+    screen.agent.prompt("go")
+    screen.until(lambda told: isinstance(told, Refused))
+    assert "debug.log" in str(screen.told[-2])
+    assert screen.agent.close(20)
+
+
+def test_a_session_that_does_not_close_well_is_given_up_all_the_same(screen: Screen) -> None:
+    session = screen.session()
+    close = session.toolbox.close
+
+    async def closed() -> None:
+        await close()
+        raise StorageFailed("Tools do not end, their end was expected. Look at them.")
+
+    session.toolbox.close = closed
+    screen.model.extend([Say("hm"), Hold("more")], [Say("hello")])
+    screen.agent.open(lambda: session)
+    screen.agent.prompt("go")
+    screen.until(lambda told: isinstance(told, LiveText))
+    screen.agent.open(screen.session)
+    screen.agent.prompt("again")
+    screen.until(lambda told: isinstance(told, Opened), 2)
+    screen.idle(4)
+    assert screen.said()[-1] == "again"
+    assert any(isinstance(told, Trouble) and "Tools do not end" in told.message for told in screen.told)

@@ -7,10 +7,8 @@ raises is told in words, and the next command is served.
 from __future__ import annotations
 
 import asyncio
-import threading
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from holdfast.agent.calls import Answer
@@ -33,11 +31,11 @@ from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Plan
 from holdfast.ui.choosing import project_of
 from holdfast.ui.debug import debug_log
+from holdfast.ui.tui.serving import Serving
 from holdfast.ui.tui.told import (
     Asked,
     AskedNoMore,
     Busy,
-    Closed,
     GaveUp,
     GivenBack,
     Idle,
@@ -68,29 +66,23 @@ class Wishes:
     addresses: tuple[str, ...] = ()
 
 
-class Agent:
+class Agent(Serving):
     """One session at a time, on a thread of its own. Its methods may be called from any thread, and never wait."""
 
     def __init__(self, wishes: Wishes, *, mode: Mode, tell: Callable[[Told], None]) -> None:
         """Serve nobody yet; `tell` is called on the agent's thread and must neither block nor raise."""
+        super().__init__(tell)
         self._wishes = wishes
         self._mode: Mode = mode
-        self._tell = tell
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
-        self._commands: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
         self._driver: Driver | None = None
         self._project: Project | None = None
         self._sizing: asyncio.Task[None] | None = None
+        self._unopened = ""  # why the session that was last to be opened was not
         self._leaving = False
         self._shells: set[asyncio.Task[None]] = set()
         self._closing = ExitStack()  # what is closed with the session
         self._asked: tuple[str, asyncio.Future[Answer]] | None = None
         self._turn: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to serve commands; those that came before are served first."""
-        self._thread.start()
 
     # --- commands -----------------------------------------------------------------------------------------------
 
@@ -128,8 +120,10 @@ class Agent:
         """Give the session up, its turn stopped; told as `GaveUp` when nothing more will come of it."""
 
         async def end() -> None:
-            await self._give_up()
-            self._tell(GaveUp())
+            try:
+                await self._give_up()
+            finally:
+                self._tell(GaveUp())
 
         self.stop()
         self._do(end)
@@ -139,7 +133,7 @@ class Agent:
 
         Words that cannot be accepted come back as `Refused`; those that a stopped turn did not come to as `GivenBack`.
         """
-        self._do(lambda: self._take(text, when))
+        self._give(lambda: self._take(text, when))
 
     def shell(self, command: str, *, share: bool) -> None:
         """Run a person's own command, beside a turn if one runs; the model learns of it only if it is to `share` it."""
@@ -149,8 +143,9 @@ class Agent:
             task = asyncio.create_task(self._own(driver, command, share=share), name="shell")
             self._shells.add(task)
             task.add_done_callback(self._shells.discard)
+            await asyncio.sleep(0)  # it has begun before it can be stopped
 
-        self._do(begin)
+        self._give(begin)
 
     def recall(self) -> None:
         """Take back everything that waits to be sent, as `GivenBack`."""
@@ -163,10 +158,6 @@ class Agent:
             self._tell(GivenBack(await self._session().rewind(turn)))
 
         self._do(go_back)
-
-    def stop(self, leave: Leave | None = None) -> None:
-        """Stop the turn that runs, at once."""
-        self._now(lambda: self._driver and self._driver.stop(leave))
 
     def leave(self, leave: Leave) -> None:
         """Stop the turn that runs, for good: what waits to be sent waits on, for the next who opens the session."""
@@ -219,95 +210,75 @@ class Agent:
 
     def close(self, within: float) -> bool:
         """End everything and return whether that was done within so many seconds; nothing is served after it."""
-        if not self._thread.ident:  # it ended before it began
-            self._loop.close()
-            return True
         self.leave(Leave("user", "holdfast was closed"))
-        self._now(lambda: self._commands.put_nowait(None))
-        self._thread.join(within)
-        return not self._thread.is_alive()
+        return super().close(within)
 
     # --- the thread ---------------------------------------------------------------------------------------------
 
-    def _serve(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._work())
-        self._tell(Closed())
-
-    def _now(self, act: Callable[[], object]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: there is nothing left that could be asked of it
-            self._loop.call_soon_threadsafe(act)
-
-    def _do(self, command: Callable[[], Awaitable[None]]) -> None:
-        self._now(lambda: self._commands.put_nowait(command))
-
-    async def _work(self) -> None:
-        try:
-            while (command := await self._commands.get()) is not None:
-                await self._safely(command)
-        finally:
-            await self._safely(self._give_up)
-
-    async def _safely(self, command: Callable[[], Awaitable[None]]) -> bool:
-        """Return whether `command` did what it does; if not, that is told."""
-        try:
-            await command()
-        except HoldfastError as error:
-            self._tell(Trouble(str(error)))
-        except Exception as error:  # noqa: BLE001 - the top: a person gets a sentence, and what a report needs
-            said = f"Internal error: {type(error).__name__}: {error}. This is a bug of holdfast; the session is safe."
-            self._tell(Trouble(f"{said}\n{traceback.format_exc()}"))
-        else:
-            return True
-        return False
+    def _stop_running(self, leave: Leave | None) -> None:
+        if self._driver is not None:
+            self._driver.stop(leave)
 
     def _session(self) -> Driver:
         if self._driver is None:
-            raise UsageError("No session is open, one was expected. Type a prompt, or /resume one.")
+            raise UsageError(self._unopened or "No session is open, one was expected. Type a prompt, or /resume one.")
         return self._driver
 
     async def _open(self, begin: Begin, model: str) -> None:
-        session = begin()  # first: if it cannot be opened, the present one stays
-        await self._give_up()
-        log = self._closing.enter_context(
-            debug_log(
-                self._wishes.catalog.folder(session.id),
-                session=session.id,
-                environ=self._wishes.environ,
-                providers=self._wishes.providers,
-                wanted=self._wishes.debug,
-                say=lambda text: self._tell(Trouble(text)),
-            )
-        )
-        if self._wishes.pid_namespace:
-            session.toolbox.contain()
-        session.toolbox.may_fetch(self._wishes.addresses)
         try:
-            project = self._project = project_of(self._wishes.environ, session.cwd)
-            driver = Driver(
-                store=session.store,
-                toolbox=session.toolbox,
-                connect=lambda name: self._connect(name, log),
-                mode=self._mode,
-                emit=self._tell,
-                ask=self._ask,
-                limits=self._wishes.limits,
-                context=self._wishes.context,
-                project=project,
-                debug=self._wishes.debug,
-                log=log,
-                reading=session.reading,
-                providers=self._wishes.providers,
-            )
-        except BaseException:
-            session.store.close()
+            session = begin()  # first: if it cannot be opened, the present one stays
+            await self._safely(self._give_up)
+            driver = self._driver = self._drive(session)
+        except HoldfastError as error:
+            self._unopened = str(error)
             raise
-        self._driver = driver
         facts = tuple(Fact(record.seq, record.entry) for record in session.reading.records)
         self._tell(Opened(session=session.id, cwd=str(session.cwd), model=driver.conversation.model, facts=facts))
         if model:
             driver.use_model(model)
         await self._begin(driver, driver.carry_on)
+
+    def _drive(self, session: OpenSession) -> Driver:
+        """Return a driver of the session; if there can be none, it is closed."""
+        try:
+            return self._driver_of(session)
+        except BaseException:
+            self._closing.close()
+            session.store.close()
+            self._tell(GaveUp())
+            raise
+
+    def _driver_of(self, session: OpenSession) -> Driver:
+        wishes = self._wishes
+        log = self._closing.enter_context(
+            debug_log(
+                wishes.catalog.folder(session.id),
+                session=session.id,
+                environ=wishes.environ,
+                providers=wishes.providers,
+                wanted=wishes.debug,
+                say=lambda text: self._tell(Trouble(text)),
+            )
+        )
+        if wishes.pid_namespace:
+            session.toolbox.contain()
+        session.toolbox.may_fetch(wishes.addresses)
+        project = self._project = project_of(wishes.environ, session.cwd)
+        return Driver(
+            store=session.store,
+            toolbox=session.toolbox,
+            connect=lambda name: self._connect(name, log),
+            mode=self._mode,
+            emit=self._tell,
+            ask=self._ask,
+            limits=wishes.limits,
+            context=wishes.context,
+            project=project,
+            debug=wishes.debug,
+            log=log,
+            reading=session.reading,
+            providers=wishes.providers,
+        )
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         model = await self._wishes.connect(name, log)
@@ -315,18 +286,26 @@ class Agent:
         return model
 
     async def _size(self, name: str) -> None:
-        self._tell(Window(await in_daemon(lambda: window_of(name))))
+        self._tell(Window(name, await in_daemon(lambda: window_of(name))))
 
     async def _own(self, driver: Driver, command: str, *, share: bool) -> None:
         async def run() -> None:
             await driver.shell(command, share=share)
 
-        alone = self._turn is None or self._turn.done()
-        if alone:
+        if not self._turn_runs:
             self._tell(Busy())
         await self._safely(run)
-        if alone and (self._turn is None or self._turn.done()):
+        if not self._turn_runs and not self._others_run:
             self._tell(Idle(None))
+
+    @property
+    def _turn_runs(self) -> bool:
+        return self._turn is not None and not self._turn.done()
+
+    @property
+    def _others_run(self) -> bool:
+        """Return whether a command of the person runs, apart from the one that asks."""
+        return any(not task.done() for task in self._shells if task is not asyncio.current_task())
 
     async def _take(self, text: str, when: When) -> None:
         """Give the words to the turn that runs, else begin one; commands are served meanwhile."""
@@ -365,6 +344,8 @@ class Agent:
                 await self._safely(lambda: self._give_back(driver))
         finally:
             self._tell(Idle(ended))
+            if self._others_run:
+                self._tell(Busy())
 
     async def _prompt(self, driver: Driver, text: str) -> TurnEnded | None:
         before = driver.conversation.turns
@@ -388,11 +369,13 @@ class Agent:
 
     async def _give_up(self) -> None:
         driver, self._driver = self._driver, None
-        if driver is not None:
-            await driver.close()
-        self._closing.close()
-        if self._shells:
-            await asyncio.wait(self._shells)
-        if self._turn is not None:
-            await self._turn
-            self._turn = None
+        try:
+            if driver is not None:
+                await driver.close()
+        finally:
+            self._closing.close()
+            if self._shells:
+                await asyncio.wait(self._shells)
+            if self._turn is not None:
+                await self._turn
+                self._turn = None

@@ -13,6 +13,7 @@ from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 
+from holdfast.agent.events import Event
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
 from holdfast.ui.tui.actions import act, offer, pick_prompt, pick_session, pick_turn
@@ -34,6 +35,7 @@ from holdfast.ui.tui.told import (
     InUse,
     Opened,
     Refused,
+    Taken,
     Told,
     Trouble,
     Window,
@@ -70,6 +72,7 @@ class Screen(Desk):
     died_of: int | None = None
     """The signal that ended the screen, if one did."""
     _since = 0.0
+    _runs = False
     _pressed = ("", 0.0)
 
     def on_mount(self) -> None:
@@ -115,13 +118,42 @@ class Screen(Desk):
                     self.say(READ_ONLY)
             case GaveUp():
                 self.show("", self._start.cwd, model=self.status.model)
+            case Busy() | Idle() | Taken() | Asked() | AskedNoMore():
+                self._heard_of_turn(told)
+            case Refused(text=text, message=message):
+                self.is_open = self.is_open and bool(self.session)  # one that could not be opened is tried again
+                self.composer.give_back(text)
+                self.say(message, also=True)
+            case GivenBack(text=text):
+                self.composer.give_back(text)
+            case Window(model=model, tokens=tokens):
+                if model == self.status.model:
+                    self.tell(replace(self.status, window=tokens))
+            case Trouble(message=message):
+                self.say(message, also=True)
+            case InUse():
+                self.is_open = bool(self.session)
+                offer(told, self)
+            case Closed():
+                pass
+            case _:
+                self._heard_event(told)
+
+    def _heard_of_turn(self, told: Busy | Idle | Taken | Asked | AskedNoMore) -> None:
+        match told:
             case Busy():
                 self._since = time.monotonic()
-                self.tell(replace(self.status, doing="working", seconds=0.0))
+                self._runs = True
+                self.tell(replace(self.status, doing=STOPPING if self.stopped else "working", seconds=0.0))
                 self._ticker.resume()
             case Idle():
                 self._ticker.pause()
-                self.tell(replace(self.status, doing="", branch=branch(self.cwd)))
+                self._runs = False
+                self.tell(replace(self.status, doing=self.starting, branch=branch(self.cwd)))
+            case Taken():
+                self.given, self.stopped = self.given - 1, max(0, self.stopped - 1)
+                if not self._runs:
+                    self.tell(replace(self.status, doing=self.starting))
             case Asked():
                 self.approval.ask(told, take=not self.composer.text)
                 self._ticker.pause()
@@ -131,29 +163,16 @@ class Screen(Desk):
                 self.composer.focus()
                 self._ticker.resume()
                 self.tell(replace(self.status, asking=False))
-            case Refused(text=text, message=message):
-                self.is_open = self.is_open and bool(self.session)  # one that could not be opened is tried again
-                self.composer.give_back(text)
-                self.say(message)
-            case GivenBack(text=text):
-                self.composer.give_back(text)
-            case Window(tokens=tokens):
-                self.tell(replace(self.status, window=tokens))
-            case Trouble(message=message):
-                self.say(message, also=True)
-            case InUse():
-                offer(told, self)
-            case Closed():
-                pass
-            case _:
-                before = self.status
-                self.known.take(told)
-                if self.status.queued != before.queued:
-                    self.tell(self.status)
-                begun = bool(self.view.keys)
-                self.transcript.show(self.view.take(told, at=time.monotonic()))
-                if not begun:
-                    self.greet()
+
+    def _heard_event(self, event: Event) -> None:
+        before = self.status
+        self.known.take(event)
+        if self.status.queued != before.queued:
+            self.tell(self.status)
+        begun = bool(self.view.keys)
+        self.transcript.show(self.view.take(event, at=time.monotonic()))
+        if not begun:
+            self.greet()
 
     # --- what the person does -----------------------------------------------------------------------------------
 
@@ -269,4 +288,5 @@ class Screen(Desk):
 
     def _stop(self) -> None:
         self.agent.stop()
+        self.stopped = self.given
         self.tell(replace(self.status, doing=STOPPING))

@@ -32,7 +32,7 @@ from holdfast.ui.tui.completion import Completions
 from holdfast.ui.tui.composer import Composer
 from holdfast.ui.tui.connections import Connections
 from holdfast.ui.tui.inbox import Inbox
-from holdfast.ui.tui.known import Known
+from holdfast.ui.tui.known import STARTING, STOPPING, Known
 from holdfast.ui.tui.pickers import Choice, Page, Picker
 from holdfast.ui.tui.start import Start
 from holdfast.ui.tui.status import Status, StatusLine
@@ -94,6 +94,10 @@ class Desk(App[int]):
         self.is_open = start.resumed is not None
         """Whether a session is open, or about to be."""
         self._read = False
+        self.given = 0
+        """How many prompts and commands the agent has not taken yet."""
+        self.stopped = 0
+        """How many of these were stopped meanwhile."""
         self._said = ""
         self._inbox: Inbox[Told] = Inbox(self.heard)
         wishes = Wishes(
@@ -167,7 +171,8 @@ class Desk(App[int]):
 
     def say(self, message: str, *, also: bool = False) -> None:
         """Show a sentence until the next prompt, in place of what was said before or `also`; "" shows none."""
-        self._said = f"{self._said}\n{message}" if also and self._said else message
+        before = self._said if also and message not in self._said else ""
+        self._said = f"{before}\n{message}" if before else message
         notice = self.query_one("#notice", Static)
         notice.update(Text(literal(self._said)))
         notice.display = bool(self._said)
@@ -215,12 +220,25 @@ class Desk(App[int]):
             raise ModelUnusable(NO_MODEL)
         self._connections.check(self.status.model)
         self._have_session()
+        self._starts()
         self.agent.prompt(text, when)
 
     def run_command(self, command: str, *, share: bool) -> None:
         """Run a person's own command; raises `UsageError` if the session is only shown."""
         self._have_session()
+        self._starts()
         self.agent.shell(command, share=share)
+
+    def _starts(self) -> None:
+        """Show at once that something was given: from now on it can be stopped, whenever the agent comes to it."""
+        self.given += 1
+        if not self.status.doing:
+            self.tell(replace(self.status, doing=STARTING, seconds=0.0))
+
+    @property
+    def starting(self) -> str:
+        """Return what is being done about what was given and has not begun, "" if there is nothing of it."""
+        return STOPPING if self.stopped else STARTING if self.given else ""
 
     def _have_session(self) -> None:
         """Have a session opened, if none is."""
@@ -242,7 +260,7 @@ class Desk(App[int]):
         self.transcript.load(self.view)
         self.greet()
         self.composer.remember(tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted)))
-        self.tell(self.known.status)
+        self.tell(replace(self.known.status, doing=self.starting))
 
     def go_on_in_a_copy(self, session: Summary) -> None:
         """Open a copy of a session; words sent from now on are for the copy."""
@@ -261,7 +279,8 @@ class Desk(App[int]):
     def use_model(self, name: str) -> None:
         """Send later requests to that model; raises `ModelUnusable`."""
         self._connections.check(name)
-        self.tell(replace(self.status, model=name))
+        if name != self.status.model:
+            self.tell(replace(self.status, model=name, window=0))
         if self.is_open:
             self.agent.use_model(name)
 

@@ -26,6 +26,7 @@ from holdfast.session.fold import Fold
 from holdfast.ui.account import retrying
 from holdfast.ui.tui.status import Status
 
+STARTING = "starting"
 STOPPING = "stopping"
 CHANGES = (PromptAccepted, Steered, ResponseEnded, CallEnded, TurnEnded, Pruned, Rewound, ModelChanged)
 """Entries that change how much would be sent."""

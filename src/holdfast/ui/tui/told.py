@@ -63,9 +63,15 @@ class GivenBack:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """What a person gave, a prompt or a command, has begun, waits or was refused; one for each."""
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """The model reads `tokens` at most; 0 is not known."""
 
+    model: str
     tokens: int
 
 
@@ -103,6 +109,7 @@ Told = (
     | AskedNoMore
     | Refused
     | GivenBack
+    | Taken
     | Window
     | Trouble
     | InUse
