@@ -10,11 +10,13 @@ from holdfast.agent.remains import MAY_RUN, remains
 from holdfast.calls import ProcessId
 from holdfast.session.entries import CallPart, CallStarted
 from holdfast.session.fold import OpenCall
+from holdfast.tools.guard import GONE
+from holdfast.tools.launch import LOCK
 from holdfast.tools.processes import boot
 from holdfast.tools.toolbox import LocalToolbox
 from survivors import linux_only
 
-GONE = 4_194_304  # no process has so high a number
+NOBODY = 4_194_304  # no process has so high a number
 
 
 def left(process: ProcessId | None = None, *, spool: str | None = "A.out") -> OpenCall:
@@ -33,7 +35,7 @@ def toolbox(tmp_path: Path) -> LocalToolbox:
 @linux_only
 async def test_a_command_that_nobody_saw_end_may_have_left_something(toolbox: LocalToolbox, tmp_path: Path) -> None:
     """A process without our mark, and without its parent, is found by nobody."""
-    began = left(ProcessId(pid=GONE, start=1, boot=boot()))
+    began = left(ProcessId(pid=NOBODY, start=1, boot=boot()))
     assert await remains(toolbox, [began]) == MAY_RUN
     assert await remains(toolbox, [left()]) == MAY_RUN  # it was killed before it could say which process it is
     (tmp_path / "spool" / "A.out.end").touch()
@@ -41,8 +43,11 @@ async def test_a_command_that_nobody_saw_end_may_have_left_something(toolbox: Lo
 
 
 @linux_only
-async def test_what_is_known_to_be_gone_is_not_said_to_run(toolbox: LocalToolbox) -> None:
-    assert await remains(toolbox, [left(ProcessId(pid=GONE, start=1, boot="before"))]) == ""
+async def test_what_is_known_to_be_gone_is_not_said_to_run(toolbox: LocalToolbox, tmp_path: Path) -> None:
+    assert await remains(toolbox, [left(ProcessId(pid=NOBODY, start=1, boot="before"))]) == ""
+    (tmp_path / LOCK).write_bytes(GONE)  # the guard's word
+    assert await remains(toolbox, [left(ProcessId(pid=NOBODY, start=1, boot=boot()))]) == ""
+    (tmp_path / LOCK).unlink()
     assert await remains(toolbox, [left(spool=None)]) == ""  # nothing that could leave anything
     toolbox.contain()
     assert await remains(toolbox, [left()]) == ""  # a process in a namespace is not journalled

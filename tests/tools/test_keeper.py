@@ -20,7 +20,7 @@ import pytest
 
 from holdfast.tools.environment import child_environment
 from holdfast.tools.launch import LOCK, PACKAGES, PROGRAM
-from holdfast.tools.shell import partial, wait_gone
+from holdfast.tools.shell import left_nothing, partial, wait_gone
 from nasty import NASTY
 from polling import eventually
 from survivors import alive, linux_only, peak_memory
@@ -114,6 +114,33 @@ def test_a_command_that_freezes_its_keeper_and_guard_does_not_outlive_the_agent(
         assert alive(call) == []
 
 
+GUARD = "$(cut -d' ' -f4 /proc/$PPID/stat)"
+
+
+@pytest.mark.parametrize(
+    "faults", [f"kill -STOP $PPID; kill -KILL {GUARD}", f"g={GUARD}; kill -KILL $g; kill -STOP $PPID"]
+)
+def test_a_keeper_that_is_frozen_and_loses_its_guard_is_not_left(tmp_path: Path, faults: str) -> None:
+    (call,) = commands = calls({"strikes": f"setsid sleep 300 & echo ready; {faults}; sleep 300"})
+    with agent(tmp_path, commands) as process:
+        assert gone(tmp_path), "also while the agent lives"
+        assert alive(call) == []
+        assert process.poll() is None
+
+
+def test_a_frozen_keeper_that_loses_its_guard_goes_on_without_an_agent(tmp_path: Path) -> None:
+    with spoken(tmp_path) as made:
+        call = f"call-{uuid.uuid4().hex}"
+        made.ask(call, NASTY["has a daemon"])
+        eventually(lambda: "ready" in partial(tmp_path / f"{call}.out"))
+        keeper = made.keeper
+        made.process.send_signal(signal.SIGSTOP)  # so that it thaws nobody
+        os.kill(keeper, signal.SIGSTOP)
+        made.process.kill()
+        assert gone(tmp_path)
+        assert alive(call) == []
+
+
 def test_a_hangup_of_the_terminal_does_not_reach_the_keeper(tmp_path: Path) -> None:
     """Ctrl+C goes to every process of the terminal's group: the agent decides what it means, not the keeper."""
     (call,) = commands = calls({"waits": NASTY["waits"]})
@@ -180,7 +207,7 @@ def spoken(folder: Path, *within: str) -> Generator[Spoken]:
 
 def test_it_speaks_lines(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
-        assert made.hear() == ({"kind": "ready"}, b"")
+        assert made.hear() == ({"kind": "ready", "pid": made.keeper}, b"")
         made.ask("c", "echo ab")
         started, _ = made.hear()
         assert started.keys() == {"kind", "call", "pid", "start", "boot"}
@@ -198,7 +225,7 @@ def test_it_needs_little_but_the_standard_library(tmp_path: Path) -> None:
         check=True,
         env={},
     )
-    assert done.stdout == b'{"kind": "ready"}\n'
+    assert b'{"kind": "ready", ' in done.stdout
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert not imported & {"typing", "pathlib", "subprocess", "asyncio"}
     own = {name for name in imported if name.startswith("holdfast")}
@@ -217,6 +244,7 @@ def test_keeper_and_guard_each_end_what_the_other_kept(tmp_path: Path, killed: s
         assert made.process.wait(10) == code
         assert gone(tmp_path)
         assert alive(call) == []
+        assert left_nothing(tmp_path) is (killed == "keeper"), "who ends by its own death what is left, writes nothing"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -256,7 +284,7 @@ def test_a_second_keeper_waits_until_the_first_is_gone(tmp_path: Path) -> None:
             first.process.stdin.close()
             assert first.process.wait(10) == 0
             os.set_blocking(second.process.stdout.fileno(), True)
-            assert second.hear()[0] == {"kind": "ready"}
+            assert second.hear()[0]["kind"] == "ready"
 
 
 def test_the_lock_is_not_inherited_by_commands(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The process above the keeper: when the keeper is killed, what it kept falls to the guard, which ends it.
 
 Two rules. It does nothing but wait, so that nothing but a kill can end it; a keeper that somebody freezes goes on at
-once. Keeper and guard each outlive the other just long enough to clean up: only the death of both at one moment leaves
-something, and the next start looks for that.
+once, also by the death of its guard. Keeper and guard each outlive the other just long enough to clean up: only the
+death of both at one moment leaves something, and the next start looks for that.
 """
 
 from __future__ import annotations
@@ -16,22 +16,25 @@ from holdfast.tools.processes import LINUX, adopt_orphans, below, by_parent, end
 CLOSING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 GIVE_UP = 1.0  # seconds of SIGKILL
 TICK = 0.01
+GONE = b"gone\n"
+"""What the lock file holds once nothing is left of what a keeper kept."""
 
 
-def guarded() -> None:
-    """Return in a new process, the keeper; this one stays as its guard, and never returns.
+def guarded(lock: int) -> int:
+    """Return the pid of the guard in a new process, the keeper; this one stays as its guard, and never returns.
 
-    The guard passes SIGTERM on and kills the keeper at a SIGQUIT. It exits with 0 if nothing of the keeper is left.
+    The guard passes SIGTERM on and kills the keeper at a SIGQUIT. If nothing of the keeper is left, it writes so into
+    the file `lock` and exits with 0. Where there can be no guard, it returns in this process, whose parent is told.
     """
     if not LINUX:
-        return  # nobody else adopts orphans
+        return os.getppid()  # nobody else adopts orphans
     adopt_orphans()
     guard = os.getpid()
     keeper = os.fork()
     if keeper == 0:
-        if not end_with(guard, signal.SIGTERM):
+        if not end_with(guard, signal.SIGCONT):  # it is frozen, perhaps; the keeper sees who its parent is
             os._exit(1)
-        return
+        return guard
     end_with(os.getppid(), signal.SIGCONT)  # frozen itself, it goes on when the agent is gone
 
     def pass_on(number: int, _frame: object) -> None:
@@ -44,7 +47,10 @@ def guarded() -> None:
         os.kill(keeper, signal.SIGCONT)
     for number in (*CLOSING, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
-    os._exit(1 if _remains(guard) else 0)
+    if _remains(guard):
+        os._exit(1)
+    os.pwrite(lock, GONE, 0)
+    os._exit(0)
 
 
 def _remains(guard: int) -> bool:

@@ -121,9 +121,10 @@ class Command:
 class Keeper:
     """The loop: requests in, output and endings out, and never a wait for any single process."""
 
-    def __init__(self, agent: int | None) -> None:
-        """Serve the agent whose process the descriptor `agent` stands for, if there is such a thing."""
+    def __init__(self, agent: int | None, guard: int) -> None:
+        """Serve the agent whose process the descriptor `agent` stands for, if there is such a thing, below a guard."""
         self.pid = os.getpid()
+        self.guard = guard
         self.commands: dict[str, Command] = {}
         self.closing = False
         self.childless = True
@@ -143,7 +144,7 @@ class Keeper:
         for fd in (1, wake_end):
             os.set_blocking(fd, False)
         signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
-        for number in (*CLOSING, signal.SIGCHLD):
+        for number in (*CLOSING, signal.SIGCHLD, signal.SIGCONT):
             signal.signal(number, self._on_signal)
 
     def _watch(self, fd: int, act: Callable[[], object]) -> None:
@@ -151,12 +152,14 @@ class Keeper:
         self.selector.register(fd, selectors.EVENT_READ, act)
 
     def _on_signal(self, number: int, _frame: object) -> None:
-        if number in CLOSING:
+        if number in CLOSING or os.getppid() != self.guard:
             self.close()
 
     def serve(self) -> None:
-        """Run until the agent is gone and every command has ended."""
-        self._tell({"kind": "ready"})
+        """Run until the agent or the guard is gone and every command has ended."""
+        if os.getppid() != self.guard:  # before it could be heard
+            self.close()
+        self._tell({"kind": "ready", "pid": self.pid})
         self._flush()
         while self.commands or not self.closing:
             for key, _ in self.selector.select(self._patience()):
@@ -376,9 +379,10 @@ def main() -> None:
     """Hold the lock named on the command line, serve, and let go of it by ending."""
     lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
+    os.ftruncate(lock, 0)
     agent: int | None = None
     if LINUX:
         with contextlib.suppress(OSError):
             agent = os.pidfd_open(os.getppid())
-    guarded()
-    Keeper(agent).serve()
+    guard = guarded(lock)
+    Keeper(agent, guard).serve()

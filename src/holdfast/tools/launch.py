@@ -7,10 +7,14 @@ import contextlib
 import os
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.environment import child_environment
+from holdfast.tools.processes import LINUX
 
 PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.keeper import main; main()"
 PACKAGES = Path(__file__).parents[2]
@@ -25,22 +29,48 @@ LOG = "keeper.log"
 START = 10.0  # seconds the keeper may take to be ready
 
 
-async def launched(folder: Path, *, contained: bool) -> tuple[asyncio.subprocess.Process, asyncio.StreamReader, bool]:
-    """Return the keeper of the session in `folder`, ready, where it answers, and whether it is in a namespace.
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A keeper that is ready: the process that was started, which is its guard, and where it `answers`.
 
-    With `contained` it is, where bubblewrap can make one. Raises `ToolFailed` if it does not become ready.
+    `within` is whether both are in a namespace, `keeper` else a descriptor of the keeper itself, where there is one.
+    """
+
+    process: asyncio.subprocess.Process
+    answers: asyncio.StreamReader
+    within: bool
+    keeper: int | None
+
+
+class _Ready(msgspec.Struct):
+    pid: int
+
+
+async def launched(folder: Path, *, contained: bool) -> Launched:
+    """Return the keeper of the session in `folder`; with `contained` in a namespace, where bubblewrap can make one.
+
+    Raises `ToolFailed` if it does not become ready.
     """
     for within in (CONTAINED, ()) if contained and shutil.which(CONTAINED[0]) else ((),):
         process = await _spawned(folder, within)
         answers = process.stdout
         assert answers is not None
         with contextlib.suppress(TimeoutError):
-            if await asyncio.wait_for(answers.readline(), START):  # it is ready
-                return process, answers, bool(within)
+            if ready := await asyncio.wait_for(answers.readline(), START):
+                pid = msgspec.json.decode(ready, type=_Ready).pid
+                return Launched(process, answers, bool(within), None if within else _descriptor(pid))
         if process.returncode is None:
             process.kill()
         await process.wait()
     raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {folder / LOG} may say why.")
+
+
+def _descriptor(pid: int) -> int | None:
+    """Return what stands for a process of ours, None if it is gone already or there is no such thing."""
+    if LINUX:
+        with contextlib.suppress(OSError):
+            return os.pidfd_open(pid)
+    return None
 
 
 async def _spawned(folder: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:

@@ -11,6 +11,7 @@ import codecs
 import contextlib
 import fcntl
 import os
+import select
 import shlex
 import signal
 import time
@@ -25,7 +26,8 @@ from holdfast.calls import ProcessId
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.environment import child_environment
-from holdfast.tools.launch import LOCK, launched
+from holdfast.tools.guard import GONE
+from holdfast.tools.launch import LOCK, Launched, launched
 from holdfast.tools.leftovers import Remains, reap
 from holdfast.tools.output import beginning
 from holdfast.tools.thread import in_daemon
@@ -36,6 +38,8 @@ TAIL = 20_000
 
 PATIENCE = 3.0  # seconds beyond its own bounds that the keeper may take to answer
 SWEEP = 1.5  # seconds the guard may take to end what a killed keeper left
+ALONE = 2.5  # seconds the keeper may take to end everything once its guard is killed
+THAW = 0.02  # seconds between two looks at a keeper that somebody may freeze
 CAPTURE_MOST = 1_000_000  # bytes; the keeper keeps so much of the beginning
 CAPTURE_SECONDS = 30.0
 
@@ -93,6 +97,14 @@ async def wait_gone(folder: Path, seconds: float = 1.0) -> bool:
             await asyncio.sleep(0.01)
     finally:
         os.close(lock)
+
+
+def left_nothing(folder: Path) -> bool:
+    """Return whether the last keeper of the session in `folder` is known to have left nothing of what it kept."""
+    try:
+        return (folder / LOCK).read_bytes() == GONE
+    except OSError:
+        return False
 
 
 class _Refused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind"):
@@ -287,13 +299,14 @@ class Keeper:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        process, answers, self._within = await launched(self._folder, contained=self.contained)
-        self._process = process
-        self._listener = asyncio.create_task(self._listen(process, answers))
-        return process
+        started = await launched(self._folder, contained=self.contained)
+        self._process, self._within = started.process, started.within
+        self._listener = asyncio.create_task(self._listen(started))
+        return started.process
 
-    async def _listen(self, process: asyncio.subprocess.Process, answers: asyncio.StreamReader) -> None:
+    async def _listen(self, started: Launched) -> None:
         """Pass on what the keeper says until it and its guard are gone, then say so to whoever still waits."""
+        answers, gone = started.answers, asyncio.create_task(_gone(started))
         with contextlib.suppress(asyncio.IncompleteReadError):  # it died in the middle of a sentence
             while True:
                 message = _decoder.decode(await answers.readuntil(b"\n"))
@@ -302,7 +315,7 @@ class Keeper:
                     self._waiting[message.call].put_nowait(heard)
         self._process = None
         with contextlib.suppress(TimeoutError):  # frozen, and left to whoever froze it
-            await asyncio.wait_for(process.wait(), PATIENCE)
+            await asyncio.wait_for(gone, PATIENCE)
         for queue in self._waiting.values():
             queue.put_nowait(None)
 
@@ -330,6 +343,25 @@ def _end(process: asyncio.subprocess.Process) -> None:
         process.send_signal(signal.SIGQUIT)
         process.send_signal(signal.SIGCONT)  # it may be frozen
         asyncio.get_running_loop().call_later(SWEEP, kill)
+
+
+async def _gone(started: Launched) -> None:
+    """Return once guard and keeper are gone; a keeper whose guard was killed is not left frozen, nor for long."""
+    ended = select.poll()
+    try:
+        await started.process.wait()
+        if started.keeper is None:
+            return
+        ended.register(started.keeper, select.POLLIN)
+        until = time.monotonic() + ALONE
+        while not ended.poll(0):
+            number = signal.SIGCONT if time.monotonic() < until else signal.SIGKILL
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(started.keeper, number)
+            await asyncio.sleep(THAW)
+    finally:
+        if started.keeper is not None:
+            os.close(started.keeper)
 
 
 def finished(ended: Ended, spool: Path) -> Finished:

@@ -21,7 +21,7 @@ from holdfast.tools.leftovers import reap, said
 from holdfast.tools.processes import boot
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.seen import present
-from holdfast.tools.shell import Keeper, end_of, forget, wait_gone
+from holdfast.tools.shell import Keeper, end_of, forget, left_nothing, wait_gone
 from holdfast.tools.thread import in_daemon
 from holdfast.tools.todo import TodoTool
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
@@ -87,11 +87,12 @@ class LocalToolbox:
     async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
         """Return whether every process of an earlier holder is known to be gone, having waited at most a second for it.
 
-        Of a command that is known by the keeper's word, by a restart of the system, or by the end of its namespace. If
-        keeper and guard were killed too, nobody was there to see it.
+        Of a command that is known by the keeper's word, by its guard's, by a restart of the system, or by the end of
+        its namespace. If both were killed, nobody was there to see it.
         """
-        gone = await wait_gone(self._folder)
-        return gone and all(
+        if not await wait_gone(self._folder):
+            return False
+        return left_nothing(self._folder) or all(
             end_of(self._workspace.spool / spool).exists()
             or (self._keeper.contained if process is None else process.boot != boot())
             for spool, process in commands.items()
