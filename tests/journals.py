@@ -41,6 +41,7 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.words import REASONS
+from shown_images import picture
 
 ids = st.sampled_from(["a", "b", "c", "d"])
 texts = st.sampled_from(["", "  ", "one", "two words", "drei — ünïcode 🌊"])
@@ -64,16 +65,17 @@ opened = SessionOpened(session="s", cwd="/", model="openai-chat:m", system="SYST
 files = st.builds(
     FileSeen, path=st.sampled_from(["f", "g"]), size=st.sampled_from([None, 1]), sha256=st.sampled_from(["", "0" * 64])
 )
+images = st.sampled_from([(), (), (picture(),), (picture("b.png"), picture("large.png", width=3000, height=1))])
 changes = st.just(FileChange(path="f", before=None, after="0" * 64))
 
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.just(opened),
     st.builds(ModelChanged, models),
     st.builds(Titled, texts),
-    st.builds(PromptAccepted, turn=turns, text=texts, queued=st.sampled_from(["", "a", "b"])),
-    st.builds(Queued, id=ids, text=texts, when=st.sampled_from(["steer", "later"])),
+    st.builds(PromptAccepted, turn=turns, text=texts, queued=st.sampled_from(["", "a", "b"]), images=images),
+    st.builds(Queued, id=ids, text=texts, when=st.sampled_from(["steer", "later"]), images=images),
     st.builds(Recalled, queued=ids),
-    st.builds(Steered, queued=ids, text=texts),
+    st.builds(Steered, queued=ids, text=texts, images=images),
     st.builds(Rewound, turn=turns, note=texts),
     st.builds(Pruned, outputs=st.dictionaries(ids, texts, max_size=3), saved=st.integers(0, 9)),
     st.builds(RequestStarted, step=steps, attempt=st.integers(1, 2), model=models),
@@ -106,7 +108,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     ),
     st.builds(CallStarted, call=ids, effect=st.just("write"), change=st.one_of(st.none(), changes)),
     st.builds(ProcessStarted, call=ids, process=st.just(ProcessId(pid=4711, start=1, boot="b"))),
-    st.builds(CallEnded, call=ids, outcome=outcomes, text=texts, seen=st.one_of(st.none(), files)),
+    st.builds(CallEnded, call=ids, outcome=outcomes, text=texts, seen=st.one_of(st.none(), files), images=images),
     st.builds(CallLate, call=ids, outcome=outcomes, text=texts),
     st.builds(ShellStarted, id=ids, command=texts, shared=st.booleans()),
     st.builds(ShellEnded, id=ids, outcome=outcomes, text=texts, note=texts),

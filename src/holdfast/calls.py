@@ -70,6 +70,26 @@ class FileSeen(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.size, self.modified) == (other.size, other.modified)
 
 
+class Image(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An image that a model is shown: `data` is the whole file (base64 in a journal), `name` what it is called.
+
+    `width` and `height` are pixels, 0 if they could not be told.
+    """
+
+    media_type: str
+    data: bytes
+    name: str
+    width: int = 0
+    height: int = 0
+
+    @property
+    def described(self) -> str:
+        """Return it in a few words: name, kind and size."""
+        kind = self.media_type.removeprefix("image/").upper()
+        pixels = f", {self.width} x {self.height} pixels" if self.width else ""
+        return f"{self.name} ({kind}{pixels}, {len(self.data)} bytes)"
+
+
 class ToolSchema(msgspec.Struct, frozen=True):
     """A tool as declared to the model; `parameters` is a JSON schema of type object."""
 

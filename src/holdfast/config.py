@@ -91,11 +91,15 @@ Kind = Literal["openai-responses", "openai-chat", "anthropic"]
 
 
 class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A provider of the person's own: protocol, address, and the variable that holds its key if it wants one."""
+    """A provider of the person's own: protocol, address, and the variable that holds its key if it wants one.
+
+    `images` says whether its models can see.
+    """
 
     kind: Kind
     base_url: str
     api_key_env: str | None = None
+    images: bool = True
     limits: ProviderLimits | None = None
 
 

@@ -7,6 +7,7 @@ of each request as anybody's conversation, and the vendors' own readers.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -34,12 +35,19 @@ from holdfast.session.store import MemoryStore
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.provider import Captured, ScriptedProvider
 from holdfast.testing.script import Call, Hold, Say, Think
-from holdfast.testing.toolbox import FunctionToolbox
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output
 from judges import JUDGES, judge
+from shown_images import picture, png
 
 MODELS = ("openai:gpt-5.5", "openai-chat:m", "anthropic:m")
 KEYS = {provider.key_variable: "test-key" for provider in PROVIDERS.values() if provider.key_variable}
 THOUGHT = "a thought that is nobody else's"
+
+
+async def look(arguments: dict[str, object], context: Context) -> Output:
+    del arguments, context
+    return Output(text="an image", images=(picture("found.png"),))
 
 
 @dataclass
@@ -54,7 +62,8 @@ class Session:
 
     def __post_init__(self) -> None:
         slow = waits("wait", started=self.happened)
-        self.tools = FunctionToolbox((says("read", "what the file says"), says("list", "a, b and c"), slow))
+        quick = says("read", "what the file says"), says("list", "a, b and c"), FunctionTool("look", "read", look)
+        self.tools = FunctionToolbox((*quick, slow))
 
     def begin(self, model: str) -> Driver:
         """Return the first driver of the session, with this model."""
@@ -118,6 +127,11 @@ async def parallel_calls(session: Session, driver: Driver) -> None:
     await driver.run("do them all")
 
 
+async def images(session: Session, driver: Driver) -> None:
+    session.provider.extend([Say("I will look"), Call("look", {}), Call("read", {})], [Say("blue")])
+    await driver.run("what is in @shot.png?", images=(picture("shot.png"), picture("wide.png", width=3000)))
+
+
 async def bad_arguments(session: Session, driver: Driver) -> None:
     calls = (Call("read", '{"path": "a'), Call("read", "[1, 2]"), Call("read", ""), Call("list", {}))
     session.provider.extend([*calls], [Say("again, then")])
@@ -170,6 +184,7 @@ SCENES: tuple[Scene, ...] = (
     text,
     thinking,
     parallel_calls,
+    images,
     bad_arguments,
     stop_mid_stream,
     stop_mid_call,
@@ -202,6 +217,8 @@ async def test_what_is_sent_next_is_accepted_by_whoever_it_goes_to(scene: Scene,
         accepted(name, request)
     for _, request in sent[-1:]:
         everything_is_in(session, request)
+    if scene is images:
+        assert {name for name, request in sent if shown(request) == 3} == {here, there}
     thoughts = [name for name, request in sent if THOUGHT in told(request)]
     assert set(thoughts) == ({here} if scene in (thinking, stop_mid_tool, killed_mid_tool) else set())
 
@@ -217,6 +234,11 @@ def accepted(name: str, request: Captured) -> None:
     for each in JUDGES.values():
         if request.wire in each.formats and profile.name in each.profiles:
             assert each.refusal(request.wire, body["messages"]) == ""
+
+
+def shown(request: Captured) -> int:
+    """Return how many images the request holds."""
+    return told(request).count(base64.b64encode(png()).decode()[:12])
 
 
 def told(request: Captured) -> str:

@@ -368,6 +368,8 @@ def blocks(request: Captured) -> list[Block]:
                     found.append(Block(role, "result", _text(part["content"]), names[part["tool_use_id"]]))
                 case "thinking":
                     found.append(Block(role, "thinking", part["thinking"]))
+                case "image" | "image_url":
+                    found.append(Block(role, "image", json.dumps(part)))
                 case _:
                     found.append(Block(role, "text", part["text"]))
         calls: Any = message.get("tool_calls") or ()

@@ -64,7 +64,7 @@ def faults(messages: tuple[Message, ...]) -> list[str]:
                     wrong.append(f"{index}: an empty user message")
                 if any(not result.text.strip() for result in message.results):
                     wrong.append(f"{index}: a blank result")
-                if any(not text.strip() for text in message.texts):
+                if any(isinstance(text, str) and not text.strip() for text in message.texts):
                     wrong.append(f"{index}: a blank text")
     return wrong
 

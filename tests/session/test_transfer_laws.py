@@ -9,7 +9,7 @@ from typing import cast
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter
 from test_fold_laws import faults
 
 from holdfast.errors import DamageError
@@ -19,16 +19,29 @@ from holdfast.session.entries import (
     CallPart,
     Entry,
     PromptAccepted,
+    Queued,
     ResponseEnded,
     SessionOpened,
+    Steered,
     TextPart,
     TurnEnded,
 )
 from holdfast.session.fold import AssistantMessage, Conversation, UserMessage, fold
 from holdfast.session.transfer import Imported, export, read_document
-from journals import journals
+from journals import journals, opened
+from shown_images import picture, png
 
 Json = dict[str, object]
+
+
+def imageless(entries: list[Entry]) -> list[Entry]:
+    """Return the journal without its images, which the import leaves out and names."""
+    return [
+        msgspec.structs.replace(each, images=())
+        if isinstance(each, PromptAccepted | Queued | Steered | CallEnded)
+        else each
+        for each in entries
+    ]
 
 
 def long_ids(entries: list[Entry]) -> list[Entry]:
@@ -51,7 +64,7 @@ def reopened(imported: Imported, conversation: Conversation) -> Conversation:
 @settings(max_examples=300)
 @given(journals)
 def test_a_conversation_that_went_out_and_came_back_is_the_same(journal: list[Entry]) -> None:
-    journal = long_ids(journal)
+    journal = long_ids(imageless(journal))
     conversation = fold(journal)
     document = export(conversation)
     if not document["messages"]:
@@ -67,7 +80,7 @@ def test_a_conversation_that_went_out_and_came_back_is_the_same(journal: list[En
 @settings(max_examples=100)
 @given(journals)
 def test_what_pydantic_ai_makes_of_it_comes_back_the_same(journal: list[Entry]) -> None:
-    conversation = fold(long_ids(journal))
+    conversation = fold(long_ids(imageless(journal)))
     document = export(conversation)
     if not document["messages"] or conversation.streaming is not None:
         return
@@ -77,6 +90,20 @@ def test_what_pydantic_ai_makes_of_it_comes_back_the_same(journal: list[Entry]) 
     document["messages"] = json.loads(ModelMessagesTypeAdapter.dump_json(loaded))
     imported = read_document(json.dumps(document).encode())
     assert reopened(imported, conversation).messages == conversation.messages
+
+
+def test_an_image_goes_out_whole_and_is_named_on_the_way_in() -> None:
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="what is this?", images=(picture("shot.png"),))]
+    document = export(fold(journal))
+    (message,) = ModelMessagesTypeAdapter.validate_python(document["messages"])
+    shown = next(part.content for part in message.parts if part.part_kind == "user-prompt")
+    assert isinstance(shown, list)
+    assert isinstance(shown[0], BinaryContent)
+    assert shown[0].data == png()
+    imported = read_document(json.dumps(document).encode())
+    assert "content that is not text (binary) was left out" in " ".join(imported.mended)
+    (back,) = reopened(imported, fold(journal)).messages
+    assert back == UserMessage((), ("[binary, image/png: not kept by the import]", "what is this?"))
 
 
 # --- damaged histories ---

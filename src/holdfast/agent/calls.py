@@ -275,7 +275,9 @@ class Calls:
             text = words.interrupted(leaving.cause, leaving.detail, printed=text)
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._turn.is_open(call.id):
-            ended = CallEnded(call=call.id, outcome=outcome, text=text, seconds=seconds, seen=output.seen)
+            ended = CallEnded(
+                call=call.id, outcome=outcome, text=text, seconds=seconds, seen=output.seen, images=output.images
+            )
             try:
                 self._turn.append(ended)
             except StorageFailed:

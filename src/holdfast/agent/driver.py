@@ -16,7 +16,7 @@ from holdfast.agent.settle import Leave
 from holdfast.agent.stop import Stop, to_the_end
 from holdfast.agent.taking_up import can_be_taken_up
 from holdfast.agent.waiting import following, queued
-from holdfast.calls import Mode
+from holdfast.calls import Image, Mode
 from holdfast.errors import StateError, UsageError
 from holdfast.session.entries import (
     FilesChanged,
@@ -44,8 +44,10 @@ class Driver(Machine):
     Laws (`tests/agent/test_driver_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
 
-    async def run(self, prompt: str) -> TurnEnded:
+    async def run(self, prompt: str, *, images: tuple[Image, ...] = ()) -> TurnEnded:
         """Run one turn, and one for each message queued meanwhile; return how the last ended.
+
+        The `images` are shown before the words, to a model that can see.
 
         The prompt is durable before anything of it happens. Raises `UsageError` for a blank prompt or while another
         turn runs, `StorageFailed` or `AppendConflict` if the prompt could not be journalled: then nothing happened. A
@@ -60,7 +62,8 @@ class Driver(Machine):
             if raised is None:
                 changed, raised = await self._compare(stop)
             self._recover(running)
-            self.append(*changed, PromptAccepted(turn=self.conversation.turns + 1, text=valid_unicode(prompt)))
+            turn = self.conversation.turns + 1
+            self.append(*changed, PromptAccepted(turn=turn, text=valid_unicode(prompt), images=images))
         except BaseException:
             self._over()
             raise
@@ -139,7 +142,7 @@ class Driver(Machine):
         """Decide in another approval mode from the next decision on, whatever runs."""
         self._mode = mode
 
-    def queue(self, text: str, when: When) -> str:
+    def queue(self, text: str, when: When, *, images: tuple[Image, ...] = ()) -> str:
         """Keep a message for the turn that runs, durably, and return its id.
 
         It is sent with the turn's next request, or as the next prompt if there is none any more or `when` is "later";
@@ -148,7 +151,7 @@ class Driver(Machine):
         """
         if not self._takes_messages:
             raise UsageError("No turn of this session is running, one was expected. Give the message as a prompt.")
-        message = queued(text, when, own=self.new_id("q"))
+        message = queued(text, when, own=self.new_id("q"), images=images)
         self.append(message)
         return message.id
 

@@ -62,7 +62,7 @@ class NotRecorded:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A check of debug found something that is not as it must be."""
+    """A check of debug found something that is not as it must be, or an image that was named cannot be shown."""
 
     message: str
 

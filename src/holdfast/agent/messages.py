@@ -14,6 +14,7 @@ from pydantic_ai import messages as pai
 from pydantic_ai.tools import ToolDefinition
 
 from holdfast.calls import Outcome, ToolSchema
+from holdfast.session.conversation import Said
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
 
@@ -41,8 +42,9 @@ def to_messages(conversation: Conversation, *, marks_errors: bool) -> list[pai.M
                     for result in message.results
                 )
                 if message.texts:
-                    texts = message.texts
-                    asked.append(pai.UserPromptPart(texts[0] if len(texts) == 1 else list(texts)))
+                    said = [_said(each) for each in message.texts]
+                    alone = said[0] if len(said) == 1 and isinstance(said[0], str) else said
+                    asked.append(pai.UserPromptPart(alone))
                 messages.append(pai.ModelRequest(parts=asked))
             case AssistantMessage():
                 parts = [_to_part(part) for part in message.parts]
@@ -103,6 +105,10 @@ def raw_arguments(args: str | Mapping[str, object] | None) -> str:
             return args
         case _:
             return json.dumps(args, ensure_ascii=False)
+
+
+def _said(said: Said) -> pai.UserContent:
+    return said if isinstance(said, str) else pai.BinaryContent(said.data, media_type=said.media_type)
 
 
 def _to_part(part: Part) -> pai.ModelResponsePart:

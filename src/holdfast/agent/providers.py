@@ -12,9 +12,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
+import msgspec
+
 from holdfast.config import Kind, Server
 from holdfast.errors import ConfigInvalid, ModelUnusable
-from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, OPENAI_COMPATIBLE, OPENAI_RESPONSES, Profile
+from holdfast.history.profiles import (
+    ANTHROPIC,
+    OPENAI_CHAT,
+    OPENAI_COMPATIBLE,
+    OPENAI_RESPONSES,
+    MediaLimits,
+    Profile,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +137,15 @@ def _provider(name: str, server: Server) -> Provider:
     return Provider(
         name=name,
         kind=server.kind,
-        profile=_FOREIGN[server.kind],
+        profile=_FOREIGN[server.kind] if server.images else blind(_FOREIGN[server.kind]),
         key_variable=server.api_key_env,
         address=server.base_url,
     )
+
+
+def blind(profile: Profile) -> Profile:
+    """Return the profile of a provider whose models cannot see."""
+    return msgspec.structs.replace(profile, media=MediaLimits(types=frozenset()))
 
 
 def _is_address(text: str) -> bool:

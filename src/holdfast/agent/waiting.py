@@ -5,17 +5,18 @@ Two rules. What a person took back is never sent. What is held (`Waiting`) is no
 
 from __future__ import annotations
 
+from holdfast.calls import Image
 from holdfast.errors import UsageError
 from holdfast.session.conversation import Conversation
 from holdfast.session.entries import PromptAccepted, Queued, Recalled, Steered, When
 from holdfast.text import valid_unicode
 
 
-def queued(text: str, when: When, *, own: str) -> Queued:
+def queued(text: str, when: When, *, own: str, images: tuple[Image, ...] = ()) -> Queued:
     """Return the message, whose id is `own`; raises `UsageError` if it is blank."""
     if not text.strip():
         raise UsageError("Message is blank, some words were expected. Say what you want done.")
-    return Queued(id=own, text=valid_unicode(text), when=when)
+    return Queued(id=own, text=valid_unicode(text), when=when, images=images)
 
 
 def recalled(conversation: Conversation, message: str) -> tuple[Recalled, str]:
@@ -31,7 +32,9 @@ def recalled(conversation: Conversation, message: str) -> tuple[Recalled, str]:
 def steering(conversation: Conversation) -> tuple[Steered, ...]:
     """Return what joins the next request of the turn that runs."""
     messages = [waiting.message for waiting in conversation.queued if not waiting.held]
-    return tuple(Steered(queued=each.id, text=each.text) for each in messages if each.when == "steer")
+    return tuple(
+        Steered(queued=each.id, text=each.text, images=each.images) for each in messages if each.when == "steer"
+    )
 
 
 def following(conversation: Conversation) -> PromptAccepted | None:
@@ -41,5 +44,7 @@ def following(conversation: Conversation) -> PromptAccepted | None:
     for waiting in conversation.queued:
         if not waiting.held:
             message = waiting.message
-            return PromptAccepted(turn=conversation.turns + 1, text=message.text, queued=message.id)
+            return PromptAccepted(
+                turn=conversation.turns + 1, text=message.text, queued=message.id, images=message.images
+            )
     return None

@@ -5,10 +5,13 @@ One rule: what is written breaks no rule of its format (`holdfast check`).
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Iterator
 
+from holdfast.calls import Image
 from holdfast.history.profiles import PROFILES
+from holdfast.session.conversation import Said
 from holdfast.session.entries import CallPart, Entry, TextPart, ThinkingPart, TurnEnded
 from holdfast.session.fold import AssistantMessage, Conversation, Fold, UserMessage
 from holdfast.session.outgoing import outgoing
@@ -74,8 +77,9 @@ def _chat(message: UserMessage | AssistantMessage) -> Iterator[Body]:
         for result in message.results:
             yield {"role": "tool", "tool_call_id": result.call, "content": result.text}
         if message.texts:
-            texts = [{"type": "text", "text": text} for text in message.texts]
-            yield {"role": "user", "content": message.texts[0] if len(texts) == 1 else texts}
+            parts = [_chat_part(said) for said in message.texts]
+            alone = message.texts[0] if len(parts) == 1 else None
+            yield {"role": "user", "content": alone if isinstance(alone, str) else parts}
         return
     text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
     calls = [
@@ -88,13 +92,27 @@ def _chat(message: UserMessage | AssistantMessage) -> Iterator[Body]:
         yield said | {"tool_calls": calls} if calls else said
 
 
+def _chat_part(said: Said) -> Body:
+    if isinstance(said, str):
+        return {"type": "text", "text": said}
+    return {"type": "image_url", "image_url": {"url": f"data:{said.media_type};base64,{_base64(said)}"}}
+
+
+def _base64(image: Image) -> str:
+    return base64.b64encode(image.data).decode()
+
+
 def _blocks(message: UserMessage | AssistantMessage) -> Iterator[Body]:
     if isinstance(message, UserMessage):
         for result in message.results:
             held: Body = {"type": "tool_result", "tool_use_id": result.call, "content": result.text}
             yield held if result.outcome == "ok" else held | {"is_error": True}
-        for text in message.texts:
-            yield {"type": "text", "text": text}
+        for said in message.texts:
+            if isinstance(said, str):
+                yield {"type": "text", "text": said}
+            else:
+                source = {"type": "base64", "media_type": said.media_type, "data": _base64(said)}
+                yield {"type": "image", "source": source}
         return
     for part in message.parts:
         match part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.calls import Outcome, Pattern, ProcessId
+from holdfast.calls import Image, Outcome, Pattern, ProcessId
 from holdfast.session import words
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -31,19 +31,24 @@ class Result:
     name: str
     outcome: Outcome
     text: str
+    images: tuple[Image, ...] = ()
 
     def replaced(self, texts: Mapping[str, str]) -> Result:
         """Return the result with the words that stand in its place by now, itself if there are none."""
         text = texts.get(self.call)
-        return self if text is None or not text.strip() else replace(self, text=text)
+        return self if text is None or not text.strip() else replace(self, text=text, images=())
+
+
+Said = str | Image
+"""What a user message holds beside results."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Results first, in the order of their calls, then texts: prompts, and notes of ours in brackets."""
+    """Results first, in the order of their calls, then what is said: prompts, notes of ours in brackets, images."""
 
     results: tuple[Result, ...]
-    texts: tuple[str, ...]
+    texts: tuple[Said, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,7 @@ class Before:
     asked: Asked
     last: Message | None
     results: Mapping[str, Result]
-    texts: tuple[str, ...]
+    texts: tuple[Said, ...]
     notes: tuple[str, ...]
     lasting: int
     files: int

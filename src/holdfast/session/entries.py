@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.calls import Effect, FileChange, FileSeen, Outcome, Pattern, ProcessId, Remember, ToolSchema
+from holdfast.calls import Effect, FileChange, FileSeen, Image, Outcome, Pattern, ProcessId, Remember, ToolSchema
 from holdfast.text import valid_unicode
 
 FORMAT = 1
@@ -133,11 +133,15 @@ class Titled(_Fact, frozen=True, tag="titled"):
 
 
 class PromptAccepted(_Fact, frozen=True, tag="prompt-accepted"):
-    """The person's words; they begin turn number `turn` (from 1). `queued` is the id of the message, if it waited."""
+    """The person's words; they begin turn number `turn` (from 1). `queued` is the id of the message, if it waited.
+
+    `images` are those that the words name, shown before them.
+    """
 
     turn: int
     text: str
     queued: str = ""
+    images: tuple[Image, ...] = ()
 
 
 class Queued(_Fact, frozen=True, tag="queued"):
@@ -146,6 +150,7 @@ class Queued(_Fact, frozen=True, tag="queued"):
     id: str
     text: str
     when: When
+    images: tuple[Image, ...] = ()
 
 
 class Recalled(_Fact, frozen=True, tag="recalled"):
@@ -159,6 +164,7 @@ class Steered(_Fact, frozen=True, tag="steered"):
 
     queued: str
     text: str
+    images: tuple[Image, ...] = ()
 
 
 class Rewound(_Fact, frozen=True, tag="rewound"):
@@ -266,13 +272,17 @@ class ProcessStarted(_Fact, frozen=True, tag="process-started"):
 
 
 class CallEnded(_Fact, frozen=True, tag="call-ended"):
-    """The one fate of `call`; `text` is the result the model reads, `seen` the file it knows the content of by now."""
+    """The one fate of `call`; `text` is the result the model reads, `seen` the file it knows the content of by now.
+
+    `images` are shown behind the results.
+    """
 
     call: str
     outcome: Outcome
     text: str
     seconds: float = 0.0
     seen: FileSeen | None = None
+    images: tuple[Image, ...] = ()
 
 
 class CallLate(_Fact, frozen=True, tag="call-late"):

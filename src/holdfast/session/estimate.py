@@ -12,8 +12,8 @@ from itertools import islice
 
 import msgspec
 
-from holdfast.history.tokens import tokens_of
-from holdfast.session.conversation import AssistantMessage, Conversation, Counted, Message, UserMessage
+from holdfast.history.tokens import tokens_of, tokens_of_image
+from holdfast.session.conversation import AssistantMessage, Conversation, Counted, Message, Result, UserMessage
 from holdfast.session.entries import CallPart, SessionOpened, TextPart, ThinkingPart
 
 MESSAGE = 4
@@ -43,9 +43,9 @@ def estimate(messages: Sequence[Message], model: str, *, since: int = 0) -> int:
         match message:
             case UserMessage(results=results, texts=texts):
                 for result in results:
-                    total += CALL + tokens_of(result.text)
-                for text in texts:
-                    total += tokens_of(text)
+                    total += CALL + of_result(result)
+                for said in texts:
+                    total += tokens_of(said) if isinstance(said, str) else tokens_of_image(said.width, said.height)
             case AssistantMessage(parts=parts):
                 for part in parts:
                     match part:
@@ -58,6 +58,12 @@ def estimate(messages: Sequence[Message], model: str, *, since: int = 0) -> int:
                         case ThinkingPart():
                             pass
     return total
+
+
+def of_result(result: Result) -> int:
+    """Return about how many tokens a result says, with what it shows."""
+    shown = sum(tokens_of_image(image.width, image.height) for image in result.images) if result.images else 0
+    return tokens_of(result.text) + shown
 
 
 def beside(opened: SessionOpened | None) -> int:

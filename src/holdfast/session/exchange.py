@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.session import words
-from holdfast.session.conversation import AssistantMessage, Before, Message, OpenCall, Result, UserMessage
+from holdfast.session.conversation import AssistantMessage, Before, Message, OpenCall, Result, Said, UserMessage
 from holdfast.session.entries import CallEnded, CallPart, Cause, Part, TextPart, ThinkingPart
 
 
@@ -19,7 +19,7 @@ class Exchange:
         self.closed: list[Message] = []
         self.open: dict[str, OpenCall] = {}  # of the last assistant message
         self.results: dict[str, Result] = {}  # of the last assistant message
-        self.texts: list[str] = []  # of the user message in progress
+        self.texts: list[Said] = []  # of the user message in progress
         self.calls: dict[str, str | None] = {}  # every call id of the session, to its name; None: it was taken back
 
     def copy(self) -> Exchange:
@@ -48,7 +48,7 @@ class Exchange:
         if call is None:
             return False
         text = entry.text if entry.text.strip() else words.NO_OUTPUT
-        self.results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text)
+        self.results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text, entry.images)
         return True
 
     def response(self, model: str, parts: tuple[Part, ...], *, cut: bool, left: Cause) -> int | None:

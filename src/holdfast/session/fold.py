@@ -23,6 +23,7 @@ from holdfast.session.conversation import (
     OpenCall,
     OpenShell,
     Result,
+    Said,
     Streaming,
     UserMessage,
     Waiting,
@@ -67,6 +68,7 @@ __all__ = [
     "Message",
     "OpenCall",
     "Result",
+    "Said",
     "Streaming",
     "UserMessage",
     "Waiting",
@@ -265,8 +267,7 @@ class Fold:
         )
         self._exchange.texts.extend(self._notes)
         self._notes.clear()
-        if entry.text.strip():
-            self._exchange.texts.append(entry.text)
+        self._say(entry)
         if self._queued.pop(entry.queued, None) is None:  # a prompt of its own
             self._hold()
         self._turns = max(self._turns, entry.turn)
@@ -306,8 +307,12 @@ class Fold:
                 self._queued.pop(entry.queued, None)
             case Steered():
                 self._queued.pop(entry.queued, None)
-                if entry.text.strip():
-                    self._exchange.texts.append(entry.text)
+                self._say(entry)
+
+    def _say(self, entry: PromptAccepted | Steered) -> None:
+        self._exchange.texts.extend(entry.images)
+        if entry.text.strip():
+            self._exchange.texts.append(entry.text)
 
     def _leave_turn(self) -> None:
         """Close what a journal left open that has gone on without saying how it ended."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from holdfast.calls import Image
 from holdfast.errors import Unsendable
 from holdfast.history import rules
 from holdfast.history.draft import apply
@@ -25,12 +26,14 @@ from holdfast.history.formats.format import (
     unclean,
 )
 from holdfast.history.formats.reading import says_nothing
+from holdfast.history.formats.writing import note
 from holdfast.history.profiles import PAIRS, Profile
 from holdfast.history.repair import repair
 from holdfast.history.rows import Piece, Row
 from holdfast.history.rules import Violation
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Path, Role, Shape, is_synthetic
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Path, Role, Shape, is_synthetic
 from holdfast.history.shape import Message as Seen
+from holdfast.session.conversation import Said
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, Message, Result, UserMessage
 from holdfast.session.outgoing import outgoing
@@ -150,7 +153,7 @@ class _Own:
             case UserMessage():
                 role = self.role(raw)
                 results = [_result((index, "results", at), result, role) for at, result in enumerate(raw.results)]
-                texts = [_text((index, "texts", at), text, "user") for at, text in enumerate(raw.texts)]
+                texts = [_said((index, "texts", at), said) for at, said in enumerate(raw.texts)]
                 items = (*results, *texts)
             case AssistantMessage():
                 role = "assistant"
@@ -168,11 +171,25 @@ class _Own:
             thinks = any(isinstance(part, ThinkingPart) for part in parts)  # only its own model's is here
             return AssistantMessage(self._model if thinks or not makers else makers[0], parts)
         results = tuple(_built_result(piece, messages) for piece in row.pieces if piece.kind == "result")
-        texts = tuple(_built_text(piece, messages) for piece in row.pieces if piece.kind != "result")
+        texts = tuple(_built_said(piece, messages) for piece in row.pieces if piece.kind != "result")
         return UserMessage(results, texts)
 
 
 # --- from our messages to items, and back ----------------------------------------------------------------------------
+
+
+def _said(path: Path, said: Said) -> Item:
+    if isinstance(said, str):
+        return _text(path, said, "user")
+    media = Media(
+        declared=said.media_type,
+        found=said.media_type,
+        size=len(said.data),
+        width=said.width,
+        height=said.height,
+        name=said.name,
+    )
+    return Item("media", "user", path, media=(media,))
 
 
 def _text(path: Path, text: str, role: Role) -> Item:
@@ -201,7 +218,7 @@ def _part(path: Path, part: Part, *, own: bool) -> Item:
             return Item("call", "assistant", path, part.id, part.name, flags)
 
 
-def _raw(piece: Piece, messages: Sequence[object]) -> str | Result | Part:
+def _raw(piece: Piece, messages: Sequence[object]) -> Said | Result | Part:
     assert piece.item is not None
     index, _, at = piece.item.path
     match messages[int(index)], int(at):
@@ -213,9 +230,16 @@ def _raw(piece: Piece, messages: Sequence[object]) -> str | Result | Part:
             raise TypeError(f"Message {raw!r} is not one of ours")
 
 
+def _built_said(piece: Piece, messages: Sequence[object]) -> Said:
+    raw = None if piece.text is not None or piece.left_out else _raw(piece, messages)
+    return raw if isinstance(raw, Image) else _built_text(piece, messages)
+
+
 def _built_text(piece: Piece, messages: Sequence[object]) -> str:
     if piece.text is not None:
         return piece.text
+    if piece.left_out:
+        return note(piece.left_out)
     raw = _raw(piece, messages)
     said = (
         raw

@@ -12,40 +12,47 @@ from dataclasses import replace
 
 import msgspec
 
+from holdfast.calls import Image
 from holdfast.history.formats.format import is_arguments
 from holdfast.history.ids import hashed_id, legal_name
-from holdfast.history.profiles import ANY, Profile
+from holdfast.history.profiles import ANY, MediaLimits, Profile
 from holdfast.history.shape import NO_RESPONSE
+from holdfast.session.conversation import Said
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation, Message, Result, UserMessage
 
 
 def outgoing(conversation: Conversation, profile: Profile) -> Conversation:
     """Return the conversation as it is sent to its model, whose provider is `profile`'s."""
-    ids = _Ids()
+    ids, album = _Ids(), _Album(profile.media)
     messages: list[Message] = []
     for message in conversation.messages:
         match message:
             case UserMessage():
-                messages.extend(_of_user(message, ids, conversation.model, profile))
+                said = tuple(album.said(message))
+                messages.extend(_of_user(message.results, said, ids, conversation.model, profile))
             case AssistantMessage():
                 messages.append(_of_assistant(message, ids, conversation.model, profile))
     return replace(conversation, messages=tuple(messages))
 
 
-def _of_user(message: UserMessage, ids: _Ids, model: str, profile: Profile) -> Iterator[Message]:
-    results = tuple(_of_result(result, ids) for result in message.results)
-    if results and message.texts and "user-after-result" in profile.rules:
+def _of_user(
+    given: tuple[Result, ...], said: tuple[Said, ...], ids: _Ids, model: str, profile: Profile
+) -> Iterator[Message]:
+    results = tuple(_of_result(result, ids) for result in given)
+    if results and said and "user-after-result" in profile.rules:
         yield UserMessage(results, ())
         yield AssistantMessage(model, (TextPart(NO_RESPONSE),))
-        yield UserMessage((), message.texts)
+        yield UserMessage((), said)
     else:
-        yield UserMessage(results, message.texts)
+        yield UserMessage(results, said)
 
 
 def _of_result(result: Result, ids: _Ids) -> Result:
     call, name = ids[result.call], sendable_name(result.name)
-    return result if (call, name) == (result.call, result.name) else replace(result, call=call, name=name)
+    if (call, name) == (result.call, result.name) and not result.images:
+        return result
+    return replace(result, call=call, name=name, images=())
 
 
 def _of_assistant(message: AssistantMessage, ids: _Ids, model: str, profile: Profile) -> AssistantMessage:
@@ -91,6 +98,43 @@ def _of_call(part: CallPart, ids: _Ids) -> CallPart:
     if (call, name, arguments) == (part.id, part.name, part.arguments):
         return part
     return msgspec.structs.replace(part, id=call, name=name, arguments=arguments)
+
+
+class _Album:
+    """The images of a conversation, each shown if its provider takes it: what was shown once is always shown again.
+
+    A provider that takes only small ones beside more than so many is never sent more, once there is a large one.
+    """
+
+    def __init__(self, limits: MediaLimits) -> None:
+        self._limits = limits
+        self._shown = 0
+        self._side = 0  # of the largest
+
+    def said(self, message: UserMessage) -> Iterator[Said]:
+        """Yield what the message says behind its results: first the images that they hold."""
+        for one in (*(image for result in message.results for image in result.images), *message.texts):
+            if not isinstance(one, Image):
+                yield one
+            elif reason := self._refused(one):
+                yield f"[Image {one.described} cannot be shown: {reason}.]"
+            else:
+                self._shown += 1
+                self._side = max(self._side, one.width, one.height)
+                yield f"[Image {one.described}:]"
+                yield one
+
+    def _refused(self, image: Image) -> str:
+        limits = self._limits
+        if not limits.types:
+            return "this model cannot see images"
+        if image.media_type not in limits.types:
+            return f"this model takes no {image.media_type}"
+        if len(image.data) > limits.size or max(image.width, image.height) > limits.side:
+            return "it is larger than this model takes"
+        if self._shown >= limits.crowded and max(self._side, image.width, image.height) > limits.crowded_side:
+            return f"there are {self._shown} already, and so many may not be large"
+        return ""
 
 
 class _Ids:

@@ -17,9 +17,9 @@ from holdfast.session.fold import Message, UserMessage
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A part of a message: `size` in characters (a call's arguments), `call` the id it belongs to, "" if none."""
+    """A part of a message: `size` in characters (of an image, bytes), `call` the id it belongs to."""
 
-    kind: Literal["text", "thinking", "call", "result"]
+    kind: Literal["text", "image", "thinking", "call", "result"]
     size: int
     call: str = ""
 
@@ -58,7 +58,8 @@ def outline(messages: Sequence[tuple[Role, Message]], unsettled: AbstractSet[str
 def _pieces(message: Message) -> Iterator[Piece]:
     if isinstance(message, UserMessage):
         yield from (Piece("result", len(result.text), result.call) for result in message.results)
-        yield from (Piece("text", len(text)) for text in message.texts)
+        for said in message.texts:
+            yield Piece("text", len(said)) if isinstance(said, str) else Piece("image", len(said.data))
         return
     for part in message.parts:
         match part:

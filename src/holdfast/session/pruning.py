@@ -12,6 +12,7 @@ from holdfast.history.tokens import tokens_of
 from holdfast.session import words
 from holdfast.session.conversation import Conversation, Result, UserMessage
 from holdfast.session.entries import Pruned
+from holdfast.session.estimate import of_result
 
 TODO = "todo"
 """The tool whose last result is what the model means to do."""
@@ -35,7 +36,7 @@ def pruned(conversation: Conversation, settings: Context) -> tuple[Pruned, ...]:
     outputs = [
         Output(
             call=result.call,
-            tokens=tokens_of(result.text),
+            tokens=of_result(result),
             instead=tokens_of(instead.get(result.call, "")),
             may_go=result.call in instead,
         )

@@ -6,6 +6,7 @@ held. What was left out or changed is said in a sentence (docs/import-export.md)
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from holdfast import __version__
 from holdfast.calls import Outcome, ToolSchema
 from holdfast.errors import DamageError, UsageError
 from holdfast.session.content import cleaned, mapping
+from holdfast.session.conversation import Said
 from holdfast.session.entries import (
     CallPart,
     Entry,
@@ -84,7 +86,7 @@ def export(conversation: Conversation) -> dict[str, object]:
     """Return the conversation as a JSON-able document whose `messages` pydantic-ai loads.
 
     Laws (`tests/session/test_transfer_laws.py`): reading it back gives the same messages, but that the text of an
-    unfinished response is in it as a message of its own.
+    unfinished response is in it as a message of its own, and that the import names an image and leaves it out.
     """
     opened = conversation.opened
     messages: list[dict[str, object]] = []
@@ -156,8 +158,16 @@ def fork_entries(reading: Reading, session: str) -> tuple[Entry, ...]:
 def _request_parts(message: UserMessage, system: str, first: bool) -> list[dict[str, object]]:  # noqa: FBT001 - private
     parts: list[dict[str, object]] = [{"part_kind": "system-prompt", "content": system}] if first and system else []
     parts.extend(_result(result) for result in message.results)
-    parts.extend({"part_kind": "user-prompt", "content": text} for text in message.texts)
+    images = (image for result in message.results for image in result.images)
+    parts.extend({"part_kind": "user-prompt", "content": _content(said)} for said in (*images, *message.texts))
     return parts
+
+
+def _content(said: Said) -> object:
+    if isinstance(said, str):
+        return said
+    data = base64.b64encode(said.data).decode()
+    return [{"kind": "binary", "media_type": said.media_type, "data": data}]
 
 
 def _result(result: Result) -> dict[str, object]:

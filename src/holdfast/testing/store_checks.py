@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
-from holdfast.calls import FileChange, FileSeen, Pattern, ProcessId, ToolSchema
+from holdfast.calls import FileChange, FileSeen, Image, Pattern, ProcessId, ToolSchema
 from holdfast.errors import AppendConflict, StateError
 from holdfast.session.entries import (
     ApprovalAnswered,
@@ -45,6 +45,8 @@ from holdfast.session.entries import (
 )
 from holdfast.session.store import Store
 
+_IMAGE = Image(media_type="image/png", data=b"\x89PNG", name="a.png", width=2, height=3)
+
 EXAMPLES: tuple[Entry, ...] = (
     SessionOpened(
         session="20261121-2318-k3f9",
@@ -59,10 +61,10 @@ EXAMPLES: tuple[Entry, ...] = (
     ),
     ModelChanged(model="openai-chat:n"),
     Titled(title="The engine, grüßend"),
-    PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7"),
-    Queued(id="q7", text="And the tests too.", when="steer"),
+    PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7", images=(_IMAGE,)),
+    Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),
     Recalled(queued="q7"),
-    Steered(queued="q7", text="And the tests too."),
+    Steered(queued="q7", text="And the tests too.", images=(_IMAGE,)),
     Rewound(turn=1, note="[Note: its effects stay.]"),
     Pruned(outputs={"c1": "[Note: it is left out.]"}, saved=20480),
     RequestStarted(step=1, attempt=1, model="openai-chat:n"),
@@ -115,6 +117,7 @@ EXAMPLES: tuple[Entry, ...] = (
         text="done",
         seconds=0.25,
         seen=FileSeen(path="a.py", size=12, modified=1763852345678901234, sha256="f" * 64),
+        images=(_IMAGE,),
     ),
     CallLate(call="c1", outcome="failed", text="It ended with exit status 1."),
     ShellStarted(id="s13", command="git status", shared=True, spool="s13.out"),

@@ -18,6 +18,7 @@ from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
 from holdfast.tools.change import LARGEST_REPLACED, SNIFF, Diff, guarded, look, refuse_own, replacement
+from holdfast.tools.images import LARGEST, image, is_image, too_large
 from holdfast.tools.output import beginning, one_line
 from holdfast.tools.paths import Place, opened, placed, resolve, told
 from holdfast.tools.seen import seen_in
@@ -63,8 +64,8 @@ class ReadTool:
 
     schema = schema_of(
         "read",
-        "Read a text file. Each line comes as its number, a tab and its text. Long files come in windows: "
-        "the last line says how to read on. Binary files are refused.",
+        "Read a text file, or look at an image. Each line comes as its number, a tab and its text. Long files come in "
+        "windows: the last line says how to read on. Other binary files are refused.",
         ReadArguments,
     )
     effect: Effect = "read"
@@ -183,10 +184,20 @@ def shown_line(raw: bytes, size: int, number: int, *, most: int) -> str:
     return f"{text[:most]} [... line cut, it has {size} bytes]"
 
 
+def _picture(place: Place, file: BufferedReader, size: int) -> Output:
+    if size > LARGEST:
+        raise ToolFailed(too_large(place.name, size))
+    seen = seen_in(place, file)
+    shown = image(file.read(LARGEST + 1), place.name)
+    return Output(text=f"Image {shown.described}.", seen=seen, images=(shown,))
+
+
 def _window(place: Place, offset: int, limit: int, stop: threading.Event) -> Output:
     with told(place), opened(place) as file:
         size = os.fstat(file.fileno()).st_size
         kind = binary(os.pread(file.fileno(), SNIFF, 0))
+        if kind is not None and is_image(os.pread(file.fileno(), SNIFF, 0)):
+            return _picture(place, file, size)
         if kind is not None:
             msg = f"File {place.name!r} is {kind} of {size} bytes, a text file was expected. Use bash to look at it."
             raise ToolFailed(msg)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from holdfast.calls import Effect, FileChange, FileSeen, Looked, ProcessId, ToolSchema
+from holdfast.calls import Effect, FileChange, FileSeen, Image, Looked, ProcessId, ToolSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +32,14 @@ class Output:
     """What a run gave: `text` is what the model reads; `ok` False makes the call `failed` (a non-zero exit, say).
 
     `interrupted` True says the tool was stopped before it finished; the text then holds what there was. `seen` is the
-    file whose content the model knows by this.
+    file whose content the model knows by this, `images` what it is shown beside the text.
     """
 
     text: str
     ok: bool = True
     interrupted: bool = False
     seen: FileSeen | None = None
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import TextIO
 
 from holdfast.agent.connecting import connect, preload
 from holdfast.agent.driver import Driver
-from holdfast.agent.events import Event, Fact
+from holdfast.agent.events import Event, Fact, Finding
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
@@ -38,6 +38,7 @@ from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import Cause, RequestFailed, TurnEnded
 from holdfast.ui.account import last_turn
 from holdfast.ui.arguments import Arguments
+from holdfast.ui.attaching import attached
 from holdfast.ui.choosing import chosen, folder, project_config, project_of, settings_of
 from holdfast.ui.debug import debug_log, note
 from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutput, TextOutput
@@ -211,9 +212,10 @@ async def _turn(
                 last_turn=last_turn(record.entry for record in session.reading.records),
             )
         )
+        images = attached(driver, prompt, lambda why: output.event(Finding(why)))
         try:
             # From here to the first wait of the turn nothing is awaited: a reader that is gone already stops it.
-            turn = await driver.run(prompt)
+            turn = await driver.run(prompt, images=images)
         except HoldfastError as error:
             after = driver.conversation
             turn = after.last_end

@@ -29,6 +29,7 @@ from holdfast.session.entries import CallPart, TurnEnded, When
 from holdfast.session.sqlite import read_copy
 from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Plan
+from holdfast.ui.attaching import attached
 from holdfast.ui.choosing import project_of
 from holdfast.ui.debug import debug_log
 from holdfast.ui.tui.serving import Serving
@@ -312,7 +313,7 @@ class Agent(Serving):
         try:
             driver = self._session()
             if await driver.begun():
-                driver.queue(text, when)
+                driver.queue(text, when, images=attached(driver, text, lambda why: self._tell(Trouble(why))))
                 return
         except HoldfastError as error:
             self._tell(Refused(text, str(error)))
@@ -350,7 +351,7 @@ class Agent(Serving):
     async def _prompt(self, driver: Driver, text: str) -> TurnEnded | None:
         before = driver.conversation.turns
         try:
-            return await driver.run(text)
+            return await driver.run(text, images=attached(driver, text, lambda why: self._tell(Trouble(why))))
         except HoldfastError as error:
             if driver.conversation.turns > before:
                 raise

@@ -1,0 +1,50 @@
+"""Images for a model: told by their bytes, refused in words where nobody takes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import ToolFailed
+from holdfast.tools.images import LARGEST, image, is_image, named
+from shown_images import png
+
+
+def test_an_image_is_told_by_its_bytes() -> None:
+    shown = image(png(20, 30), "a.jpeg")
+    assert (shown.media_type, shown.width, shown.height, shown.data) == ("image/png", 20, 30, png(20, 30))
+    assert shown.described == f"a.jpeg (PNG, 20 x 30 pixels, {len(png(20, 30))} bytes)"
+    assert is_image(png()[:100])
+    assert not is_image(b"%PDF-1.7")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"plain words, but called so", "is no image that can be shown"),
+        (b"", "is no image that can be shown"),
+        (png()[:8] + bytes(LARGEST), f"has {LARGEST + 8} bytes"),
+        (png(9000, 1), "is 9000 x 1 pixels"),
+    ],
+)
+def test_what_nobody_takes_is_refused_in_words(content: bytes, why: str) -> None:
+    with pytest.raises(ToolFailed, match=why):
+        image(content, "a.png")
+
+
+def test_words_name_images(tmp_path: Path) -> None:
+    (tmp_path / "shots").mkdir()
+    (tmp_path / "shots" / "a.png").write_bytes(png())
+    (tmp_path / "b.JPG").write_bytes(b"not one")
+    (tmp_path / "c.webp").mkdir()
+    text = "compare @shots/a.png, @shots/a.png and @b.JPG with @gone.png, @c.webp, me@shots/a.png and @main.py"
+    images, wrong = named(text, tmp_path)
+    assert [each.name for each in images] == ["shots/a.png"]
+    assert [each.partition(",")[0] for each in wrong] == ["File 'b.JPG' is no image that can be shown"]
+
+
+def test_an_image_that_may_not_be_read_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "loop.png").symlink_to("loop.png")
+    (tmp_path / "dir").mkdir()
+    assert named("@loop.png @" + "x" * 300 + ".png", tmp_path)[0] == ()
