@@ -62,7 +62,9 @@ def test_on_the_screen_it_is_one_of_the_models(one_world: World) -> None:
     with ScriptedProvider([[Say("The answer from home.")]], key=None) as server:
         configure(one_world, "openai-chat", f"{server.url}/v1")
         with screen(one_world) as terminal:
-            terminal.wait_text("Ask for something")
+            terminal.wait_text("No model is set up yet")
+            terminal.send(Key.ESC)
+            terminal.wait_gone("No model is set up yet")
             terminal.line("/model")
             terminal.wait_text("home:MODEL")
             terminal.send("home")

@@ -214,7 +214,7 @@ def _key(provider: str, variable: str, environ: Mapping[str, str]) -> str:
     if not key.strip():
         raise ModelUnusable(
             f"Key of provider {provider!r} is missing, {variable} in the environment was expected. "
-            f"Set it (export {variable}=…), or see the product without a key: holdfast demo."
+            f"Set it (export {variable}=…), or run: holdfast setup. To see the product without a key: holdfast demo."
         )
     # Whoever refuses it later quotes it: in an error, in the journal, in a note to the next provider.
     if not (key.isascii() and key.isprintable()) or " " in key:

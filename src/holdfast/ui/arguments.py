@@ -10,6 +10,7 @@ from holdfast.calls import Mode
 
 EPILOG = """\
 commands:
+  holdfast setup                                                  a provider, its key and a model, by questions
   holdfast sessions list|show|verify|export|import|rename|delete  your sessions
   holdfast check|repair FILE                                      what a provider refuses in a conversation; mend it
   holdfast demo                                                   see it work, without a key or a network

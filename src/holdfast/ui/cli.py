@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, Protocol, TextIO
 
 from holdfast import __version__
 from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, HoldfastError, StateError, UsageError
@@ -58,10 +58,8 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui import check  # noqa: PLC0415 - only what the command needs
 
             return check.main(command, list(argv[1:]))
-        case ["demo"]:
-            from holdfast.ui import demo  # noqa: PLC0415 - only what the command needs
-
-            return demo.main(list(argv[1:]), environ=environ)
+        case ["demo" | "setup" as command]:
+            return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
             from holdfast.ui.arguments import Arguments, parser  # noqa: PLC0415 - only what the command needs
 
@@ -78,6 +76,20 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui import headless  # noqa: PLC0415 - only what the command needs
 
             return headless.main(arguments, environ=environ)
+
+
+class _Main(Protocol):
+    def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
+
+
+def _main_of(command: Literal["demo", "setup"]) -> _Main:
+    """Return what runs a command; imports that and nothing else."""
+    match command:
+        case "demo":
+            from holdfast.ui.demo import main  # noqa: PLC0415 - only what the command needs
+        case "setup":
+            from holdfast.ui.setup import main  # noqa: PLC0415 - only what the command needs
+    return main
 
 
 def _printed(code: int) -> int:

@@ -112,7 +112,7 @@ def _session(
         name = arguments.model or configured
         if name is None:
             raise UsageError(
-                "Model is missing, -m PROVIDER:MODEL was expected (or `model` in the config file). "
+                "Model is missing, -m PROVIDER:MODEL was expected (or `model` in the config file, by holdfast setup). "
                 "For example: -m openai-chat:gpt-5.5 or -m anthropic:claude-sonnet-5-5."
             )
         preload(aimed(name))

@@ -24,7 +24,7 @@ from holdfast.ui.exporting import exported, write
 from holdfast.ui.table import age, home, size
 from holdfast.ui.tui.commands import COMMANDS, Line, Name
 from holdfast.ui.tui.connections import DEMO
-from holdfast.ui.tui.desk import Desk
+from holdfast.ui.tui.desk import NO_MODEL, Desk
 from holdfast.ui.tui.pickers import Choice
 from holdfast.ui.tui.status import MODES, Status, tokens
 from holdfast.ui.tui.told import InUse
@@ -154,6 +154,26 @@ def _config(desk: Desk, _rest: str) -> None:
     path = homes(desk.environ).config
     there = "" if path.exists() else ", which does not exist yet"
     desk.say(f"Settings are read from {home(str(path))}{there}.")
+
+
+def offer_a_model(desk: Desk) -> None:
+    """Let somebody without a model choose what to do about it: one whose key is there, the set-up, or the demo."""
+    ready = [each for each in desk.providers.values() if each.model and desk.has_key(each)]
+    choices = [
+        *(Choice(each.example, f"Use {each.example}", f"its key is there, {each.key_variable}") for each in ready),
+        Choice("/setup", "Set up a provider", "its key and a model, by questions"),
+        Choice(DEMO, "Look around with the demo model", "scripted, needs neither key nor network"),
+    ]
+
+    def chosen(what: str) -> None:
+        if what == "/setup":
+            desk.leave_for_setup()
+        else:
+            desk.say("")
+            desk.use_model(what)
+
+    desk.say(NO_MODEL, also=True)
+    desk.pick("No model is set up yet", choices, chosen)
 
 
 def _open(desk: Desk) -> str:
@@ -309,6 +329,7 @@ DOES: dict[Name, Callable[[Desk, str], None]] = {
     "cost": lambda desk, _: desk.read(_table("Tokens and money of this session", _cost(desk.status.usage))),
     "context": lambda desk, _: desk.read(_table("Context", _context(desk.status))),
     "config": _config,
+    "setup": lambda desk, _: desk.leave_for_setup(),
     "quit": lambda desk, _: desk.exit(0),
 }
 """What each command does; one that is not here says why (`Command.later`)."""

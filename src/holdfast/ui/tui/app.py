@@ -16,12 +16,12 @@ from textual.binding import Binding, BindingType
 from holdfast.agent.events import Event
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
-from holdfast.ui.tui.actions import act, offer, pick_prompt, pick_session, pick_turn
+from holdfast.ui.tui.actions import act, offer, offer_a_model, pick_prompt, pick_session, pick_turn
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.branch import branch
 from holdfast.ui.tui.commands import parse
 from holdfast.ui.tui.composer import Composer
-from holdfast.ui.tui.desk import NO_MODEL, READ_ONLY, Desk
+from holdfast.ui.tui.desk import READ_ONLY, Desk
 from holdfast.ui.tui.editor import edited
 from holdfast.ui.tui.known import STOPPING
 from holdfast.ui.tui.told import (
@@ -101,7 +101,7 @@ class Screen(Desk):
         elif summary is not None:
             self.agent.resume(summary, self._start.model)
         elif not self.status.model:
-            self.say(NO_MODEL, also=True)
+            offer_a_model(self)
 
     def _tick(self) -> None:
         self.tell(replace(self.status, seconds=time.monotonic() - self._since))

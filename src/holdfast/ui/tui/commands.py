@@ -27,6 +27,7 @@ Name = Literal[
     "theme",
     "config",
     "doctor",
+    "setup",
     "quit",
 ]
 
@@ -63,6 +64,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("theme", "other colours", "[NAME]"),
     Command("config", "the settings, and the file they are in"),
     Command("doctor", "what could be wrong here", later=LATER),
+    Command("setup", "a provider, its key and a model, by questions"),
     Command("quit", "leave; the session is kept", aliases=("exit",)),
 )
 

@@ -36,9 +36,13 @@ class Connections:
         if name != DEMO:
             target(name, self.environ, self.providers)
 
+    def has_key(self, provider: Provider) -> bool:
+        """Return whether the key that the provider wants is there."""
+        return bool(provider.key_variable and self.environ.get(provider.key_variable, "").strip())
+
     def lacks(self, provider: Provider) -> str:
         """Return what has to be done before the provider can be used, where it is if nothing has to."""
-        if provider.key_variable and not self.environ.get(provider.key_variable):
+        if provider.key_variable and not self.has_key(provider):
             return f"/setup, or set {provider.key_variable} first"
         return provider.address or ""
 

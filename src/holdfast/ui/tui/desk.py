@@ -48,7 +48,7 @@ What was finished is kept, whatever happens: Esc stops, Esc Esc goes back, holdf
 
 READ_ONLY = "This session is in use elsewhere and only shown here. Go on in a copy: /fork."
 
-NO_MODEL = "No model is set up. Name one: /model PROVIDER:MODEL. Or /model demo, which needs neither key nor network."
+NO_MODEL = "No model is set up: /setup asks for one. Or /model PROVIDER:MODEL, or /model demo, which needs no key."
 
 CSS = """
 Screen { background: $background; }
@@ -93,6 +93,8 @@ class Desk(App[int]):
         self._connections = connections
         self.is_open = start.resumed is not None
         """Whether a session is open, or about to be."""
+        self.wants_setup = False
+        """Whether the screen was left for the set-up, to be shown again after it."""
         self._read = False
         self.given = 0
         """How many prompts and commands the agent has not taken yet."""
@@ -275,6 +277,17 @@ class Desk(App[int]):
     def lacks(self, provider: Provider) -> str:
         """Return what has to be done before the provider can be used, where it is if nothing has to."""
         return self._connections.lacks(provider)
+
+    def has_key(self, provider: Provider) -> bool:
+        """Return whether the provider's key is there."""
+        return self._connections.has_key(provider)
+
+    def leave_for_setup(self) -> None:
+        """Give the terminal to the set-up, after which the screen is shown anew; raises `UsageError` in a turn."""
+        if self.status.doing:
+            raise UsageError("A turn runs, none was expected. Stop it with Esc, or wait for its end.")
+        self.wants_setup = True
+        self.exit(0)
 
     def use_model(self, name: str) -> None:
         """Send later requests to that model; raises `ModelUnusable`."""

@@ -8,15 +8,20 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.agent.project import ProjectFile
 from holdfast.config import ProjectConfig, homes, read_config
-from holdfast.errors import EXIT_OK, UsageError
+from holdfast.errors import EXIT_OK, HoldfastError, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.ui.arguments import Arguments
 from holdfast.ui.choosing import Settings, chosen, folder, project_config, settings_of
 from holdfast.ui.tui.guard import guarded
 from holdfast.ui.tui.start import Start
+
+if TYPE_CHECKING:
+    from holdfast.ui.tui.app import Screen
+    from holdfast.ui.tui.connections import Connections
 
 ESCAPE_DELAY = "25"
 """Milliseconds after which a lone ESC is the key; vim's number."""
@@ -44,44 +49,70 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         from holdfast.ui.tui.connections import Connections  # noqa: PLC0415 - likewise
         from holdfast.ui.tui.keyboard import Keyboard  # noqa: PLC0415 - likewise
 
-        connections = Connections(settings.environ, settings.limits, settings.providers)
-        screen = Screen(start, connections, settings.limits, keyboard=Keyboard)
-        gc.freeze()
-        gc.enable()
-        hand_over()
-        code = screen.run()
-    if not screen.agent.close(PATIENCE):
-        print("holdfast: something of the last turn has not ended; what was finished is kept.", file=sys.stderr)
-    connections.close()
+        while True:
+            connections = Connections(settings.environ, settings.limits, settings.providers)
+            screen = Screen(start, connections, settings.limits, keyboard=Keyboard)
+            gc.freeze()
+            gc.enable()
+            hand_over()
+            code = screen.run()
+            if not screen.wants_setup:
+                break
+            _close(screen, connections)
+            model, problem = _set_up(environ)
+            start, settings = _prepared(arguments, environ, session=screen.session, model=model, notice=problem)
+    _close(screen, connections)
     if screen.died_of is not None:
         signal.signal(screen.died_of, signal.SIG_DFL)
         signal.raise_signal(screen.died_of)
     return EXIT_OK if code is None else code
 
 
-def _prepared(arguments: Arguments, environ: Mapping[str, str]) -> tuple[Start, Settings]:
-    """Return what the screen begins with, and what it goes by; the person may be asked whether they trust a project."""
+def _close(screen: Screen, connections: Connections) -> None:
+    if not screen.agent.close(PATIENCE):
+        print("holdfast: something of the last turn has not ended; what was finished is kept.", file=sys.stderr)
+    connections.close()
+
+
+def _set_up(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the model that the person set up, "" if none, and what went wrong, "" if nothing did."""
+    from holdfast.ui.setup import set_up  # noqa: PLC0415 - few need it, and once
+
+    try:
+        return set_up(environ), ""
+    except HoldfastError as error:
+        return "", str(error)
+
+
+def _prepared(
+    arguments: Arguments, environ: Mapping[str, str], *, session: str | None = None, model: str = "", notice: str = ""
+) -> tuple[Start, Settings]:
+    """Return what the screen begins with, and what it goes by; the person may be asked whether they trust a project.
+
+    It is shown anew with the `session` and the `model` that are named: None and "" mean those of the arguments.
+    """
     places = homes(environ)
     own = read_config(places.config)
     cwd = folder(arguments.cwd)
     catalog = Catalog(places.sessions)
-    choose = arguments.resume == "" and not arguments.continue_ and not arguments.fork
-    resumed = (
-        None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
-    )  # what is in use is offered as a copy, or to read
+    choose = session is None and arguments.resume == "" and not arguments.continue_ and not arguments.fork
+    if session is not None:
+        resumed = catalog.find(session) if session else None
+    else:  # what is in use is offered as a copy, or to read
+        resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
     where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
-    notices: list[str] = []
+    notices = [notice] if notice else []
     project = project_config(environ, where, trust=arguments.trust_project, ask=_trusts, say=notices.append)
     settings = settings_of(arguments, environ, own=own, project=project)
     config = settings.config
     start = Start(
         catalog=catalog,
         cwd=cwd,
-        model=arguments.model or (resumed.model if resumed else config.model) or "",
+        model=model or arguments.model or (resumed.model if resumed else config.model) or "",
         mode=settings.mode,
         environ=environ,
         resumed=resumed,
-        fork=arguments.fork,
+        fork=arguments.fork and session is None,
         choose=choose,
         debug=arguments.debug,
         pid_namespace=config.pid_namespace,

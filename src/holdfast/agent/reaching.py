@@ -1,0 +1,86 @@
+"""Whether a server can be reached, and if not, at which step it fails: name, connection, certificate, or a proxy.
+
+Two rules. Nothing is asked of the server: a connection is made and closed. Nobody waits longer than they say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import proxy_bypass_environment
+
+from holdfast.agent.secrets import bare
+
+Step = Literal["reached", "name", "refused", "route", "time", "date", "untrusted", "tls", "proxy"]
+"""Where it ended: nowhere; no such name; nobody listens; no way there; too slow; a certificate of another day, or of
+nobody who is trusted here; no TLS at all; the proxy in between."""
+
+_OTHER_DAY = (9, 10)  # X.509: not yet valid, and expired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """How far one came: `place` is HOST or HOST:PORT, `proxy` what stands before it, "" if nothing does."""
+
+    step: Step
+    place: str
+    proxy: str = ""
+    said: str = ""
+
+
+async def reached(address: str, environ: Mapping[str, str], *, patience: float) -> Reached:
+    """Return how far one comes on the way to `address`, within `patience` seconds."""
+    parts = urlsplit(address)
+    proxy = proxy_for(parts, environ)
+    place = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+    to = urlsplit(proxy) if proxy else parts
+    step, said = await _step(to, patience)
+    return Reached(step="proxy" if proxy and step != "reached" else step, place=place, proxy=bare(proxy), said=said)
+
+
+def proxy_for(parts: SplitResult, environ: Mapping[str, str]) -> str:
+    """Return the proxy through which the address is asked, "" if it is asked directly."""
+    host, scheme = parts.hostname or "", parts.scheme
+    none = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+    if proxy_bypass_environment(host, {"no": none}):
+        return ""
+    names = (f"{scheme}_proxy", "all_proxy")
+    found = (environ.get(name) or environ.get(name.upper()) for name in names)
+    return next((each for each in found if each), "")
+
+
+async def _step(parts: SplitResult, patience: float) -> tuple[Step, str]:
+    secure = parts.scheme == "https"
+    port = parts.port or (443 if secure else 80)
+    context = ssl.create_default_context() if secure else None
+    try:
+        async with asyncio.timeout(patience):
+            _, writer = await asyncio.open_connection(parts.hostname, port, ssl=context)
+            writer.close()
+            with suppress(OSError):  # how it ends says nothing
+                await writer.wait_closed()
+    except OSError as error:
+        return _ended(error, secure=secure), str(error)
+    return "reached", ""
+
+
+def _ended(error: OSError, *, secure: bool) -> Step:
+    """Return the step at which a connection ended with `error`."""
+    match error:
+        case socket.gaierror():
+            return "name"
+        case ssl.SSLCertVerificationError(verify_code=code):
+            return "date" if code in _OTHER_DAY else "untrusted"
+        case TimeoutError():
+            return "time"
+        case ssl.SSLError() | ConnectionResetError() | BrokenPipeError() if secure:
+            return "tls"
+        case _:  # several addresses that all refuse are one error without a number
+            refused = isinstance(error, ConnectionRefusedError) or "refused" in str(error).lower()
+            return "refused" if refused else "route"

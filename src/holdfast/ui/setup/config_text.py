@@ -1,0 +1,51 @@
+"""A config with one setting more, and everything else of it as it was written, comments too. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+
+from holdfast.config import Server
+from holdfast.errors import ConfigInvalid
+
+_MODEL = re.compile(r"^model\s*=.*$", re.MULTILINE)
+_TABLE = re.compile(r"^\s*\[", re.MULTILINE)
+
+
+def with_model(text: str, model: str) -> str:
+    """Return the config `text` with that model; raises `ConfigInvalid` if that cannot be told from its lines."""
+    table = _TABLE.search(text)
+    head, tail = (text[: table.start()], text[table.start() :]) if table else (text, "")
+    line = f"model = {_string(model)}"
+    new = f"{_MODEL.sub(lambda _: line, head, count=1)}{tail}" if _MODEL.search(head) else f"{line}\n{text}"
+    return _checked(text, new, {"model": model}, line)
+
+
+def with_server(text: str, name: str, server: Server) -> str:
+    """Return the config `text` with one more server of the person's own; raises `ConfigInvalid` likewise."""
+    settings = {"kind": server.kind, "base_url": server.base_url, "api_key_env": server.api_key_env}
+    said = {key: value for key, value in settings.items() if value}
+    lines = "".join(f"{key} = {_string(value)}\n" for key, value in said.items())
+    table = f"[providers.{_string(name)}]\n{lines}"
+    before = tomllib.loads(text).get("providers", {})
+    new = f"{text.rstrip()}\n\n{table}".lstrip()
+    return _checked(text, new, {"providers": {**before, name: said}}, table)
+
+
+def _string(value: str) -> str:
+    return json.dumps(value)
+
+
+def _checked(text: str, new: str, changed: dict[str, object], wanted: str) -> str:
+    """Return the new text if it says what the old one did, and what is changed."""
+    try:
+        right = tomllib.loads(new) == {**tomllib.loads(text), **changed}
+    except tomllib.TOMLDecodeError:
+        right = False
+    if not right:
+        raise ConfigInvalid(
+            "Config is written in a way that cannot be added to, plain lines were expected. "
+            f"Write it yourself: {wanted}"
+        )
+    return new

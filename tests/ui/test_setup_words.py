@@ -1,0 +1,86 @@
+"""What the set-up says of a failure, and what it writes into a config that is there already."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import get_args
+
+import pytest
+
+from holdfast.agent.reaching import Reached, Step
+from holdfast.config import Server
+from holdfast.errors import ConfigInvalid, ProviderFailed, ProviderFault
+from holdfast.ui.setup.config_text import with_model, with_server
+from holdfast.ui.setup.failures import explained, unreached
+
+WELL = Reached(step="reached", place="api.test")
+
+
+@pytest.mark.parametrize(
+    ("status", "fault", "said"),
+    [
+        (401, "credentials", "The key is wrong"),
+        (403, "credentials", "may not use this model"),
+        (404, "rejected", "There is no model 'small'"),
+        (429, "rate_limited", "no credit left"),
+        (402, "rejected", "no credit left"),
+        (418, "rejected", "The request was refused."),
+        (529, "overloaded", "Try again in a minute"),
+    ],
+)
+def test_a_status_is_told_in_words_with_those_of_the_provider(status: int, fault: ProviderFault, said: str) -> None:
+    failed = ProviderFailed(
+        "Model 'a:small' answered: no. Check the key in the environment.", fault=fault, status=status
+    )
+    words = explained(failed, WELL, model="small")
+    assert said in words
+    assert words.endswith("\n  It was said: Model 'a:small' answered: no.")
+
+
+def test_every_step_has_words_of_its_own() -> None:
+    failed = ProviderFailed("Model 'a:small' could not be reached.", fault="unreachable")
+    steps: tuple[Step, ...] = get_args(Step)
+    told = {
+        step: explained(failed, Reached(step=step, place="api.test:1", proxy="http://p"), model="m") for step in steps
+    }
+    assert len(set(told.values())) == len(steps)
+    assert all("{" not in words for words in told.values())
+    assert "api.test:1" in told["refused"]
+    assert "'http://p'" in told["proxy"]
+    assert unreached(WELL) == ""
+
+
+@pytest.mark.parametrize("fault", get_args(ProviderFault))
+def test_what_is_reached_and_fails_is_told_by_how(fault: ProviderFault) -> None:
+    words = explained(ProviderFailed("It broke.", fault=fault), WELL, model="m")
+    assert "api.test" in words
+
+
+OLD = '# mine\nmodel = "a:b"  # why\n\n[limits]\nmax_steps = 3 # few\n'
+
+
+def test_a_model_is_written_and_all_else_stays() -> None:
+    assert with_model("", "c:d") == 'model = "c:d"\n'
+    assert with_model(OLD, "c:d") == OLD.replace('model = "a:b"  # why', 'model = "c:d"')
+    assert with_model("[limits]\nmax_steps = 3\n", "c:d") == 'model = "c:d"\n[limits]\nmax_steps = 3\n'
+    odd = 'c:"quoted" \\ name'
+    assert tomllib.loads(with_model(OLD, odd))["model"] == odd
+
+
+@pytest.mark.parametrize("text", ['"model" = "a:b"\n', 'model = """\na:b"""\n', 'x = """\nmodel = 1\n"""\n'])
+def test_a_config_that_cannot_be_read_by_its_lines_is_left_alone(text: str) -> None:
+    with pytest.raises(ConfigInvalid, match=r'Write it yourself: model = "c:d"'):
+        with_model(text, "c:d")
+
+
+def test_a_server_is_added_behind_everything() -> None:
+    server = Server(kind="anthropic", base_url="http://h:1/v1", api_key_env="H_API_KEY")
+    new = with_server(OLD, "home", server)
+    assert new.startswith(OLD.rstrip())
+    assert tomllib.loads(new)["providers"] == {
+        "home": {"kind": "anthropic", "base_url": "http://h:1/v1", "api_key_env": "H_API_KEY"}
+    }
+    twice = with_server(new, "work", Server(kind="openai-chat", base_url="http://w"))
+    assert tomllib.loads(twice)["providers"].keys() == {"home", "work"}
+    with pytest.raises(ConfigInvalid):
+        with_server(new, "home", server)
