@@ -86,7 +86,7 @@ class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             ip_network(each)
 
 
-Kind = Literal["openai-responses", "openai-chat", "anthropic"]
+Kind = Literal["openai-responses", "openai-chat", "anthropic", "gemini"]
 """The protocols that a server can speak."""
 
 

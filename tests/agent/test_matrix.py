@@ -40,7 +40,7 @@ from holdfast.tools.tool import Context, Output
 from judges import JUDGES, judge
 from shown_images import picture, png
 
-MODELS = ("openai:gpt-5.5", "openai-chat:m", "anthropic:m")
+MODELS = ("openai:gpt-5.5", "openai-chat:m", "anthropic:m", "google:gemini-3-m")
 KEYS = {provider.key_variable: "test-key" for provider in PROVIDERS.values() if provider.key_variable}
 THOUGHT = "a thought that is nobody else's"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.agent import wire
 from holdfast.agent.models import open_model
-from holdfast.agent.providers import target
+from holdfast.agent.providers import PROVIDERS, target
 from holdfast.agent.wire import guarded, new_client
 from holdfast.agent.wires import chat, messages, responses
 from holdfast.config import Limits
@@ -41,6 +41,9 @@ class _Chunks(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for chunk in self._chunks:
             yield chunk
+
+
+KINDS = ("openai", "openai-chat", "anthropic", "google")
 
 
 async def read(*chunks: bytes, content_type: str = "text/event-stream") -> bytes:
@@ -100,14 +103,14 @@ def _prompt(text: str) -> Conversation:
     return fold([opened, PromptAccepted(turn=1, text=text)])
 
 
-@pytest.mark.parametrize("kind", ["openai", "openai-chat", "anthropic"])
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_provider_that_does_not_read_is_given_up(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         failed = await _failure(kind, server, _prompt("word " * 4_000_000))
     assert failed.fault == "unreachable", str(failed)
 
 
-@pytest.mark.parametrize("kind", ["openai", "openai-chat", "anthropic"])
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_provider_that_does_not_accept_is_given_up(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         waiting = [socket.socket() for _ in range(4)]
@@ -124,8 +127,8 @@ async def test_a_provider_that_does_not_accept_is_given_up(kind: str) -> None:
 
 async def _failure(kind: str, server: socket.socket, conversation: Conversation) -> ProviderFailed:
     host, port = server.getsockname()
-    variables = {"openai": "OPENAI", "openai-chat": "OPENAI", "anthropic": "ANTHROPIC"}
-    environ = {f"{variables[kind]}_API_KEY": "key", f"{variables[kind]}_BASE_URL": f"http://{host}:{port}"}
+    known, at = PROVIDERS[kind], f"http://{host}:{port}"
+    environ = {str(known.key_variable): "key", str(known.address_variable): at}
     model = open_model(target(f"{kind}:m", environ), limits=Limits(connect=0.2, write=0.2))
     try:
         async with model.stream(conversation) as events:

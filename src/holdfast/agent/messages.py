@@ -7,7 +7,7 @@ was changed before, by `holdfast.session.outgoing`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, assert_never, cast
 
 from pydantic_ai import messages as pai
@@ -66,16 +66,19 @@ def to_tools(tools: tuple[ToolSchema, ...]) -> list[ToolDefinition]:
     ]
 
 
-def from_part(part: pai.ModelResponsePart) -> Part | None:
-    """Return a response's part in our words, None for a kind that we neither ask for nor can replay (files, audio).
+def from_part(part: pai.ModelResponsePart) -> Iterator[Part]:
+    """Yield a response's part in our words, nothing for a kind that we neither ask for nor can replay (files, audio).
 
-    A call's `id` is left empty: the driver gives it one of ours.
+    A call's `id` is left empty: the driver gives it one of ours. The signature of a text is thinking that says nothing
+    and stands before it, which is how pydantic-ai takes it back.
     """
     match part:
         case pai.TextPart():
-            return TextPart(part.content)
+            if signature := (part.provider_details or {}).get("thought_signature"):
+                yield ThinkingPart("", signature=signature, provider=part.provider_name)
+            yield TextPart(part.content)
         case pai.ThinkingPart():
-            return ThinkingPart(
+            yield ThinkingPart(
                 part.content,
                 signature=part.signature or None,
                 id=part.id,
@@ -83,7 +86,7 @@ def from_part(part: pai.ModelResponsePart) -> Part | None:
                 details=cast("dict[str, object] | None", part.provider_details),
             )
         case pai.ToolCallPart():
-            return CallPart(
+            yield CallPart(
                 id="",
                 name=part.tool_name,
                 arguments=raw_arguments(part.args),
@@ -93,7 +96,7 @@ def from_part(part: pai.ModelResponsePart) -> Part | None:
                 details=cast("dict[str, object] | None", part.provider_details),
             )
         case _:
-            return None
+            pass
 
 
 def raw_arguments(args: str | Mapping[str, object] | None) -> str:

@@ -6,8 +6,9 @@ provider's own terminal event is never called finished (pydantic-ai makes one up
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from http import HTTPStatus
@@ -38,12 +39,16 @@ LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation that are kept; some quote the request, and some are whole pages."""
 
 
+LAST_CHUNK = 2.0
+"""Seconds that more of a response may take once it has told why it ended, where nothing marks its end."""
+
+
 class ConnectedModel:
     """A `Model` over pydantic-ai's model for a conversation, and the HTTP client it owns."""
 
     def __init__(self, target: Target, wire: Wire, http: httpx2.AsyncClient) -> None:
         self._name = target.name
-        self._marks_errors = wire.marks_errors
+        self._wire = wire
         self._model_for = wire.build(target, http)
         self._http = http
 
@@ -69,12 +74,12 @@ class ConnectedModel:
         settings = ModelSettings(max_retries=0)
         try:
             model = self._model_for(conversation)
-            messages = to_messages(conversation, marks_errors=self._marks_errors)
+            messages = to_messages(conversation, marks_errors=self._wire.marks_errors)
             if whole:
                 yield _at_once(await model.request(messages, settings, parameters))
                 return
             async with model.request_stream(messages, settings, parameters) as response:
-                yield _events(response)
+                yield _events(response if self._wire.terminal is not None else _until_told(response), response)
         except ProviderFailed:
             raise
         except Exception as error:  # the provider boundary: whatever a library raises becomes ours
@@ -113,7 +118,7 @@ def failure(error: Exception, name: str) -> ProviderFailed:
             return ProviderFailed(str(ours), fault=ours.fault)
         case pai_errors.ModelHTTPError() as error:
             said = _said(error.body) or f"HTTP status {error.status_code}"
-            fault = _fault_of_status(error.status_code)
+            fault = _fault(error)
             next_step = _NEXT[fault]
             message = f"Model {name!r} answered with status {error.status_code}: {said} {next_step}"
             return ProviderFailed(message, fault=fault, status=error.status_code, retry_after=error.retry_after)
@@ -143,8 +148,9 @@ _TEMPORARY = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPSta
 """4xx that sending again may cure; the SDKs' own retry lists name the first two."""
 
 
-def _fault_of_status(status: int) -> ProviderFault:
-    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+def _fault(error: pai_errors.ModelHTTPError) -> ProviderFault:
+    status = error.status_code
+    if isinstance(error, pai_errors.ModelAuthenticationError) or status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return "credentials"
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return "rate_limited"
@@ -177,8 +183,27 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-async def _events(response: StreamedResponse) -> AsyncIterator[StreamEvent]:
-    async for event in response:
+async def _until_told(response: StreamedResponse) -> AsyncIterator[pai.ModelResponseStreamEvent]:
+    """Yield the response's events; once it has told why it ended, neither silence nor a broken connection matters."""
+    events = aiter(response)
+    while True:
+        told = response.finish_reason is not None
+        try:
+            async with asyncio.timeout(LAST_CHUNK if told else None):
+                event = await anext(events)
+        except StopAsyncIteration:
+            return
+        except (TimeoutError, pai_errors.ModelConnectionError):
+            if told:
+                return
+            raise
+        yield event
+
+
+async def _events(
+    events: AsyncIterable[pai.ModelResponseStreamEvent], response: StreamedResponse
+) -> AsyncIterator[StreamEvent]:
+    async for event in events:
         match event:
             case pai.PartStartEvent(part=pai.TextPart(content=text)) if text:
                 yield TextDelta(text)
@@ -217,8 +242,8 @@ async def _at_once(response: pai.ModelResponse) -> AsyncIterator[StreamEvent]:
 def _finished(response: pai.ModelResponse) -> Iterator[Finished]:
     """Yield the end of the response, if its provider said why it ended: that, and not a polite close, is the end."""
     details = response.provider_details or {}
-    if "finish_reason" in details or "refusal" in details:
-        parts = tuple(ours for part in response.parts if (ours := from_part(part)) is not None)
+    if details.keys() & {"finish_reason", "refusal", "block_reason"}:
+        parts = tuple(ours for part in response.parts for ours in from_part(part))
         yield Finished(parts, _finish(response, str(details.get("finish_reason"))), _usage(response))
 
 

@@ -18,6 +18,7 @@ from holdfast.config import Kind, Server
 from holdfast.errors import ConfigInvalid, ModelUnusable
 from holdfast.history.profiles import (
     ANTHROPIC,
+    GEMINI,
     OPENAI_CHAT,
     OPENAI_COMPATIBLE,
     OPENAI_RESPONSES,
@@ -30,7 +31,7 @@ from holdfast.history.profiles import (
 class Provider:
     """A provider: the protocol it speaks, what it accepts, and where its key and its address come from.
 
-    Without a `key_variable` it wants no key. `address` is where it is unless `address_variable` says otherwise; None is
+    Without a `key_variable` it wants no key; the key may be in `also_key_variable` instead. `address` is where it is unless `address_variable` says otherwise; None is
     the address that its library knows. `model` is one it has, "" if that depends.
     """
 
@@ -38,6 +39,7 @@ class Provider:
     kind: Kind
     profile: Profile
     key_variable: str | None = None
+    also_key_variable: str | None = None
     address_variable: str | None = None
     address: str | None = None
     model: str = ""
@@ -46,6 +48,11 @@ class Provider:
     def foreign(self) -> bool:
         """Return whether it is not the one that its protocol's library is made for."""
         return self.address is not None
+
+    def key_in(self, environ: Mapping[str, str]) -> str:
+        """Return its key, as it is written there, "" if it is not."""
+        found = (environ.get(name, "") for name in (self.key_variable, self.also_key_variable) if name)
+        return next((key for key in found if key.strip()), "")
 
     @property
     def example(self) -> str:
@@ -85,6 +92,15 @@ PROVIDERS: Providers = MappingProxyType(
                 model="claude-sonnet-5-5",
             ),
             Provider(
+                name="google",
+                kind="gemini",
+                profile=GEMINI,
+                key_variable="GEMINI_API_KEY",
+                also_key_variable="GOOGLE_API_KEY",
+                address_variable="GOOGLE_GEMINI_BASE_URL",
+                model="gemini-3.8-flash",
+            ),
+            Provider(
                 name="openrouter",
                 kind="openai-chat",
                 profile=OPENAI_COMPATIBLE,
@@ -106,7 +122,12 @@ PROVIDERS: Providers = MappingProxyType(
 """Those that need no config."""
 
 _FOREIGN: Mapping[Kind, Profile] = MappingProxyType(
-    {"openai-responses": OPENAI_COMPATIBLE, "openai-chat": OPENAI_COMPATIBLE, "anthropic": ANTHROPIC}
+    {
+        "openai-responses": OPENAI_COMPATIBLE,
+        "openai-chat": OPENAI_COMPATIBLE,
+        "anthropic": ANTHROPIC,
+        "gemini": GEMINI,
+    }
 )
 """What a server accepts that speaks a protocol which is not its maker's."""
 
@@ -205,21 +226,22 @@ def target(name: str, environ: Mapping[str, str], providers: Providers = PROVIDE
     """Return what `name` (PROVIDER:MODEL) stands for; raises `ModelUnusable` naming what is missing."""
     provider, model = split(name, providers)
     own = environ.get(provider.address_variable) if provider.address_variable else None
-    key = None if provider.key_variable is None else _key(provider.name, provider.key_variable, environ)
+    key = None if provider.key_variable is None else _key(provider, environ)
     return Target(provider, model, key, own or provider.address)
 
 
-def _key(provider: str, variable: str, environ: Mapping[str, str]) -> str:
-    key = environ.get(variable, "")
-    if not key.strip():
+def _key(provider: Provider, environ: Mapping[str, str]) -> str:
+    key, variable = provider.key_in(environ), provider.key_variable
+    if not key:
+        also = f" (or {provider.also_key_variable})" if provider.also_key_variable else ""
         raise ModelUnusable(
-            f"Key of provider {provider!r} is missing, {variable} in the environment was expected. "
+            f"Key of provider {provider.name!r} is missing, {variable}{also} in the environment was expected. "
             f"Set it (export {variable}=…), or run: holdfast setup. To see the product without a key: holdfast demo."
         )
     # Whoever refuses it later quotes it: in an error, in the journal, in a note to the next provider.
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ModelUnusable(
-            f"Key of provider {provider!r} has a space, a line end or another character that no key has, plain "
+            f"Key of provider {provider.name!r} has a space, a line end or another character that no key has, plain "
             f"ASCII was expected. Set {variable} again without it; the key is not shown here."
         )
     return key

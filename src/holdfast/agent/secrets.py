@@ -17,6 +17,7 @@ SHORTEST = 8
 _NAMED = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)\Z")
 _LOOKS = re.compile(
     r"\bsk-[\w*.-]{6,}"
+    r"|\bAIza[\w-]{20,}"  # as Google's begin
     r"|(?:(?<=bearer )|(?<=basic ))(?=[^\s\"']*[\d=*])[\w.~+/=*-]{6,}"
     r"|(?<=authorization: )(?!bearer |basic )[^\s\"',;]+"
     r"|(?<=[?&]key=)[^&\s\"']+"
@@ -27,7 +28,7 @@ _LOOKS = re.compile(
 
 def secrets_of(environ: Mapping[str, str], providers: Providers = PROVIDERS) -> tuple[str, ...]:
     """Return what must never be written down, as it may be spelt: every provider's key, and what is named like one."""
-    keys = {provider.key_variable for provider in providers.values()}
+    keys = {name for provider in providers.values() for name in (provider.key_variable, provider.also_key_variable)}
     found = {value.strip() for name, value in environ.items() if name in keys or _NAMED.search(name.upper())}
     spelt = {form for key in found for form in (key, quote(key, safe=""), json.dumps(key)[1:-1])}
     return tuple(sorted((each for each in spelt if len(each) >= SHORTEST), key=len, reverse=True))

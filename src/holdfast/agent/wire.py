@@ -25,7 +25,7 @@ LAST_BYTES = 0.3
 
 _BLANK = re.compile(rb"\n\r?\n|\r\r")
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
-_KEYS = frozenset({"authorization", "x-api-key"})
+_KEYS = frozenset({"authorization", "x-api-key", "x-goog-api-key"})
 _HEADERS = frozenset(
     {
         *("host", "connection", "user-agent", "accept", "accept-encoding"),
@@ -41,12 +41,13 @@ def new_client(limits: Limits) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(timeout=timeout, follow_redirects=True)
 
 
-def guarded(client: httpx2.AsyncClient, name: str, *, terminal: bytes) -> httpx2.AsyncClient:
+def guarded(client: httpx2.AsyncClient, name: str, *, terminal: bytes | None) -> httpx2.AsyncClient:
     """Return the client of the model `name`, whose bodies from now on end with their terminal event.
 
-    `terminal` matches the line that begins that event. They raise `ProviderFailed` for an event that is too long.
+    `terminal` matches the line that begins that event, None if there is none. They raise `ProviderFailed` for an event
+    that is too long.
     """
-    last = re.compile(rb"[\r\n](?:%b)[\r\n]" % terminal)
+    last = re.compile(rb"[\r\n](?:%b)[\r\n]" % (rb"(?!)" if terminal is None else terminal))
 
     async def guard(response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)

@@ -61,6 +61,7 @@ def _of_assistant(message: AssistantMessage, ids: _Ids, model: str, profile: Pro
     DeepSeek's Messages validator takes text after a call for the missing result. Elsewhere, where signed thinking is
     sent along, the order is its maker's, and stays: the signature may cover it.
     """
+    own = message.model == model
     kept = [
         part
         for part in message.parts
@@ -68,7 +69,7 @@ def _of_assistant(message: AssistantMessage, ids: _Ids, model: str, profile: Pro
     ]
     if "thinking-unbound" in profile.rules:
         kept = _bound(kept)
-    parts: list[Part] = [_of_call(part, ids) if isinstance(part, CallPart) else part for part in kept]
+    parts: list[Part] = [_of_call(part, ids, own=own) if isinstance(part, CallPart) else part for part in kept]
     signed = any(isinstance(part, ThinkingPart) and part.signature for part in parts)
     if not signed or "call-not-last" in profile.rules:
         parts.sort(key=lambda part: isinstance(part, CallPart))
@@ -93,11 +94,12 @@ def _bound(parts: list[Part]) -> list[Part]:
     ]
 
 
-def _of_call(part: CallPart, ids: _Ids) -> CallPart:
-    call, name, arguments = ids[part.id], sendable_name(part.name), sendable_arguments(part.arguments)
-    if (call, name, arguments) == (part.id, part.name, part.arguments):
-        return part
-    return msgspec.structs.replace(part, id=call, name=name, arguments=arguments)
+def _of_call(part: CallPart, ids: _Ids, *, own: bool) -> CallPart:
+    """Return the call as it is sent; what its maker put on it, a signature say, is for its maker only."""
+    sent = msgspec.structs.replace(
+        part, id=ids[part.id], name=sendable_name(part.name), arguments=sendable_arguments(part.arguments)
+    )
+    return sent if own else msgspec.structs.replace(sent, item_id=None, provider=None, details=None)
 
 
 class _Album:

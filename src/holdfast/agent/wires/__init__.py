@@ -20,6 +20,8 @@ def wire_of(kind: Kind) -> Wire:
             from holdfast.agent.wires.responses import WIRE  # noqa: PLC0415 - only the SDK in use
         case "anthropic":
             from holdfast.agent.wires.messages import WIRE  # noqa: PLC0415 - only the SDK in use
+        case "gemini":
+            from holdfast.agent.wires.gemini import WIRE  # noqa: PLC0415 - only the SDK in use
         case _:
             assert_never(kind)
     return WIRE

@@ -24,10 +24,11 @@ class Wire:
     """One way to speak to a provider.
 
     `build` makes what makes the model; it may block, and raises pydantic-ai's `UserError` for what cannot be used.
-    `terminal` matches the line that begins the last event of a stream, without its ends and in 30 bytes at most.
+    `terminal` matches the line that begins the last event of a stream, without its ends and in 30 bytes at most; None
+    if there is none, and what tells why a response ended is the last of it.
     `marks_errors` tells whether a result can be marked as an error.
     """
 
     build: Callable[[Target, httpx2.AsyncClient], ModelFor]
-    terminal: bytes
+    terminal: bytes | None
     marks_errors: bool

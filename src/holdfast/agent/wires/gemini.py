@@ -1,0 +1,92 @@
+"""Google's Gemini over Google's SDK."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from google.genai import Client
+from google.genai.types import HttpOptions
+from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse
+from pydantic_ai.models.google import GoogleModel
+from pydantic_ai.providers.google import GoogleProvider
+from pydantic_ai.settings import ModelSettings
+
+from holdfast.agent.providers import Target
+from holdfast.agent.wires.wire import NO_KEY, ModelFor, Wire
+
+logging.getLogger("google_genai").addHandler(logging.NullHandler())  # its warnings would be printed over our output
+
+
+class _Named(GoogleProvider):
+    """Google's, under the name of ours: by it signatures are known to be its own."""
+
+    def __init__(self, name: str, client: Client) -> None:
+        super().__init__(client=client)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+
+class _Closing(GoogleModel):
+    """Google's model, which closes the response of a stream: the SDK leaves that to whoever collects its generators."""
+
+    def __init__(self, name: str, provider: _Named, http: httpx2.AsyncClient) -> None:
+        super().__init__(name, provider=provider)
+        self._came: httpx2.Response | None = None
+        http.event_hooks["response"].append(self._note)
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        try:
+            streaming = super().request_stream(messages, model_settings, model_request_parameters, run_context)
+            async with streaming as response:
+                yield response
+        finally:
+            if self._came is not None:
+                await self._came.aclose()
+
+    async def _note(self, response: httpx2.Response) -> None:
+        self._came = response
+
+
+def _build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
+    # Of the three clients that the SDK makes ours is in place of one; the others are never used, and need no trust.
+    unused = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    options = HttpOptions(  # without a deadline and without retries, which are ours
+        base_url=target.address,
+        httpx_async_client=_patient(http),
+        client_args={"verify": unused},
+        async_client_args={"ssl": unused},
+    )
+    client = Client(vertexai=False, api_key=target.key or NO_KEY, http_options=options)
+    model = _Closing(target.model, _Named(target.provider.name, client), http)
+    return lambda _: model
+
+
+def _patient(http: httpx2.AsyncClient) -> httpx2.AsyncClient:
+    """Return the client, whose requests from now on have its own deadlines: the SDK gives each of them another."""
+    own = http.timeout.as_dict()
+
+    async def timed(request: httpx2.Request) -> None:
+        request.extensions["timeout"] = own
+
+    http.event_hooks["request"].append(timed)
+    return http
+
+
+WIRE = Wire(build=_build, terminal=None, marks_errors=True)
