@@ -42,6 +42,10 @@ kind = "anthropic"
 base_url = "https://work.test"
 api_key_env = "WORK_CREDENTIALS"
 limits = { first_event = 600 }
+
+[providers.wing]
+kind = "gemini"
+base_url = "http://wing.test"
 """
 
 
@@ -76,7 +80,7 @@ def test_its_rules_are_those_of_its_protocol_and_the_strictest_where_many_speak_
 
 
 def test_one_that_is_not_known_is_named_with_those_that_are(providers: Providers) -> None:
-    with pytest.raises(ModelUnusable, match=r"one of .*, home, newer, work was expected. Did you mean home:m\?"):
+    with pytest.raises(ModelUnusable, match=r"one of .*, home, newer, work, wing was expected. Did you mean home:m\?"):
         target("hom:m", {}, providers)
     with pytest.raises(ModelUnusable, match="WORK_CREDENTIALS in the environment was expected"):
         target("work:m", {"ANTHROPIC_API_KEY": "sk"}, providers)
@@ -128,6 +132,11 @@ ELSEWHERE = {
     "ANTHROPIC_CUSTOM_HEADERS": "x-gateway: of-anthropic",
     "ANTHROPIC_BASE_URL": "http://anthropic.test",
     "OPENAI_BASE_URL": "http://openai.test",
+    "GEMINI_API_KEY": "sk-of-google",
+    "GOOGLE_API_KEY": "sk-of-google-cloud",
+    "GOOGLE_GEMINI_BASE_URL": "http://google.test",
+    "GOOGLE_GENAI_USE_VERTEXAI": "true",
+    "GOOGLE_CLOUD_PROJECT": "project-of-google",
 }
 
 
@@ -159,6 +168,7 @@ def asked(name: str) -> Conversation:
         ("newer:m", None, "/v1/responses"),
         ("work:m", "sk-work", "/v1/messages"),
         ("ollama:m", None, "/v1/chat/completions"),
+        ("wing:m", None, "/v1beta/models/m:streamGenerateContent"),
     ],
 )
 async def test_it_gets_its_own_key_and_nothing_that_is_meant_for_others(
@@ -173,7 +183,7 @@ async def test_it_gets_its_own_key_and_nothing_that_is_meant_for_others(
         assert not header.startswith(("x-stainless", "openai-"))
 
 
-@pytest.mark.parametrize("name", ["home:gpt-4o", "newer:gpt-5.5", "work:claude-opus-4-5"])
+@pytest.mark.parametrize("name", ["home:gpt-4o", "newer:gpt-5.5", "work:claude-opus-4-5", "wing:gemini-3.8-flash"])
 async def test_a_model_at_home_has_not_the_price_of_its_namesake(providers: Providers, name: str) -> None:
     key = "sk-work" if name.startswith("work") else None
     _, finished = await sent(name, key, asked(name), providers)
@@ -197,3 +207,23 @@ def test_any_journal_makes_a_request_that_whoever_speaks_openais_protocol_takes(
     judge(form, request.raw)
     strictest = "openai-compatible" if form == "openai-chat" else "any"
     assert check(json.loads(request.raw), format=form, profile=strictest) == []
+
+
+# --- what is built in ------------------------------------------------------------------------------------------------
+
+
+def test_a_key_may_be_in_either_of_googles_variables() -> None:
+    assert target("google:m", {"GEMINI_API_KEY": "sk-one", "GOOGLE_API_KEY": "sk-two"}).key == "sk-one"
+    assert target("google:m", {"GEMINI_API_KEY": " ", "GOOGLE_API_KEY": "sk-two"}).key == "sk-two"
+    with pytest.raises(ModelUnusable, match=r"GEMINI_API_KEY \(or GOOGLE_API_KEY\) in the environment was expected"):
+        target("google:m", {})
+
+
+# --- what is built in ------------------------------------------------------------------------------------------------
+
+
+def test_a_key_may_be_in_either_of_googles_variables() -> None:
+    assert target("google:m", {"GEMINI_API_KEY": "sk-one", "GOOGLE_API_KEY": "sk-two"}).key == "sk-one"
+    assert target("google:m", {"GEMINI_API_KEY": " ", "GOOGLE_API_KEY": "sk-two"}).key == "sk-two"
+    with pytest.raises(ModelUnusable, match=r"GEMINI_API_KEY \(or GOOGLE_API_KEY\) in the environment was expected"):
+        target("google:m", {})

@@ -104,7 +104,7 @@ def test_a_cycle_is_found() -> None:
 
 # --- start-up --------------------------------------------------------------------------------------------------------
 
-HEAVY = ("pydantic_ai", "pydantic", "textual", "openai", "anthropic", "httpx", "httpx2")
+HEAVY = ("pydantic_ai", "pydantic", "textual", "openai", "anthropic", "google", "httpx", "httpx2")
 
 
 def heavy(importtime: str) -> list[str]:

@@ -12,7 +12,7 @@ from test_terminal import screen
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Call, Say
 
-KINDS = {"openai-chat": "/v1", "anthropic": ""}
+KINDS = {"openai-chat": "/v1", "anthropic": "", "gemini": ""}
 
 
 def configure(world: World, kind: str, address: str) -> None:
@@ -31,7 +31,7 @@ def test_a_session_with_a_server_that_wants_no_key(one_world: World, kind: str) 
     (session,) = one_world.sessions
     shown = json.loads(one_world.run("sessions", "show", session.name, "--history", "--json").out)
     assert (shown["model"], shown["findings"]) == ("home:other", [])
-    assert shown["profile"] == {"openai-chat": "openai-compatible", "anthropic": "anthropic"}[kind]
+    assert shown["profile"] == {"openai-chat": "openai-compatible"}.get(kind, kind)
     assert "clean for all" in one_world.run("sessions", "verify").out
 
 

@@ -359,7 +359,7 @@ def test_a_foreign_signature_is_sent_as_written() -> None:
 
 @pytest.mark.parametrize("arguments", ['{"path": "x', "[]", '"x"'])
 def test_arguments_that_cannot_be_sent_end_the_response(arguments: str) -> None:
-    (last,) = chunks((Call("read", arguments),))
+    (last,) = chunks((Call("read", arguments), Call("list", {}), Say("and so on")))
     candidate = last["candidates"][0]
     assert candidate["finishReason"] == "MALFORMED_FUNCTION_CALL"
     assert candidate["finishMessage"] == f"Malformed function call: read({arguments})"

@@ -150,7 +150,10 @@ _TEMPORARY = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPSta
 
 def _fault(error: pai_errors.ModelHTTPError) -> ProviderFault:
     status = error.status_code
-    if isinstance(error, pai_errors.ModelAuthenticationError) or status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+    if isinstance(error, pai_errors.ModelAuthenticationError) or status in (
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.FORBIDDEN,
+    ):
         return "credentials"
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return "rate_limited"

@@ -31,8 +31,9 @@ from holdfast.history.profiles import (
 class Provider:
     """A provider: the protocol it speaks, what it accepts, and where its key and its address come from.
 
-    Without a `key_variable` it wants no key; the key may be in `also_key_variable` instead. `address` is where it is unless `address_variable` says otherwise; None is
-    the address that its library knows. `model` is one it has, "" if that depends.
+    Without a `key_variable` it wants no key; where there is an `also_key_variable`, the key may be in that instead.
+    `address` is where it is unless `address_variable` says otherwise; None is the address that its library knows.
+    `model` is one it has, "" if that depends.
     """
 
     name: str

@@ -61,7 +61,7 @@ class Gemini:
     """The Gemini wire; what is said first behind a `Think` carries its signature, as the service does it.
 
     From the third generation on, calls have ids, and the first of a response is signed. Arguments that are no JSON
-    object cannot be sent: the response ends as one whose call the service itself could not read.
+    object cannot be sent: the response ends there, as one whose call the service itself could not read.
     """
 
     name: WireName = "gemini"
@@ -124,7 +124,7 @@ class _Mouth:
         self._thought: Think | None = None  # what led to what comes next
         self._calls = 0
         self._said = ""  # since then
-        self._unreadable = ""
+        self.unreadable = ""  # the call that nothing was said after
 
     def begins(self, action: Say | Think | Call) -> None:
         """Take note of what is said now."""
@@ -143,7 +143,7 @@ class _Mouth:
         except ValueError:
             args = None
         if not is_object(args):
-            self._unreadable = f"{call.name}({written(call)})"
+            self.unreadable = f"{call.name}({written(call)})"
             return []
         function: Json = {"name": call.name, "args": args}
         if call.id or self._new:
@@ -156,6 +156,8 @@ class _Mouth:
 
     def whole(self, action: Say | Think | Call) -> list[Json]:
         """Return what is said as parts."""
+        if self.unreadable:
+            return []
         self.begins(action)
         match action:
             case Call():
@@ -167,8 +169,8 @@ class _Mouth:
 
     def last(self, reason: FinishReason) -> tuple[list[Json], Json]:
         """Return the parts that come with the end, and how it is told."""
-        if self._unreadable and reason != "length":
-            told = f"Malformed function call: {self._unreadable}"
+        if self.unreadable and reason != "length":
+            told = f"Malformed function call: {self.unreadable}"
             return [], {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": told}
         parts: list[Json] = []
         if self._thought and self._said and not self._calls:
@@ -188,6 +190,8 @@ class _Chunks:
         self._mouth = _Mouth(answer)
 
     def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
+        if self._mouth.unreadable:
+            return
         self._mouth.begins(action)
         for piece in pieces(action):
             match action:
