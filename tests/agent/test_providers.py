@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from holdfast.agent.keys import Key, found, with_keys
 from holdfast.agent.model import Finished
 from holdfast.agent.models import open_model
 from holdfast.agent.providers import PROVIDERS, Providers, known_providers, profile_of, target
@@ -217,13 +218,7 @@ def test_a_key_may_be_in_either_of_googles_variables() -> None:
     assert target("google:m", {"GEMINI_API_KEY": " ", "GOOGLE_API_KEY": "sk-two"}).key == "sk-two"
     with pytest.raises(ModelUnusable, match=r"GEMINI_API_KEY \(or GOOGLE_API_KEY\) in the environment was expected"):
         target("google:m", {})
-
-
-# --- what is built in ------------------------------------------------------------------------------------------------
-
-
-def test_a_key_may_be_in_either_of_googles_variables() -> None:
-    assert target("google:m", {"GEMINI_API_KEY": "sk-one", "GOOGLE_API_KEY": "sk-two"}).key == "sk-one"
-    assert target("google:m", {"GEMINI_API_KEY": " ", "GOOGLE_API_KEY": "sk-two"}).key == "sk-two"
-    with pytest.raises(ModelUnusable, match=r"GEMINI_API_KEY \(or GOOGLE_API_KEY\) in the environment was expected"):
-        target("google:m", {})
+    kept = {"GEMINI_API_KEY": Key("file", "sk-kept")}
+    keys = found({"GOOGLE_API_KEY": "sk-two"}, PROVIDERS, kept)
+    assert keys["GEMINI_API_KEY"] == Key("environment", "sk-two")
+    assert target("google:m", with_keys({"GOOGLE_API_KEY": "sk-two"}, keys)).key == "sk-two"

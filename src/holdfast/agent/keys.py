@@ -41,9 +41,9 @@ Keys = Mapping[str, Key]
 
 def found(environ: Mapping[str, str], providers: Providers, kept: Keys) -> Keys:
     """Return the key that counts for each provider that has one: the environment's, else the one that is `kept`."""
-    names = {each.key_variable for each in providers.values() if each.key_variable}
-    own = {name: Key("environment", environ[name]) for name in names if environ.get(name, "").strip()}
-    return MappingProxyType({**{name: key for name, key in kept.items() if name in names}, **own})
+    wanted = {each.key_variable: each for each in providers.values() if each.key_variable}
+    own = {name: Key("environment", key) for name, each in wanted.items() if (key := each.key_in(environ))}
+    return MappingProxyType({**{name: key for name, key in kept.items() if name in wanted}, **own})
 
 
 def with_keys(environ: Mapping[str, str], keys: Keys) -> Mapping[str, str]:

@@ -38,7 +38,7 @@ class Connections:
 
     def has_key(self, provider: Provider) -> bool:
         """Return whether the key that the provider wants is there."""
-        return bool(provider.key_variable and self.environ.get(provider.key_variable, "").strip())
+        return bool(provider.key_in(self.environ))
 
     def lacks(self, provider: Provider) -> str:
         """Return what has to be done before the provider can be used, where it is if nothing has to."""
