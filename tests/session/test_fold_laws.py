@@ -60,11 +60,11 @@ def faults(messages: tuple[Message, ...]) -> list[str]:
             case UserMessage():
                 if message.results and not isinstance(before, AssistantMessage):
                     wrong.append(f"{index}: results without calls before them")
-                if not message.results and not message.texts:
+                if not message.results and not message.said:
                     wrong.append(f"{index}: an empty user message")
                 if any(not result.text.strip() for result in message.results):
                     wrong.append(f"{index}: a blank result")
-                if any(isinstance(text, str) and not text.strip() for text in message.texts):
+                if any(not text.strip() for text in message.texts):
                     wrong.append(f"{index}: a blank text")
     return wrong
 
@@ -125,7 +125,7 @@ def test_a_message_once_sent_only_gains_texts(journal: list[Entry]) -> None:
             assert isinstance(last, UserMessage)
             assert isinstance(grown, UserMessage)
             assert grown.results == last.results
-            assert grown.texts[: len(last.texts)] == last.texts
+            assert grown.said[: len(last.said)] == last.said
 
 
 @settings(max_examples=300)

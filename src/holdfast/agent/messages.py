@@ -41,8 +41,8 @@ def to_messages(conversation: Conversation, *, marks_errors: bool) -> list[pai.M
                     )
                     for result in message.results
                 )
-                if message.texts:
-                    said = [_said(each) for each in message.texts]
+                if message.said:
+                    said = [_said(each) for each in message.said]
                     alone = said[0] if len(said) == 1 and isinstance(said[0], str) else said
                     asked.append(pai.UserPromptPart(alone))
                 messages.append(pai.ModelRequest(parts=asked))

@@ -76,9 +76,9 @@ def _chat(message: UserMessage | AssistantMessage) -> Iterator[Body]:
     if isinstance(message, UserMessage):
         for result in message.results:
             yield {"role": "tool", "tool_call_id": result.call, "content": result.text}
-        if message.texts:
-            parts = [_chat_part(said) for said in message.texts]
-            alone = message.texts[0] if len(parts) == 1 else None
+        if message.said:
+            parts = [_chat_part(said) for said in message.said]
+            alone = message.said[0] if len(parts) == 1 else None
             yield {"role": "user", "content": alone if isinstance(alone, str) else parts}
         return
     text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
@@ -107,7 +107,7 @@ def _blocks(message: UserMessage | AssistantMessage) -> Iterator[Body]:
         for result in message.results:
             held: Body = {"type": "tool_result", "tool_use_id": result.call, "content": result.text}
             yield held if result.outcome == "ok" else held | {"is_error": True}
-        for said in message.texts:
+        for said in message.said:
             if isinstance(said, str):
                 yield {"type": "text", "text": said}
             else:

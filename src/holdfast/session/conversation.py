@@ -48,7 +48,12 @@ class UserMessage:
     """Results first, in the order of their calls, then what is said: prompts, notes of ours in brackets, images."""
 
     results: tuple[Result, ...]
-    texts: tuple[Said, ...]
+    said: tuple[Said, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the texts among what is said."""
+        return tuple(one for one in self.said if isinstance(one, str))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,11 +41,11 @@ def estimate(messages: Sequence[Message], model: str, *, since: int = 0) -> int:
     for message in islice(messages, since, None):
         total += MESSAGE
         match message:
-            case UserMessage(results=results, texts=texts):
+            case UserMessage(results=results, said=said):
                 for result in results:
                     total += CALL + of_result(result)
-                for said in texts:
-                    total += tokens_of(said) if isinstance(said, str) else tokens_of_image(said.width, said.height)
+                for one in said:
+                    total += tokens_of(one) if isinstance(one, str) else tokens_of_image(one.width, one.height)
             case AssistantMessage(parts=parts):
                 for part in parts:
                     match part:

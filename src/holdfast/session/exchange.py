@@ -130,7 +130,7 @@ def without(message: Message, outputs: Mapping[str, str]) -> Message:
         case UserMessage():
             if not any(result.call in outputs for result in message.results):
                 return message
-            return UserMessage(tuple(result.replaced(outputs) for result in message.results), message.texts)
+            return UserMessage(tuple(result.replaced(outputs) for result in message.results), message.said)
         case AssistantMessage():
             kept = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
             return message if len(kept) == len(message.parts) else AssistantMessage(message.model, kept)

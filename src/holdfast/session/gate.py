@@ -122,8 +122,8 @@ class _Own:
         for message in messages:
             if isinstance(message, UserMessage):
                 apart.extend(UserMessage((result,), ()) for result in message.results)
-                if message.texts or not message.results:
-                    apart.append(UserMessage((), message.texts) if message.results else message)
+                if message.said or not message.results:
+                    apart.append(UserMessage((), message.said) if message.results else message)
             else:
                 apart.append(message)
         return apart
@@ -135,7 +135,7 @@ class _Own:
             assert isinstance(message, UserMessage | AssistantMessage)
             last = joined[-1] if joined else None
             if isinstance(message, UserMessage) and isinstance(last, UserMessage):
-                joined[-1] = UserMessage((*last.results, *message.results), (*last.texts, *message.texts))
+                joined[-1] = UserMessage((*last.results, *message.results), (*last.said, *message.said))
             else:
                 joined.append(message)
         return joined
@@ -153,7 +153,7 @@ class _Own:
             case UserMessage():
                 role = self.role(raw)
                 results = [_result((index, "results", at), result, role) for at, result in enumerate(raw.results)]
-                texts = [_said((index, "texts", at), said) for at, said in enumerate(raw.texts)]
+                texts = [_said((index, "texts", at), said) for at, said in enumerate(raw.said)]
                 items = (*results, *texts)
             case AssistantMessage():
                 role = "assistant"
@@ -223,7 +223,7 @@ def _raw(piece: Piece, messages: Sequence[object]) -> Said | Result | Part:
     index, _, at = piece.item.path
     match messages[int(index)], int(at):
         case UserMessage() as message, place:
-            return message.results[place] if piece.item.kind == "result" else message.texts[place]
+            return message.results[place] if piece.item.kind == "result" else message.said[place]
         case AssistantMessage() as message, place:
             return message.parts[place]
         case raw, _:

@@ -115,7 +115,7 @@ class _Album:
 
     def said(self, message: UserMessage) -> Iterator[Said]:
         """Yield what the message says behind its results: first the images that they hold."""
-        for one in (*(image for result in message.results for image in result.images), *message.texts):
+        for one in (*(image for result in message.results for image in result.images), *message.said):
             if not isinstance(one, Image):
                 yield one
             elif reason := self._refused(one):

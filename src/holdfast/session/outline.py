@@ -58,7 +58,7 @@ def outline(messages: Sequence[tuple[Role, Message]], unsettled: AbstractSet[str
 def _pieces(message: Message) -> Iterator[Piece]:
     if isinstance(message, UserMessage):
         yield from (Piece("result", len(result.text), result.call) for result in message.results)
-        for said in message.texts:
+        for said in message.said:
             yield Piece("text", len(said)) if isinstance(said, str) else Piece("image", len(said.data))
         return
     for part in message.parts:

@@ -159,7 +159,7 @@ def _request_parts(message: UserMessage, system: str, first: bool) -> list[dict[
     parts: list[dict[str, object]] = [{"part_kind": "system-prompt", "content": system}] if first and system else []
     parts.extend(_result(result) for result in message.results)
     images = (image for result in message.results for image in result.images)
-    parts.extend({"part_kind": "user-prompt", "content": _content(said)} for said in (*images, *message.texts))
+    parts.extend({"part_kind": "user-prompt", "content": _content(said)} for said in (*images, *message.said))
     return parts
 
 
