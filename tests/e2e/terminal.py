@@ -66,7 +66,7 @@ class Terminal:
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
-            os.execve(argv[0], list(argv), {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"})
+            os.execve(argv[0], list(argv), {"TERM": "xterm-256color", "COLORTERM": "truecolor", **env})
         fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._status: int | None = None
         self._reader = threading.Thread(target=self._read, daemon=True)

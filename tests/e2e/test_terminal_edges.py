@@ -134,6 +134,42 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
     assert one_world.said == ["half a thought and its end"]
 
 
+FAULTY = """\
+import runpy
+from holdfast.agent.events import LiveText
+from holdfast.ui.view import View
+take = View.take
+def faulty(self, event, **more):
+    if isinstance(event, LiveText):
+        raise RuntimeError("a fault of ours")
+    return take(self, event, **more)
+View.take = faulty
+runpy.run_module("holdfast", run_name="__main__")
+"""
+"""holdfast with a fault in what shows the model's words."""
+
+
+def test_a_fault_in_what_is_shown_ends_the_screen_in_good_order(one_world: World, tmp_path: Path) -> None:
+    """It is told, with what a report needs; the turn is stopped and the session is there to go on with."""
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    one_world.script([Say("Nobody reads this."), Hold("on")], [Say("Here again.")])
+    argv = [sys.executable, str(tmp_path / "faulty.py"), "-m", one_world.model]
+    with Terminal(argv, env=one_world.environ(), cwd=one_world.folder) as terminal:
+        before = termios.tcgetattr(terminal.descriptor)
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        assert terminal.wait() == 1
+        eventually(lambda: termios.tcgetattr(terminal.descriptor) == before, 5)
+        after = bytes(terminal.raw).rpartition(b"\x1b[?1049l")[2]
+        assert b"Internal error" in after
+        assert b"a fault of ours" in after
+    assert [entry.cause for entry in one_world.entries() if isinstance(entry, TurnEnded)] == ["user"]
+    with screen(one_world, "-c") as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("and now")
+        terminal.wait_text("Here again")
+
+
 def test_without_colours(one_world: World) -> None:
     """NO_COLOR is heard: what is drawn has weight and reversal, no colours."""
     one_world.script([Say("# Plain\n\n`code`")])
@@ -152,11 +188,45 @@ def _grey(colour: str) -> bool:
     return len(colour) != 6 or colour[:2] == colour[2:4] == colour[4:]
 
 
-@pytest.mark.parametrize(("more", "said"), [({}, "-p"), ({"TERM": "dumb"}, "-p")])
-def test_no_terminal_is_told_in_a_sentence(one_world: World, more: dict[str, str], said: str) -> None:
+EDITOR = """\
+import pathlib, signal, sys, time
+got = []
+signal.signal(signal.SIGINT, lambda *_: got.append(1))
+print("the editor is here", flush=True)
+while not got:
+    time.sleep(0.01)
+pathlib.Path(sys.argv[1]).write_text("written in spite of it")
+"""
+"""An editor for which Ctrl+C is one of its keys."""
+
+
+def test_ctrl_c_in_the_editor_is_the_editors(one_world: World, tmp_path: Path) -> None:
+    """What was written comes back, and the screen is there."""
+    (tmp_path / "editor.py").write_text(EDITOR)
+    one_world.script([Say("I read it.")])
+    with screen(one_world, "-m", one_world.model, EDITOR=f"{sys.executable} {tmp_path / 'editor.py'}") as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.send("half a thought")
+        terminal.wait_text("half a thought")
+        terminal.send(b"\x07")
+        terminal.wait_text("the editor is here")
+        terminal.send(Key.CTRL_C)
+        terminal.wait_text("written in spite of it")
+        terminal.send(Key.ENTER)
+        terminal.wait_text(r"I read it\.")
+
+
+def test_a_terminal_that_only_takes_lines_gets_no_screen(one_world: World) -> None:
+    with screen(one_world, "-m", one_world.model, TERM="dumb") as terminal:
+        assert terminal.wait() == 2
+        terminal.wait_text("Terminal 'dumb' can draw no screen")
+        assert b"\x1b" not in terminal.raw
+
+
+def test_no_terminal_is_told_in_a_sentence(one_world: World) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "holdfast"],
-        env=one_world.environ(**more),
+        env=one_world.environ(),
         cwd=one_world.folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -165,5 +235,5 @@ def test_no_terminal_is_told_in_a_sentence(one_world: World, more: dict[str, str
         timeout=30,
     )
     assert ran.returncode == 2
-    assert said in ran.stderr
+    assert "-p" in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from pathlib import Path
 
+import pytest
 from textual import events
 from textual.app import App, ComposeResult
 
@@ -58,10 +59,10 @@ def test_the_branch_is_read_as_git_writes_it(tmp_path: Path) -> None:
 class Writing(App[None]):
     """A composer alone, and what was sent from it."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path = Path("/nowhere")) -> None:
         super().__init__()
         self.sent: list[tuple[str, bool]] = []
-        self.completions = Completions()
+        self.completions = Completions(folder)
         self.composer = Composer(self.completions)
 
     def compose(self) -> ComposeResult:
@@ -116,3 +117,57 @@ async def test_words_given_back_stand_before_what_is_written() -> None:
         app.composer.clear_into_history()
         await pilot.press("up")
         assert app.composer.text == "first\n\nhalf"
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [
+        (["backspace"], "before  behind"),
+        (["left", "left", "backspace"], "before  behind"),
+        (["left", "left", "delete"], "before  behind"),
+        (["ctrl+w"], "before  behind"),
+        (["backspace", "ctrl+z"], "before PASTED behind"),
+        (["left", "left", "x"], "before PASTEDx behind"),
+        (["shift+left", "y"], "before y behind"),
+        (["right", "backspace"], "before PASTEDbehind"),
+    ],
+)
+async def test_the_mark_of_a_paste_is_one_thing(keys: list[str], left: str) -> None:
+    """Whatever is done to a part of it is done to the whole: a broken mark would be sent as it is."""
+    app = Writing()
+    text = "\n".join(f"line {number}" for number in range(FOLD_LINES + 5))
+    async with app.run_test() as pilot:
+        app.composer.load_text("before  behind")
+        app.composer.move_cursor((0, 7))
+        app.composer.post_message(events.Paste(text))
+        await pilot.pause()
+        await pilot.press(*keys, "enter")
+        assert app.sent == [(left.replace("PASTED", text), False)]
+
+
+async def test_what_is_typed_fast_is_completed_as_what_is_typed_slowly(tmp_path: Path) -> None:
+    """No news of the text has come when Tab or Enter does: they look for themselves."""
+    (tmp_path / "apple.py").touch()
+    app = Writing(tmp_path)
+    async with app.run_test() as pilot:
+        await pilot.press(*"/mod", "tab")
+        assert app.composer.text == "/model "
+        app.composer.load_text("")
+        await pilot.press(*"/statu", "enter")
+        assert app.composer.text == "/status "
+        await pilot.press("enter")
+        assert app.sent == [("/status ", False)]
+        await pilot.press(*"see @ap", "tab")
+        assert app.composer.text == "see @apple.py "
+
+
+async def test_the_history_of_a_session_comes_before_what_was_sent_from_here() -> None:
+    """A session that has just begun has none, and takes nothing away."""
+    app = Writing()
+    async with app.run_test() as pilot:
+        await pilot.press(*"first", "enter")
+        app.composer.remember(())
+        await pilot.press("up")
+        assert app.composer.text == "first"
+        app.composer.remember(("old", "older"))
+        assert app.composer.sent == ("old", "older", "first")

@@ -133,14 +133,14 @@ def failure(error: Exception, name: str) -> ProviderFailed:
 
 
 _NEXT: dict[ProviderFault, str] = {
-    "rejected": "The same request will be refused again; change it, or choose another model with -m.",
+    "rejected": "The same request will be refused again; change it, or choose another model.",
     "credentials": "Check the key in the environment, and that it may use this model.",
     "rate_limited": "Wait and say 'go on'; nothing is lost.",
     "overloaded": "Wait and say 'go on'; nothing is lost.",
     "unreachable": "Check the network and the base address, then say 'go on'; nothing is lost.",
     "silent": "Say 'go on' to try again; nothing is lost.",
     "cut": "Say 'go on' to try again; nothing is lost.",
-    "malformed": "Say 'go on' to try again, or choose another model with -m; nothing is lost.",
+    "malformed": "Say 'go on' to try again, or choose another model; nothing is lost.",
 }
 
 

@@ -132,7 +132,7 @@ class _Document(httpx2.AsyncByteStream):
         if size > LONGEST_EVENT:
             raise ProviderFailed(
                 f"Model {self._name!r} sent an event longer than {LONGEST_EVENT // 1024**2} MB, a shorter one was "
-                "expected. It was dropped; say 'go on' to try again, or choose another model with -m.",
+                "expected. It was dropped; say 'go on' to try again, or choose another model.",
                 fault="malformed",
             )
 

@@ -16,6 +16,7 @@ from holdfast import __version__
 from holdfast.calls import Mode
 from holdfast.config import homes
 from holdfast.errors import UsageError
+from holdfast.session.catalog import Summary
 from holdfast.session.entries import Usage
 from holdfast.text import literal
 from holdfast.ui.blocks import Answer
@@ -26,7 +27,7 @@ from holdfast.ui.tui.commands import COMMANDS, Line, Name
 from holdfast.ui.tui.connections import DEMO
 from holdfast.ui.tui.desk import NO_MODEL, Desk
 from holdfast.ui.tui.pickers import Choice
-from holdfast.ui.tui.status import MODES, Status, tokens
+from holdfast.ui.tui.status import MODES, Status, share, tokens
 from holdfast.ui.tui.told import InUse
 
 DIFF = "git --no-pager diff --stat --patch HEAD"
@@ -64,7 +65,8 @@ def offer(in_use: InUse, desk: Desk) -> None:
         else:
             desk.agent.read(in_use.session)
 
-    desk.pick(in_use.message, choices, chosen)
+    by = f" by {literal(in_use.holder)}" if in_use.holder else ""
+    desk.pick(f"Session {in_use.session.id} is in use{by}", choices, chosen)
 
 
 def act(line: Line, desk: Desk) -> None:
@@ -93,7 +95,11 @@ def _rename(desk: Desk, rest: str) -> None:
     if not rest:
         raise UsageError("Title is missing, some words were expected. Type /rename and the title.")
     desk.agent.rename(rest)
-    desk.say(f"This session is called: {rest}")
+
+
+def renamed(title: str) -> str:
+    """Return what is said of a session that has another title now."""
+    return f"This session is called: {title}" if title else "This session is called by its first prompt again."
 
 
 def _fork(desk: Desk, _rest: str) -> None:
@@ -110,10 +116,16 @@ def _model(desk: Desk, rest: str) -> None:
 def _export(desk: Desk, rest: str) -> None:
     session = _open(desk)
     path = desk.cwd / (rest or f"{session}.json")
-    document, findings = exported(desk.catalog.folder(session))
-    write(path, document)
-    damaged = f" It is damaged: {findings[0].what}" if findings else ""
-    desk.say(f"Exported to {home(str(path))}, as a pydantic-ai document.{damaged}")
+
+    def export() -> str:
+        document, findings = exported(desk.catalog.folder(session))
+        write(path, document)
+        return f" It is damaged: {findings[0].what}" if findings else ""
+
+    desk.meanwhile(
+        export,
+        lambda damaged: desk.say(f"Exported to {home(str(path))}, as a pydantic-ai document.{damaged}"),
+    )
 
 
 def _theme(desk: Desk, rest: str) -> None:
@@ -206,8 +218,12 @@ def pick_prompt(desk: Desk) -> None:
 
 def pick_session(desk: Desk) -> None:
     """Let the person choose another session to go on with."""
+    desk.meanwhile(desk.catalog.all, lambda found: _offer_sessions(found, desk))
+
+
+def _offer_sessions(found: Sequence[Summary], desk: Desk) -> None:
     now = time.time()
-    summaries = {each.id: each for each in desk.catalog.all() if each.id != desk.session}
+    summaries = {each.id: each for each in found if each.id != desk.session}
     if not summaries:
         raise UsageError("There is no other session, one was expected. Type a prompt to begin one.")
     here = str(desk.cwd)
@@ -308,8 +324,8 @@ def _cost(usage: Usage) -> list[tuple[str, str]]:
 def _context(status: Status) -> list[tuple[str, str]]:
     if not status.context:
         return [("in use", "nothing has been said yet")]
-    share = f", {100 * status.context // status.window} % of {tokens(status.window)}" if status.window else ""
-    return [("in use", f"{status.context:,} tokens, about{share}")]
+    used = f", {share(status.context, status.window)} of {tokens(status.window)}" if status.window else ""
+    return [("in use", f"{status.context:,} tokens, about{used}")]
 
 
 DOES: dict[Name, Callable[[Desk, str], None]] = {

@@ -98,7 +98,7 @@ class Agent(Serving):
             try:
                 await self._open(lambda: resume(self._wishes.catalog, session), model)
             except SessionBusy as busy:
-                self._tell(InUse(session, str(busy)))
+                self._tell(InUse(session, busy.holder))
 
         self._do(open_it)
 

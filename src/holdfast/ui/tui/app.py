@@ -12,17 +12,19 @@ from typing import ClassVar, get_args
 from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
+from textual.widgets import Input
 
-from holdfast.agent.events import Event
+from holdfast.agent.events import Event, Fact
 from holdfast.agent.settle import Leave
 from holdfast.calls import Mode
-from holdfast.ui.tui.actions import act, offer, offer_a_model, pick_prompt, pick_session, pick_turn
+from holdfast.session.entries import Titled
+from holdfast.ui.tui.actions import act, offer, offer_a_model, pick_prompt, pick_session, pick_turn, renamed
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.branch import branch
 from holdfast.ui.tui.commands import parse
 from holdfast.ui.tui.composer import Composer
 from holdfast.ui.tui.desk import READ_ONLY, Desk
-from holdfast.ui.tui.editor import edited
+from holdfast.ui.tui.editor import edited, editors
 from holdfast.ui.tui.known import STOPPING
 from holdfast.ui.tui.told import (
     Asked,
@@ -104,7 +106,8 @@ class Screen(Desk):
             offer_a_model(self)
 
     def _tick(self) -> None:
-        self.tell(replace(self.status, seconds=time.monotonic() - self._since))
+        if self.is_running:
+            self.tell(replace(self.status, seconds=time.monotonic() - self._since))
 
     # --- what the agent tells -----------------------------------------------------------------------------------
 
@@ -165,6 +168,8 @@ class Screen(Desk):
                 self.tell(replace(self.status, asking=False))
 
     def _heard_event(self, event: Event) -> None:
+        if isinstance(event, Fact) and isinstance(event.entry, Titled):
+            self.say(renamed(event.entry.title))
         before = self.status
         self.known.take(event)
         if self.status.queued != before.queued:
@@ -184,7 +189,7 @@ class Screen(Desk):
 
     def on_text_area_changed(self, _changed: Composer.Changed) -> None:
         """Offer what the word begun may become."""
-        self.completions.look(self.composer.before, self.cwd)
+        self.completions.look(self.composer.before)
 
     def _do(self, text: str, *, later: bool) -> None:
         line = parse(text)
@@ -246,22 +251,25 @@ class Screen(Desk):
             self.say("Press Ctrl+C again to quit; the session is kept.")
 
     def action_leave_if_empty(self) -> None:
-        """Quit if nothing is written."""
+        """Quit if nothing is written; where something else is written, delete there."""
+        if isinstance(self.screen.focused, Input):
+            raise SkipAction
         if self.composer.text:
             self.composer.action_delete_right()
         else:
             self.exit(0)
 
     def action_mode(self) -> None:
-        """Go on to the next approval mode; that of asking nothing is only for who began with it."""
+        """Go on to the next approval mode; never being asked is chosen by name, not come by."""
         if len(self.screen_stack) > 1:
             raise SkipAction
-        modes: list[Mode] = [mode for mode in get_args(Mode) if mode != "yolo" or self._start.mode == "yolo"]
+        modes: list[Mode] = [mode for mode in get_args(Mode) if mode != "yolo" or self.may_never_ask]
         self.use_mode(modes[(modes.index(self.status.mode) + 1) % len(modes)])
 
     def action_edit(self) -> None:
         """Write the prompt in $VISUAL or $EDITOR."""
-        self.attempt(lambda: self.composer.load_text(edited(self, self.composer.prompt, self.environ)))
+        with editors(LEAVING):
+            self.attempt(lambda: self.composer.load_text(edited(self, self.composer.prompt, self.environ)))
 
     def action_history(self) -> None:
         """Search the earlier prompts, and write the chosen one again."""

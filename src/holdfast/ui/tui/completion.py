@@ -110,11 +110,14 @@ def _names(root: Path) -> tuple[str, ...]:
 class Completions(OptionList, can_focus=False):
     """The suggestions, above the composer, while there are any."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path) -> None:
+        """Offer the commands, and the files beneath `root`."""
         super().__init__(id="completions")
         self._suggestions: Sequence[Suggestion] = ()
         self._listing = Listing()
         self._looking: asyncio.Task[None] | None = None
+        self._before = ""
+        self.root = root
 
     @property
     def chosen(self) -> Suggestion | None:
@@ -123,8 +126,11 @@ class Completions(OptionList, can_focus=False):
             return None
         return self._suggestions[self.highlighted]
 
-    def look(self, before: str, root: Path) -> None:
+    def look(self, before: str) -> None:
         """Show what the text before the cursor may become; files are looked for meanwhile."""
+        if before == self._before:
+            return
+        self._before = before
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
@@ -132,10 +138,16 @@ class Completions(OptionList, can_focus=False):
         if begun is None:
             self.offer(commands(before))
         else:
-            self._looking = asyncio.create_task(self._look(begun, root))
+            self._looking = asyncio.create_task(self._look(begun))
 
-    async def _look(self, begun: str, root: Path) -> None:
-        self.offer(files(begun, await self._listing.names(root)))
+    async def catch_up(self, before: str) -> None:
+        """Show what that text may become, and return when that is known: typed fast is as good as typed slowly."""
+        self.look(before)
+        if self._looking is not None:
+            await asyncio.wait({self._looking})
+
+    async def _look(self, begun: str) -> None:
+        self.offer(files(begun, await self._listing.names(self.root)))
 
     def offer(self, suggestions: Sequence[Suggestion]) -> None:
         """Show these; none hides the list."""

@@ -8,6 +8,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
 
 from holdfast.ui.tui.completion import Completions, Suggestion
 
@@ -77,8 +78,9 @@ class Composer(TextArea):
         return text
 
     def remember(self, prompts: tuple[str, ...]) -> None:
-        """Take these as the history, the oldest first."""
-        self._sent = list(prompts)
+        """Take these as the beginning of the history, the oldest first; what was sent from here is what came last."""
+        known = frozenset(prompts)
+        self._sent = [*prompts, *(text for text in self._sent if text not in known)]
         self._recalled = None
 
     def give_back(self, text: str) -> None:
@@ -101,7 +103,27 @@ class Composer(TextArea):
         """Send for later."""
         self._send(later=True)
 
+    def edit(self, edit: Edit) -> EditResult:
+        """Make the edit; the mark of a paste is one thing to it, taken away whole and never written into."""
+        first, last = sorted((edit.from_location, edit.to_location))
+        for row in {first[0], last[0]}:
+            line = self.document.get_line(row)
+            for mark in self._pasted:
+                begin = line.find(mark)
+                start, end = (row, begin), (row, begin + len(mark))
+                if begin < 0 or not (start < last and first < end):
+                    continue
+                if first == last:
+                    first = last = end
+                else:
+                    first, last = min(first, start), max(last, end)
+        if (first, last) != (edit.top, edit.bottom):
+            edit = Edit(edit.text, first, last, edit.maintain_selection_offset)
+        return super().edit(edit)
+
     async def _on_key(self, event: events.Key) -> None:
+        if event.key in ("tab", "enter"):
+            await self._completions.catch_up(self.before)
         chosen = self._completions.chosen
         match event.key:
             case "tab" if chosen is not None:

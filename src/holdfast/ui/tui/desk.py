@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -24,7 +25,9 @@ from holdfast.errors import HoldfastError, ModelUnusable, UsageError
 from holdfast.session.catalog import Summary
 from holdfast.session.entries import PromptAccepted, When
 from holdfast.text import literal
+from holdfast.tools.thread import in_daemon
 from holdfast.ui.table import home
+from holdfast.ui.tui.advice import on_screen
 from holdfast.ui.tui.agent import Agent, Wishes
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.branch import branch
@@ -40,6 +43,8 @@ from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.told import Told
 from holdfast.ui.tui.transcript import Transcript
 from holdfast.ui.view import View
+
+T = TypeVar("T")
 
 HINTS = """\
 What was finished is kept, whatever happens: Esc stops, Esc Esc goes back, holdfast -c goes on.
@@ -88,9 +93,11 @@ class Desk(App[int]):
         """The id of the session that is open, "" if none is."""
         self.known = Known(Status(mode=start.mode, model=start.model, branch=branch(start.cwd)))
         self.view = View()
-        self.completions = Completions()
+        self.completions = Completions(start.cwd)
         self._start = start
         self._connections = connections
+        self.may_never_ask = start.mode == "yolo"
+        """Whether the person chose, by name, never to be asked: then Shift+Tab comes by that mode too."""
         self.is_open = start.resumed is not None
         """Whether a session is open, or about to be."""
         self.wants_setup = False
@@ -101,7 +108,7 @@ class Desk(App[int]):
         self.stopped = 0
         """How many of these were stopped meanwhile."""
         self._said = ""
-        self._inbox: Inbox[Told] = Inbox(self.heard)
+        self._inbox: Inbox[Told] = Inbox(self._hear)
         wishes = Wishes(
             catalog=start.catalog,
             environ=connections.environ,
@@ -137,7 +144,9 @@ class Desk(App[int]):
         self.greet()
         self.composer.focus()
         self.tell(self.known.status)
-        self._inbox.open(asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._failed)
+        self._inbox.open(loop)
 
     def greet(self) -> None:
         """Say where one is, while there is nothing else to show."""
@@ -148,16 +157,31 @@ class Desk(App[int]):
             said.append(f"{literal(home(str(self.cwd)))}\n\n", "not bold dim").append(HINTS, "not bold dim")
             welcome.update(said)
 
+    def _hear(self, told: Told) -> None:
+        if self.is_running:  # else the parts of the screen are going, one by one
+            self.heard(told)
+
     def heard(self, told: Told) -> None:
         """Show what the agent told."""
         raise NotImplementedError
 
+    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        """Leave for what a callback of the loop raised, as for any other fault: nobody else would hear of it."""
+        error = context.get("exception")
+        if isinstance(error, Exception):
+            self._handle_exception(error)
+        else:
+            loop.default_exception_handler(context)
+
     def _fatal_error(self) -> None:
         """Leave after a fault of ours, with its traceback; Textual's own shows every local variable, a key perhaps."""
+        if self._exit_renderables:  # the first fault is told; those of the leaving say less
+            return
         said = (
             "holdfast: Internal error. This is a bug of holdfast, please report it with what follows; the session is "
         )
-        self.panic(Text(f"{said}safe, go on with -c.\n\n{traceback.format_exc()}"))
+        what = "".join(traceback.format_exception(self._exception)) if self._exception else traceback.format_exc()
+        self.panic(Text(f"{said}safe, go on with -c.\n\n{what}"))
 
     @property
     def status(self) -> Status:
@@ -173,8 +197,9 @@ class Desk(App[int]):
 
     def say(self, message: str, *, also: bool = False) -> None:
         """Show a sentence until the next prompt, in place of what was said before or `also`; "" shows none."""
-        before = self._said if also and message not in self._said else ""
-        self._said = f"{before}\n{message}" if before else message
+        said = on_screen(message)
+        before = self._said if also and said not in self._said else ""
+        self._said = f"{before}\n{said}" if before else said
         notice = self.query_one("#notice", Static)
         notice.update(Text(literal(self._said)))
         notice.display = bool(self._said)
@@ -255,6 +280,7 @@ class Desk(App[int]):
         """Show the session that is open now, perhaps only to be read."""
         self._read = read
         self.session, self.cwd = session, cwd
+        self.completions.root = cwd
         self.known = Known(Status(mode=self.status.mode, model=model, branch=branch(cwd)))
         self.known.load(facts)
         self.view = View()
@@ -299,12 +325,26 @@ class Desk(App[int]):
 
     def use_mode(self, mode: Mode) -> None:
         """Decide in another approval mode from now on, whatever runs."""
+        self.may_never_ask = self.may_never_ask or mode == "yolo"
         self.agent.use_mode(mode)
         self.tell(replace(self.status, mode=mode))
 
     def use_theme(self, name: str) -> None:
         """Draw in these colours."""
         self.theme = name
+
+    def meanwhile(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Do `work` beside the screen, then go on with what it gave; what cannot be done is said."""
+
+        async def wait() -> None:
+            try:
+                done = await in_daemon(work)
+            except HoldfastError as error:
+                self.say(str(error))
+            else:
+                self.attempt(lambda: then(done))
+
+        self.run_worker(wait())
 
     def attempt(self, what: Callable[[], None]) -> bool:
         """Return whether it was done; if not, it is said why."""

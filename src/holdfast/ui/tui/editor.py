@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from textual.app import App
 
 from holdfast.errors import UsageError
+
+
+@contextmanager
+def editors(signals: Iterable[signal.Signals]) -> Generator[None]:
+    """Leave what Ctrl+C sends to the editor, as a shell does; other signals are heard when the block ends."""
+    held: list[int] = []
+    loop = signal.set_wakeup_fd(-1)  # the event loop hears of every signal by it, whatever its handler is
+    before = {number: signal.signal(number, lambda number, _: held.append(number)) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(loop)
+        for number in held:
+            if number not in {signal.SIGINT, signal.SIGQUIT}:
+                signal.raise_signal(number)
 
 
 def edited(app: App[int], text: str, environ: Mapping[str, str]) -> str:

@@ -34,7 +34,7 @@ class Picker(ModalScreen[str | None]):
     CSS = """
     Picker { align: center middle; background: $background 60%; }
     Picker Vertical { width: 90%; max-width: 100; height: auto; max-height: 80%; padding: 1 2; background: $surface; }
-    Picker #title { height: 1; text-style: bold; }
+    Picker #title { height: auto; text-style: bold; }
     Picker Input { border: none; height: 1; margin: 1 0; padding: 0; background: $surface; }
     Picker OptionList { height: auto; max-height: 20; border: none; padding: 0; background: $surface; }
     Picker #foot { height: auto; color: $foreground 60%; margin-top: 1; }

@@ -29,6 +29,9 @@ ESCAPE_DELAY = "25"
 SWITCH = 0.001
 """Seconds for which one thread may keep the others from Python; a key passes from thread to thread some ten times."""
 
+NO_SCREEN = frozenset({"dumb", "unknown"})
+"""What TERM says of a terminal that only takes lines."""
+
 PATIENCE = 5.0
 """Seconds that a turn, its tools and its connections have to end when the screen is gone; they need one."""
 
@@ -40,6 +43,11 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         raise UsageError(
             "Standard input or output is not a terminal, one was expected for the full screen. "
             'For one turn without a screen: holdfast -p "…".'
+        )
+    if environ.get("TERM") in NO_SCREEN:
+        raise UsageError(
+            f"Terminal {environ['TERM']!r} can draw no screen, a cursor that moves was expected. Correct TERM; "
+            'or for one turn without a screen: holdfast -p "…".'
         )
     start, settings = _prepared(arguments, environ)
     sys.setswitchinterval(SWITCH)
@@ -65,7 +73,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     if screen.died_of is not None:
         signal.signal(screen.died_of, signal.SIG_DFL)
         signal.raise_signal(screen.died_of)
-    return EXIT_OK if code is None else code
+    return (screen.return_code or EXIT_OK) if code is None else code
 
 
 def _close(screen: Screen, connections: Connections) -> None:

@@ -81,12 +81,17 @@ def _facts(status: Status) -> list[str]:
     if usage.cost is not None and usage.cost != "0":
         facts.append(f"${float(usage.cost):.2f}")
     if status.context:
-        share = f" ({100 * status.context // status.window} %)" if status.window else ""
-        facts.append(f"context {tokens(status.context)}{share}")
+        used = f" ({share(status.context, status.window)})" if status.window else ""
+        facts.append(f"context {tokens(status.context)}{used}")
     if status.doing:
         facts.append(status.mode)
     facts.append(one_line(status.model) or "no model")
     return facts
+
+
+def share(used: int, window: int) -> str:
+    """Return how much of a window is used."""
+    return f"{100 * used // window or '<1'} %" if used else "0 %"
 
 
 def tokens(count: int) -> str:

@@ -89,10 +89,10 @@ class GaveUp:
 
 @dataclass(frozen=True, slots=True)
 class InUse:
-    """Another process holds the session that was to be opened; `message` says which."""
+    """Another process holds the session that was to be opened: the `holder`, "" if that is not known."""
 
     session: Summary
-    message: str
+    holder: str
 
 
 @dataclass(frozen=True, slots=True)
