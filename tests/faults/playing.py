@@ -112,6 +112,7 @@ class Play:
             emit=self.events.append,
             ask=self.scenario.ask() if self.scenario.ask else None,
             limits=self.limits,
+            context=self.scenario.context,
         )
 
     async def connect(self, name: str) -> Model:

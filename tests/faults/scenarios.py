@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from holdfast import config
 from holdfast.agent.calls import Answer, Asker
 from holdfast.calls import Effect, Mode, ProcessId
 from holdfast.config import Limits
@@ -127,6 +128,7 @@ class Scenario:
     then: Sequence[str] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
     limits: Limits = Limits()  # noqa: RUF009 - frozen
+    context: config.Context = config.Context()  # noqa: RUF009 - frozen
 
     def toolbox(self, ledger: Ledger, folder: Path | None) -> Toolbox:
         """Return the tools: the real ones where the scenario has files, which are in `folder`."""
@@ -198,7 +200,7 @@ def nobody_answers() -> Asker:
 
 
 def long_history(turns: int) -> list[Entry]:
-    """Return so many turns with a call each: what a session is compacted for, once there is compaction."""
+    """Return so many turns with a call each, whose results are long enough to be left out one day."""
     entries: list[Entry] = []
     for turn in range(1, turns + 1):
         call = CallPart(id=f"old{turn:06}", name="look", arguments="{}")
@@ -208,7 +210,7 @@ def long_history(turns: int) -> list[Entry]:
             RequestStarted(step=step, attempt=1, model=MODEL),
             ResponseEnded(step=step, model=MODEL, parts=(call,), usage=Usage(), finish="calls"),
             CallStarted(call=call.id, effect="read"),
-            CallEnded(call=call.id, outcome="ok", text=f"result {turn} " * 20),
+            CallEnded(call=call.id, outcome="ok", text=f"result {turn} " * 200),
             RequestStarted(step=step + 1, attempt=1, model=MODEL),
             ResponseEnded(step=step + 1, model=MODEL, parts=(TextPart(f"answer {turn}"),), usage=Usage()),
             TurnEnded(turn=turn, reason="end_turn", cause="finished"),
@@ -309,10 +311,11 @@ SCENARIOS = {
             files={"a.txt": "one\n"},
         ),
         Scenario(
-            "long history",  # compaction does not exist yet: what it will be for
+            "long history",  # most of its results are left out before the first request
             [calls("look", "a"), [Say("seen")]],
             [LOOK],
             before=long_history(12),
+            context=config.Context(prune_protect=1_000, prune_least=1_000),
         ),
         Scenario(
             "retries after 429 and 503",

@@ -13,7 +13,7 @@ from scenarios import SCENARIOS, Ledger, Lingering, Scenario
 
 from holdfast.agent.driver import Driver
 from holdfast.agent.model import Model
-from holdfast.session.entries import CallEnded, Entry, PromptAccepted, Steered, TurnEnded
+from holdfast.session.entries import CallEnded, Entry, PromptAccepted, Pruned, Steered, TurnEnded
 from holdfast.session.fold import fold
 from holdfast.session.store import MemoryStore
 from holdfast.testing.loop import VirtualLoop
@@ -36,6 +36,13 @@ def test_a_crash_between_any_two_entries(scenario: Scenario) -> None:
         found += [f"entry {length}: {complaint}" for complaint in _next_prompt(scenario, whole[:length])]
     record(scenario.name, "crash between two entries", points=len(lengths), violations=found)
     assert found == []
+
+
+def test_in_a_long_history_old_results_are_left_out() -> None:
+    play = Play(SCENARIOS["long history"])
+    play.run()
+    (pruned,) = [entry for entry in play.entries if isinstance(entry, Pruned)]
+    assert len(pruned.outputs) > 5
 
 
 def _next_prompt(scenario: Scenario, journal: list[Entry]) -> Iterator[str]:
