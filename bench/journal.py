@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, closing
 from itertools import count
 from pathlib import Path
 
 from history import MODEL, RESULT, conversation, journal_of
+from holdfast import config
 from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
+from holdfast.agent.model import Model, StreamEvent
 from holdfast.agent.opening import create, resume
 from holdfast.session.catalog import Catalog
 from holdfast.session.disk import DATABASE
-from holdfast.session.entries import CallEnded, decode, encode
-from holdfast.session.fold import fold
+from holdfast.session.entries import CallEnded, Entry, decode, encode
+from holdfast.session.fold import Conversation, fold
 from holdfast.session.sqlite import SCHEMA, SqliteStore
-from holdfast.session.store import Store
+from holdfast.session.store import MemoryStore, Store
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
@@ -143,7 +144,8 @@ def bytes_of_turns(
     model = ScriptedModel(
         [step for _ in range(turns) for step in ((Call("read", "{}"), Call("read", "{}")), (Say("It is a list."),))]
     )
-    driver = _driver(reopen(folder), model)  # closed and opened, its log is empty: checkpoints come at the same turns
+    # Closed and opened, its log is empty: checkpoints come at the same turns. What is left out would be written too.
+    driver = _driver(reopen(folder), model, config.Context(prune="off"))
     assert len(driver.conversation.messages) == messages
 
     async def run() -> list[float]:
@@ -158,13 +160,72 @@ def bytes_of_turns(
     return asyncio.run(run())
 
 
+class Asked(ScriptedModel):
+    """Notes the CPU time of this process whenever it is asked."""
+
+    def __init__(self, turns: int) -> None:
+        super().__init__([step for _ in range(turns) for step in ((Call("read", "{}"),), (Say("It is a list."),))])
+        self.at: list[float] = []
+
+    def stream(
+        self, conversation: Conversation, *, whole: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Note the time, then play."""
+        self.at.append(time.process_time())
+        return super().stream(conversation, whole=whole)
+
+
+def before_requests(*, messages: int, rounds: int) -> list[Comparison]:
+    """Compare what is done until a request is handed to a provider's library with a quarter of a second.
+
+    From a prompt on; from a prompt on which old outputs are left out; and from the request before on, with a call.
+    """
+    journal = conversation(messages)
+    pruning = [_before(journal, config.Context(), turns=1)[0] for _ in range(rounds)]
+    both = _before(journal, config.Context(prune="off"), turns=rounds)
+    return [
+        Comparison(
+            what=f"own work before a request at {messages:,} messages, {which}",
+            against="a quarter of a second",
+            ours=ours,
+            theirs=[0.25] * len(ours),
+            aim=AtMost(ratio=1),
+        )
+        for which, ours in (
+            ("after a prompt", both[::2]),
+            ("after a prompt, old outputs left out", pruning),
+            ("after a call", both[1::2]),
+        )
+    ]
+
+
+def _before(journal: tuple[Entry, ...], context: config.Context, *, turns: int) -> list[float]:
+    """Return the CPU time that passes before each request of so many turns with one call each."""
+    store = MemoryStore()
+    store.append(journal, expected=0)
+    model = Asked(turns)
+    driver = _driver(store, model, context)
+
+    async def run() -> list[float]:
+        taken: list[float] = []
+        for _ in range(turns):
+            begun = time.process_time()
+            await driver.run("What is in this file?")
+            first, second = model.at[-2:]
+            taken += [first - begun, second - first]
+        await driver.close()
+        return taken
+
+    return asyncio.run(run())
+
+
 def _written() -> int:
     """Return how many bytes this process has handed to the system to write."""
     fields = dict(line.split(": ") for line in WRITTEN.read_text(encoding="ascii").splitlines())
     return int(fields["wchar"])
 
 
-def _driver(store: Store, model: ScriptedModel) -> Driver:
+def _driver(store: Store, model: ScriptedModel, context: config.Context) -> Driver:
     async def connect(_: str) -> Model:
         return model
 
@@ -172,7 +233,7 @@ def _driver(store: Store, model: ScriptedModel) -> Driver:
         return Output(text=RESULT)
 
     toolbox = FunctionToolbox([FunctionTool("read", "read", read)])
-    return Driver(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None)
+    return Driver(store=store, toolbox=toolbox, connect=connect, mode="yolo", context=context, emit=lambda _: None)
 
 
 def _timed(act: Callable[[], object]) -> Callable[[], float]:

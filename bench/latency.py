@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx2
 
 from history import conversation
+from holdfast import config
 from holdfast.agent.connecting import connect
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, LiveOutput, LiveText
@@ -254,7 +255,14 @@ async def _blocked(wire: WireName, *, messages: int, rounds: int) -> list[float]
     async def connected(name: str) -> Model:
         return open_model(target(name, environ), http=lambda: httpx2.AsyncClient(transport=Refusing()))
 
-    driver = Timed(store=store, toolbox=FunctionToolbox([]), connect=connected, mode="yolo", emit=lambda _: None)
+    driver = Timed(
+        store=store,
+        toolbox=FunctionToolbox([]),
+        connect=connected,
+        mode="yolo",
+        emit=lambda _: None,
+        context=config.Context(prune="off"),  # all of it is sent
+    )
     driver.use_model(f"{wire}:m")
     waits: list[float] = []
     for number in range(rounds + 1):

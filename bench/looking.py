@@ -12,6 +12,7 @@ from holdfast.agent.driver import Driver
 from holdfast.agent.log import Log
 from holdfast.agent.logfile import LogFile
 from holdfast.agent.model import Model
+from holdfast.config import Context
 from holdfast.history.profiles import OPENAI_CHAT
 from holdfast.session.sqlite import SqliteStore, read_copy
 from holdfast.session.store import MemoryStore
@@ -83,7 +84,13 @@ async def _turn(messages: int, log: Log | None) -> float:
         return model
 
     driver = Driver(
-        store=store, toolbox=FunctionToolbox([]), connect=connect, mode="yolo", emit=lambda _: None, log=log
+        store=store,
+        toolbox=FunctionToolbox([]),
+        connect=connect,
+        mode="yolo",
+        emit=lambda _: None,
+        log=log,
+        context=Context(prune="off"),
     )
     begun = time.process_time()
     ended = await driver.run("go on")

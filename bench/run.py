@@ -82,6 +82,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "escape": lambda folder, sizes: screen.stopping(folder, rounds=sizes.stops),
     "stream": lambda folder, sizes: screen.streaming(folder, seconds=sizes.seconds),
     "resume": lambda folder, sizes: screen.opening(folder, few=50, many=sizes.messages, rounds=sizes.openings),
+    "request": lambda _, sizes: journal.before_requests(messages=sizes.messages, rounds=sizes.rounds),
     "bytes": lambda folder, sizes: journal.written(folder, few=sizes.few, many=sizes.many, turns=sizes.turns),
 }
 

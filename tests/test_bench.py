@@ -38,13 +38,14 @@ def test_everything_cheap_runs_and_is_in_the_table(capsys: pytest.CaptureFixture
         "block",
         "debug",
         "verify",
+        "request",
         "bytes",
     )
     assert run.main(["--tiny", *names]) == 0
     header, rule, *rows = capsys.readouterr().out.splitlines()
     assert [cell.strip() for cell in header.strip("|").split("|")] == list(pairs.HEADER)
     assert len({len(line) for line in (header, rule, *rows)}) == 1
-    assert len(rows) == (45 if journal.WRITTEN.exists() else 43)
+    assert len(rows) == (48 if journal.WRITTEN.exists() else 46)
 
 
 @pytest.mark.timeout(180)

@@ -75,7 +75,7 @@ async def test_an_old_output_goes_between_turns_and_the_provider_takes_what_is_l
     lines = json.dumps(BIG)[1:-1]
     assert [body.count(lines) for body in bodies(session)] == [0, 1, 1, 2, 1, 2, 1, 2], "each third turn's first leaves"
     assert [len(entry.outputs) for entry in session.pruned] == [1, 1]
-    assert all("is old and left out here" in body for body in bodies(session)[4:])
+    assert all("left out to save room" in body for body in bodies(session)[4:])
     entries = session.entries
     for entry in session.pruned:
         before, after = entries[entries.index(entry) - 1], entries[entries.index(entry) + 1]
@@ -110,7 +110,9 @@ async def test_it_is_told_once_in_a_line_as_it_happens_and_afterwards() -> None:
     driver = session.begin(MODELS[0])
     for number in (1, 2, 3):
         await session.turn(driver, f"prompt {number}")
-    line = "The old output of 1 call is not sent to the model from here on, about 2,551 tokens; the session keeps it."
+    (entry,) = session.pruned
+    gone = "The old output of 1 call is not sent to the model from here on"
+    line = f"{gone}, about {entry.saved:,} tokens; the session keeps it."
     out, err = io.StringIO(), io.StringIO()
     text = TextOutput(out, err, gone=lambda _: None)
     stream = StreamJsonOutput(out, gone=lambda _: None)
@@ -123,7 +125,7 @@ async def test_it_is_told_once_in_a_line_as_it_happens_and_afterwards() -> None:
     assert err.getvalue().splitlines().count(line) == 1
     assert [each.text for each in transcript(session.store.read().records)].count(line) == 1
     (told_json,) = [json.loads(each) for each in out.getvalue().splitlines() if '"pruned"' in each]
-    assert told_json == {"type": "pruned", "calls": list(session.pruned[0].outputs), "saved": 2551}
+    assert told_json == {"type": "pruned", "calls": list(entry.outputs), "saved": entry.saved}
 
 
 async def test_the_count_falls_when_it_happens() -> None:

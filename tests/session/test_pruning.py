@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.calls import Outcome
+from holdfast.calls import Image, Outcome
 from holdfast.config import Context
 from holdfast.history.profiles import PROFILES, Profile
 from holdfast.session import words
@@ -66,7 +66,7 @@ def test_old_outputs_go_and_the_words_in_their_place_say_what_they_were() -> Non
     journal = [opened, *OLD, *turn(2, ("c", "read", "ok", BIG)), NEXT]
     (entry,) = pruned(fold(journal), SMALL)
     assert set(entry.outputs) == {"a", "b"}
-    assert "(ok; 4,000 characters in 801 lines)" in entry.outputs["a"]
+    assert "old output (ok; 4,000 characters, 801 lines) left out" in entry.outputs["a"]
     assert "(failed; " in entry.outputs["b"]
     sent, before = fold([*journal, entry]).messages, fold(journal).messages
     assert results(*sent)["a"] == Result("a", "read", "ok", entry.outputs["a"])
@@ -188,3 +188,15 @@ def test_only_those_results_and_later_signed_thinking_change(journal: list[Entry
 def test_a_person_is_told_in_one_line() -> None:
     assert words.pruned(1, 20_480).startswith("The old output of 1 call is not sent")
     assert words.pruned(12, 34_000).splitlines() == [words.pruned(12, 34_000)]
+
+
+def test_an_old_image_goes_with_its_result() -> None:
+    shot = Image(media_type="image/png", data=b"png", name="shot.png", width=1000, height=1000)
+    first = [*turn(1, ("a", "read", "ok", "an image"))]
+    place = next(at for at, entry in enumerate(first) if isinstance(entry, CallEnded))
+    first[place] = CallEnded(call="a", outcome="ok", text="an image", images=(shot,))
+    journal = [opened, *first, *turn(2, ("b", "read", "ok", BIG)), NEXT]
+    (entry,) = pruned(fold(journal), SMALL)
+    assert "(ok; 8 characters, 1 image)" in entry.outputs["a"]
+    assert results(*fold([*journal, entry]).messages)["a"].images == ()
+    assert results(*fold(journal).messages)["a"].images == (shot,)

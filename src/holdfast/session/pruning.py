@@ -29,9 +29,9 @@ def pruned(conversation: Conversation, settings: Context) -> tuple[Pruned, ...]:
             results.extend((result, at <= place) for result in message.results)
     todo = next((result.call for result, _ in reversed(results) if result.name == TODO), "")
     instead = {
-        result.call: words.left_out(result.outcome, result.text)
+        result.call: words.left_out(result.outcome, result.text, len(result.images))
         for result, is_old in results
-        if is_old and result.outcome in ("ok", "failed") and result.call != todo and tokens_of(result.text) > SHORT
+        if is_old and result.outcome in ("ok", "failed") and result.call != todo and of_result(result) > SHORT
     }
     outputs = [
         Output(

@@ -144,14 +144,13 @@ def late(name: str, outcome: Outcome, text: str) -> str:
     return f"[Note from holdfast: {since}:\n{text}]"
 
 
-def left_out(outcome: Outcome, text: str) -> str:
-    """Return what stands in the place of an old result that is not sent any more."""
+def left_out(outcome: Outcome, text: str, images: int = 0) -> str:
+    """Return what stands in the place of an old result that is not sent any more: short, for there are many."""
     lines = text.count("\n") + 1
-    size = f"{len(text):,} characters" + (f" in {lines:,} lines" if lines > 1 else "")
-    return (
-        f"[Note from holdfast: the output of this call ({outcome}; {size}) is old and left out here to save room. "
-        "If you need it, look again: a call that only reads can be made once more.]"
-    )
+    size = f"{len(text):,} characters" + (f", {lines:,} lines" if lines > 1 else "")
+    if images:
+        size += f", {images} image" + ("s" if images > 1 else "")
+    return f"[Note from holdfast: old output ({outcome}; {size}) left out to save room. Look again if you need it.]"
 
 
 def pruned(outputs: int, saved: int) -> str:
