@@ -75,7 +75,7 @@ def opening(scratch: Path, *, entries: int, rounds: int) -> list[Comparison]:
     def open_it() -> None:
         again = resume(catalog, catalog.find(session.id))
         with closing(again.store):
-            assert _driver(again.store, ScriptedModel()).conversation.turns > 0
+            assert _driver(again.store, ScriptedModel(), config.Context()).conversation.turns > 0
 
     def select() -> None:
         with closing(sqlite3.connect(database)) as connection:
