@@ -7,7 +7,7 @@ import datetime as dt
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -51,7 +51,7 @@ def certificate(folder: Path, *, days: int) -> Path:
 
 
 @contextmanager
-def listening(pem: Path | None = None) -> Iterator[int]:
+def listening(pem: Path | None = None) -> Generator[int]:
     """Give the port of a server that accepts, with TLS if it has a certificate, and says nothing."""
     context = None
     if pem is not None:

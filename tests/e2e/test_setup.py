@@ -200,3 +200,21 @@ def test_the_screen_offers_what_the_environment_has_a_key_for(fresh: Fresh, prov
         terminal.wait_gone("esc stops")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
+
+
+def test_the_screen_shows_what_the_doctor_finds_and_every_setting(fresh: Fresh) -> None:
+    fresh.environ["OPENAI_API_KEY"] = GOOD
+    with fresh.terminal("-m", "openai-chat:small") as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.line("/doctor")
+        terminal.wait_text("What was found", timeout=30)
+        terminal.wait_text(r"OPENAI_API_KEY \(environment\)")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("What was found")
+        terminal.line("/config")
+        terminal.wait_text(r'model +"openai-chat:small" +option')
+        terminal.send(Key.ESC)
+        terminal.wait_gone("option")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+        assert GOOD.encode() not in terminal.raw

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
-from urllib.request import proxy_bypass_environment
 
 from holdfast.agent.secrets import bare
 
@@ -41,14 +40,20 @@ async def reached(address: str, environ: Mapping[str, str], *, patience: float) 
     place = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
     to = urlsplit(proxy) if proxy else parts
     step, said = await _step(to, patience)
-    return Reached(step="proxy" if proxy and step != "reached" else step, place=place, proxy=bare(proxy), said=said)
+    return Reached(
+        step="proxy" if proxy and step != "reached" else step,
+        place=place,
+        proxy=bare(proxy) if proxy else "",
+        said=said,
+    )
 
 
 def proxy_for(parts: SplitResult, environ: Mapping[str, str]) -> str:
     """Return the proxy through which the address is asked, "" if it is asked directly."""
     host, scheme = parts.hostname or "", parts.scheme
     none = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
-    if proxy_bypass_environment(host, {"no": none}):
+    direct = [each.strip().lstrip(".") for each in none.split(",")]
+    if any(each == "*" or (each and f".{host}".endswith(f".{each}")) for each in direct):
         return ""
     names = (f"{scheme}_proxy", "all_proxy")
     found = (environ.get(name) or environ.get(name.upper()) for name in names)

@@ -11,6 +11,8 @@ from holdfast.calls import Mode
 EPILOG = """\
 commands:
   holdfast setup                                                  a provider, its key and a model, by questions
+  holdfast config                                                 every setting, and where it comes from
+  holdfast doctor                                                 what could be wrong here, and what to do about it
   holdfast sessions list|show|verify|export|import|rename|delete  your sessions
   holdfast check|repair FILE                                      what a provider refuses in a conversation; mend it
   holdfast demo                                                   see it work, without a key or a network
@@ -50,19 +52,25 @@ def parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("-p", "--print", "--prompt", dest="prompt", nargs="?", const="", metavar="PROMPT",
         help="run one turn and print the answer; standard input is appended")  # fmt: skip
-    add("-m", "--model", metavar="PROVIDER:MODEL", help="openai-chat:…, anthropic:…, or of another provider")
     add("-c", "--continue", dest="continue_", action="store_true", help="go on with the latest session of this folder")
     add("-r", "--resume", nargs="?", const="", metavar="ID",
         help="go on with this session (a unique prefix will do); on the screen, without ID: choose one")  # fmt: skip
     add("--fork", "--fork-session", dest="fork", action="store_true", help="with -c or -r: go on in a copy")
     add("--output-format", choices=("text", "json", "stream-json"), default="text")
+    add("--debug", action="store_true", help="log what is done, and check the conversation all the time")
+    add_settings(parser)
+    add("--version", action="version", version=f"holdfast {__version__}")
+    return parser
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add the options that set what a config sets too, and where."""
+    add = parser.add_argument
+    add("-m", "--model", metavar="PROVIDER:MODEL", help="openai:…, anthropic:…, or of another provider")
     add("--permission-mode", choices=get_args(Mode), default=None, help="default: ask")
     add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
     add("--max-steps", type=int, metavar="N", help="model requests this turn may make")
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this long")
     add("-C", "--cwd", metavar="DIR", help="work in this folder")
-    add("--debug", action="store_true", help="log what is done, and check the conversation all the time")
     add("--trust-project", action=argparse.BooleanOptionalAction, default=None,
         help="obey this project's .holdfast/config.toml as it is, or no longer; remembered")  # fmt: skip
-    add("--version", action="version", version=f"holdfast {__version__}")
-    return parser

@@ -83,6 +83,13 @@ def settings_of(
     )
 
 
+def given_of(arguments: Arguments) -> dict[str, object]:
+    """Return what the options set, by the names of the settings."""
+    mode = "yolo" if arguments.yolo else arguments.permission_mode
+    named = {"limits.max_steps": arguments.max_steps, "limits.timeout": arguments.timeout}
+    return {"model": arguments.model, "permission_mode": mode, **named}
+
+
 def keys_file(environ: Mapping[str, str]) -> Path:
     """Return where keys are kept."""
     return homes(environ).sessions.with_name(KEYS)

@@ -24,7 +24,7 @@ def verify_all(
     """Verify the sessions, show what is found as it is found, and return the exit code."""
     reports: list[Report] = []
     for session in sessions:
-        reports.append(_verified(catalog, session, providers))
+        reports.append(verified(catalog, session, providers))
         if not as_json:
             for line in _lines(reports[-1]):
                 print(line, file=stdout, flush=True)
@@ -36,7 +36,8 @@ def verify_all(
     return EXIT_OK if clean == len(reports) else EXIT_DAMAGE
 
 
-def _verified(catalog: Catalog, session: str, providers: Providers) -> Report:
+def verified(catalog: Catalog, session: str, providers: Providers) -> Report:
+    """Return what is wrong with one session; that it cannot be read is a problem of it too."""
     try:
         reading = read_copy(catalog.folder(session))
     except HoldfastError as error:  # one that cannot be read hides no other

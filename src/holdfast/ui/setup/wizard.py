@@ -128,7 +128,7 @@ class Wizard:
             kinds: tuple[Kind, ...] = get_args(Kind)
             typed = asking.one_of("Number or name", kinds, says=[_KINDS.get(each, "") for each in kinds],
                                   default="openai-chat")  # fmt: skip
-            kind = next(each for each in kinds if each == typed)
+            kind: Kind = next(each for each in kinds if each == typed)
             name = asking.line("A name for it, to stand before its models", usual)
             variable = f"{re.sub('[^A-Z0-9]+', '_', name.upper())}_API_KEY"
             wants = asking.yes("Does it want a key?")

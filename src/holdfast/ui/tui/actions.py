@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import get_args
 
 from rich.console import Group, RenderableType
@@ -14,11 +15,11 @@ from rich.text import Text
 
 from holdfast import __version__
 from holdfast.calls import Mode
-from holdfast.config import homes
 from holdfast.errors import UsageError
 from holdfast.session.catalog import Summary
 from holdfast.session.entries import Usage
 from holdfast.text import literal
+from holdfast.tools.thread import in_daemon
 from holdfast.ui.blocks import Answer
 from holdfast.ui.choosing import project_of
 from holdfast.ui.exporting import exported, write
@@ -163,9 +164,26 @@ def _permissions(desk: Desk, rest: str) -> None:
 
 
 def _config(desk: Desk, _rest: str) -> None:
-    path = homes(desk.environ).config
-    there = "" if path.exists() else ", which does not exist yet"
-    desk.say(f"Settings are read from {home(str(path))}{there}.")
+    from holdfast.ui.config import lines, settled  # noqa: PLC0415 - when it is asked for
+
+    desk.read(_page("Settings", lines(settled(desk.arguments, desk.environ, desk.cwd))))
+
+
+def _doctor(desk: Desk, _rest: str) -> None:
+    from holdfast.ui.doctor import lines  # noqa: PLC0415 - when it is asked for
+    from holdfast.ui.doctor.probes import examined  # noqa: PLC0415 - likewise
+
+    async def look() -> None:
+        found = await in_daemon(lambda: asyncio.run(examined(desk.environ, desk.cwd)))
+        desk.say("")
+        desk.read(_page("What was found", lines(found)))
+
+    desk.say("Looking …")
+    desk.run_worker(look())
+
+
+def _page(title: str, lines: Iterable[str]) -> Text:
+    return Text(f"{title}\n\n", "bold").append("\n".join(lines), "not bold")
 
 
 def offer_a_model(desk: Desk) -> None:
@@ -345,6 +363,7 @@ DOES: dict[Name, Callable[[Desk, str], None]] = {
     "cost": lambda desk, _: desk.read(_table("Tokens and money of this session", _cost(desk.status.usage))),
     "context": lambda desk, _: desk.read(_table("Context", _context(desk.status))),
     "config": _config,
+    "doctor": _doctor,
     "setup": lambda desk, _: desk.leave_for_setup(),
     "quit": lambda desk, _: desk.exit(0),
 }

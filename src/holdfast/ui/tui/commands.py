@@ -62,8 +62,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("cost", "tokens and money so far"),
     Command("context", "how full the model's window is"),
     Command("theme", "other colours", "[NAME]"),
-    Command("config", "the settings, and the file they are in"),
-    Command("doctor", "what could be wrong here", later=LATER),
+    Command("config", "every setting, and where it comes from"),
+    Command("doctor", "what could be wrong here, and what to do about it"),
     Command("setup", "a provider, its key and a model, by questions"),
     Command("quit", "leave; the session is kept", aliases=("exit",)),
 )

@@ -86,6 +86,7 @@ class Desk(App[int]):
         super().__init__(driver_class=keyboard)
         self.catalog = start.catalog
         self.environ = start.environ
+        self.arguments = start.arguments
         self.providers = connections.providers
         self.cwd = start.cwd
         """The folder of the session, or of the run while there is none."""

@@ -126,6 +126,7 @@ def _prepared(
         pid_namespace=config.pid_namespace,
         addresses=config.fetch.addresses,
         context=config.context,
+        arguments=arguments,
         notices=tuple(notices),
     )
     return start, settings

@@ -9,6 +9,7 @@ from pathlib import Path
 from holdfast.calls import Mode
 from holdfast.config import Context
 from holdfast.session.catalog import Catalog, Summary
+from holdfast.ui.arguments import Arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Start:
     mode: Mode
     environ: Mapping[str, str]
     resumed: Summary | None
+    arguments: Arguments
     fork: bool = False
     choose: bool = False
     debug: bool = False

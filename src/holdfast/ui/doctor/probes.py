@@ -1,0 +1,223 @@
+"""Looking at this machine: thin, bounded, side by side; what it means is for `findings` to say."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from holdfast import __version__
+from holdfast.agent.keys import KeyFile, Keys, found, with_keys
+from holdfast.agent.providers import PROVIDERS, Provider, Providers, known_providers, target
+from holdfast.agent.reaching import reached
+from holdfast.agent.sites import address_of
+from holdfast.config import Config, homes, read_config
+from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
+from holdfast.session.catalog import Catalog
+from holdfast.session.verify import Report
+from holdfast.tools.launch import CONTAINED
+from holdfast.tools.shell import Keeper
+from holdfast.ui.choosing import keys_file, project_config
+from holdfast.ui.doctor import findings
+from holdfast.ui.doctor.findings import Finding
+from holdfast.ui.table import home
+from holdfast.ui.verify import verified
+
+PATIENCE = 4.0
+"""Seconds for a provider to be reached."""
+
+READING = 3.0
+"""Seconds for sessions to be read; the newest come first."""
+
+PACKAGES = ("pydantic-ai-slim", "textual", "msgspec")
+_RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": CONTAINED[0]}
+
+
+async def examined(environ: Mapping[str, str], cwd: Path) -> list[Finding]:
+    """Return what is found on this machine, in an order in which one would mend it."""
+    config, providers, keys, seen = _before(environ, cwd)
+    (programs, commands), ways = await asyncio.gather(
+        _programs(config), _ways(config, providers, keys, environ)
+    )  # side by side: each waits for something else
+    return [*seen, *ways, *_storage(environ), *programs, commands, _kernel(), _sessions(environ, providers)]
+
+
+def _before(environ: Mapping[str, str], cwd: Path) -> tuple[Config, Providers, Keys, list[Finding]]:
+    """Return what is configured, and what is found of that; the defaults for what cannot be read."""
+    path = homes(environ).config
+    config, providers, problem = Config(), PROVIDERS, ""
+    try:
+        config = read_config(path)
+        providers = known_providers(config.providers)
+    except ConfigInvalid as error:
+        problem = str(error)
+    notes: list[str] = []
+    trusted = None
+    try:
+        trusted = project_config(environ, cwd, trust=None, ask=None, say=notes.append)
+    except HoldfastError as error:
+        notes.append(str(error))
+    kept: Keys = {}
+    unread = ""
+    try:
+        kept = KeyFile(keys_file(environ)).read()
+    except ConfigInvalid as error:
+        unread = str(error)
+    keys = found(environ, providers, kept)
+    named = (trusted.model if trusted else None) or config.model
+    found_keys = findings.keys(providers, keys)
+    if unread:
+        found_keys = Finding(name="keys", level="fail", what=found_keys.what, todo=unread)
+    return config, providers, keys, [
+        findings.versions(_versions(), findings.python()),
+        _terminal(),
+        findings.config(home(str(path)), there=path.exists(), problem=problem),
+        *([findings.project(notes)] if notes else []),
+        found_keys,
+        findings.model(named, _unusable(named, with_keys(environ, keys), providers)),
+    ]  # fmt: skip
+
+
+def _unusable(name: str | None, environ: Mapping[str, str], providers: Providers) -> str:
+    try:
+        if name:
+            target(name, environ, providers)
+    except ModelUnusable as error:
+        return str(error)
+    return ""
+
+
+def _versions() -> dict[str, str]:
+    told = {"holdfast": __version__, "Python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            told[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return told
+
+
+def _terminal() -> Finding:
+    size = shutil.get_terminal_size()
+    return findings.terminal(
+        tty=sys.stdout.isatty(),
+        term=os.environ.get("TERM", ""),
+        columns=size.columns,
+        lines=size.lines,
+        encoding=sys.stdout.encoding or "",
+    )
+
+
+async def _ways(config: Config, providers: Providers, keys: Keys, environ: Mapping[str, str]) -> list[Finding]:
+    """Return which of the providers that could be used can be reached."""
+    chosen = (config.model or "").partition(":")[0]
+
+    def counts(each: Provider) -> bool:
+        return each.name == chosen or each.name in config.providers or each.key_variable in keys
+
+    asked = {each.name: each for each in providers.values() if counts(each) and address_of(each, environ)}
+    addresses = {name: address_of(each, environ) for name, each in asked.items()}
+    different = sorted(set(addresses.values()))
+    found = await asyncio.gather(*(reached(each, environ, patience=PATIENCE) for each in different))
+    ways = dict(zip(different, found, strict=True))
+    return [findings.provider(each, ways[addresses[name]], chosen=name == chosen) for name, each in asked.items()]
+
+
+def _storage(environ: Mapping[str, str]) -> Iterator[Finding]:
+    path = homes(environ).sessions
+    there = next(each for each in (path, *path.parents) if each.exists())
+    shown = home(str(path))
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode) if there == path else None
+        yield findings.folder(shown, mode=mode, writable=os.access(there, os.W_OK | os.X_OK), kind=_kind(there))
+        yield findings.disk(shown, shutil.disk_usage(there).free)
+    except OSError as error:
+        yield Finding(name="data folder", level="fail", what=shown, todo=f"It cannot be looked at: {error.strerror}.")
+
+
+def _kind(path: Path) -> str:
+    """Return the kind of the file system that holds `path`, "" where that is not told."""
+    try:
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()]
+    except OSError:
+        return ""
+    real = path.resolve()
+    holding = [(len(mount[1]), mount[2]) for mount in mounts if real.is_relative_to(mount[1].replace("\\040", " "))]
+    return max(holding, default=(0, ""))[1]
+
+
+async def _programs(config: Config) -> tuple[list[Finding], Finding]:
+    """Return which programs are there, asked under a keeper as all commands are, and whether that starts."""
+    said: dict[str, str | None] = dict.fromkeys(_RUNS)
+    works, problem = False, ""
+    with tempfile.TemporaryDirectory(prefix="holdfast-doctor-") as name:
+        folder = Path(name)
+        keeper = Keeper(folder)
+        try:
+            for each, command in _RUNS.items():
+                if shutil.which(command):
+                    code, output = await _run(keeper, [command, "--version"], folder)
+                    said[each] = _first(output) if code == 0 else f"installed, and ended with code {code}"
+            if said["bubblewrap"] is not None:
+                works = (await _run(keeper, [*CONTAINED, "true"], folder))[0] == 0
+            await _run(keeper, ["true"], folder)
+        except ToolFailed as error:
+            problem = str(error)
+        finally:
+            await keeper.close()
+    wrapped = findings.bubblewrap(
+        said["bubblewrap"], works=works, wanted=config.pid_namespace, namespaces=_namespaces()
+    )
+    found = [findings.program("git", said["git"]), findings.program("ripgrep", said["ripgrep"]), wrapped]
+    return found, findings.commands(problem)
+
+
+async def _run(keeper: Keeper, argv: list[str], folder: Path) -> tuple[int, bytes]:
+    return await keeper.capture(argv, call="doctor", cwd=folder, spool=folder / "spool")
+
+
+def _first(output: bytes) -> str:
+    return output.decode("utf-8", "replace").partition("\n")[0].strip() or "installed"
+
+
+def _namespaces() -> str:
+    """Return which setting of the kernel refuses user namespaces, "" if none that is known does."""
+    for setting, refusing in (
+        ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
+        ("/proc/sys/user/max_user_namespaces", "0"),
+        ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+    ):
+        try:
+            if Path(setting).read_text("ascii").strip() == refusing:
+                return f"The kernel refuses user namespaces: {setting} is {refusing}."
+        except OSError:
+            continue
+    return ""
+
+
+def _kernel() -> Finding:
+    missing = [] if Path("/proc/self/stat").exists() else ["/proc"]
+    return findings.kernel(platform.system(), missing=missing)
+
+
+def _sessions(environ: Mapping[str, str], providers: Providers) -> Finding:
+    catalog = Catalog(homes(environ).sessions)
+    try:
+        listed = catalog.all()
+    except HoldfastError as error:
+        return Finding(name="sessions", level="fail", what="cannot be listed", todo=str(error))
+    reports: list[Report] = []
+    until = time.monotonic() + READING
+    for summary in listed:
+        if time.monotonic() > until:
+            break
+        reports.append(verified(catalog, summary.id, providers))
+    return findings.sessions(reports, len(listed))

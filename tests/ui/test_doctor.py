@@ -1,0 +1,127 @@
+"""What the doctor says of what it finds, and the doctor itself on a machine that is well, and one that is not."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from holdfast.agent.keys import Key
+from holdfast.agent.providers import PROVIDERS
+from holdfast.agent.reaching import Reached
+from holdfast.session.verify import Problem, Report
+from holdfast.ui.cli import main
+from holdfast.ui.doctor import findings
+from holdfast.ui.doctor.findings import Finding
+
+GB = 1_000_000_000
+PROBLEM = Problem(kind="damage", where="entry 1", what="A hole.", todo="")
+
+
+def report(session: str, *problems: Problem) -> Report:
+    return Report(session=session, entries=1, messages=1, profiles=1, problems=problems)
+
+
+@pytest.mark.parametrize(
+    ("finding", "level", "said"),
+    [
+        (findings.versions({"holdfast": "1"}, (3, 12)), "ok", "holdfast 1"),
+        (findings.versions({"holdfast": "1"}, (3, 14)), "warn", "3.11, 3.12 or 3.13"),
+        (findings.terminal(tty=True, term="xterm", columns=100, lines=30, encoding="UTF-8"), "ok", "100x30"),
+        (findings.terminal(tty=True, term="dumb", columns=100, lines=30, encoding="utf-8"), "warn", "holdfast -p"),
+        (findings.terminal(tty=True, term="xterm", columns=79, lines=30, encoding="utf-8"), "warn", "larger"),
+        (findings.terminal(tty=True, term="xterm", columns=99, lines=30, encoding="ascii"), "warn", "UTF-8"),
+        (findings.terminal(tty=False, term="", columns=80, lines=24, encoding="ascii"), "ok", "none"),
+        (findings.keys(PROVIDERS, {"ANTHROPIC_API_KEY": Key("file", "sk")}), "ok", "ANTHROPIC_API_KEY (file)"),
+        (findings.keys(PROVIDERS, {}), "warn", "holdfast setup"),
+        (findings.model("a:b", ""), "ok", "a:b"),
+        (findings.model("a:b", "Key is missing."), "fail", "Key is missing."),
+        (findings.model(None, ""), "warn", "holdfast setup"),
+        (findings.disk("~/x", 2 * GB), "ok", "2 GB"),
+        (findings.disk("~/x", GB // 2), "warn", "Free some space"),
+        (findings.disk("~/x", GB // 20), "fail", "Free some space"),
+        (findings.folder("~/x", mode=0o700, writable=True, kind="ext4"), "ok", "0700"),
+        (findings.folder("~/x", mode=None, writable=True, kind=""), "ok", "not there yet"),
+        (findings.folder("~/x", mode=0o755, writable=True, kind="ext4"), "warn", "chmod 700"),
+        (findings.folder("~/x", mode=0o700, writable=False, kind="ext4"), "fail", "HOLDFAST_HOME"),
+        (findings.folder("~/x", mode=0o700, writable=True, kind="nfs4"), "warn", "network"),
+        (findings.program("ripgrep", None), "warn", "install ripgrep"),
+        (findings.program("git", "git version 2"), "ok", "git version 2"),
+        (findings.bubblewrap("0.8", works=True, wanted=True, namespaces=""), "ok", "0.8"),
+        (findings.bubblewrap(None, works=False, wanted=False, namespaces=""), "ok", "not installed"),
+        (findings.bubblewrap(None, works=False, wanted=True, namespaces=""), "warn", "install bubblewrap"),
+        (findings.bubblewrap("0.8", works=False, wanted=True, namespaces="It is 0."), "warn", "It is 0."),
+        (findings.commands("It did not start."), "fail", "It did not start."),
+        (findings.kernel("Linux", missing=[]), "ok", "Linux"),
+        (findings.kernel("Linux", missing=["/proc"]), "warn", "no /proc"),
+        (findings.kernel("Darwin", missing=[]), "warn", "Darwin"),
+        (findings.sessions([report("a")], 1), "ok", "1 session verified"),
+        (findings.sessions([report("a")], 9), "ok", "verify --all"),
+        (findings.sessions([report("a"), report("b", PROBLEM)], 2), "fail", "sessions verify b"),
+        (findings.sessions([], 0), "ok", "none yet"),
+        (findings.config("~/c", there=True, problem="Line 3."), "fail", "Line 3."),
+        (findings.config("~/c", there=False, problem=""), "ok", "defaults"),
+    ],
+)
+def test_what_is_found_has_a_level_and_words(finding: Finding, level: str, said: str) -> None:
+    assert finding.level == level
+    assert said in f"{finding.what} {finding.todo}"
+    assert level == "ok" or finding.todo
+
+
+def test_a_provider_that_is_not_reached_is_grave_if_it_is_the_chosen_one() -> None:
+    known = PROVIDERS["anthropic"]
+    gone = Reached(step="refused", place="x.test", said="refused")
+    assert findings.provider(known, Reached(step="reached", place="x.test"), chosen=True).level == "ok"
+    assert findings.provider(known, gone, chosen=False).level == "warn"
+    assert findings.provider(known, gone, chosen=True).level == "fail"
+    assert "Nobody listens at x.test" in findings.provider(known, gone, chosen=True).todo
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "home").mkdir(mode=0o700)
+    return tmp_path / "home"
+
+
+def examined(home: Path, capsys: pytest.CaptureFixture[str], **environ: str) -> tuple[int, dict[str, Finding], str]:
+    code = main(["doctor", "--format", "json"], {"HOLDFAST_HOME": str(home), **environ})
+    out = capsys.readouterr().out
+    return code, {each["name"]: Finding(**each) for each in json.loads(out)}, out
+
+
+def test_a_machine_that_is_well(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        (home / "config.toml").write_text('model = "anthropic:m"\n')
+        environ = {
+            "ANTHROPIC_API_KEY": "sk-of-the-doctor",
+            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{server.getsockname()[1]}",
+        }
+        code, found, out = examined(home, capsys, **environ)
+    assert code == 0, out
+    assert {each.level for each in found.values()} <= {"ok", "warn"}
+    assert "sk-of-the-doctor" not in out
+    for name in ("config", "model", "provider anthropic", "commands", "disk", "data folder", "sessions", "keys"):
+        assert found[name].level == "ok", found[name]
+    assert "git version" in found["git"].what or found["git"].level == "warn"
+
+
+def test_one_that_is_not(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "config.toml").write_text("modle = 3\n")
+    (home / "keys.json").write_text("{}")
+    (home / "keys.json").chmod(0o644)
+    broken = home / "sessions" / "20260101-abcdef"
+    broken.mkdir(parents=True, mode=0o700)
+    (broken / "session.db").write_bytes(b"no database")
+    code, found, out = examined(home, capsys)
+    assert code == 1
+    assert "Did you mean 'model'" in found["config"].todo, out
+    assert "chmod 600" in found["keys"].todo
+    assert found["sessions"].level == "fail"
+    assert found["model"].level == "warn"
+    assert main(["doctor"], {"HOLDFAST_HOME": str(home)}) == 1
+    assert "FAIL  config" in capsys.readouterr().out
