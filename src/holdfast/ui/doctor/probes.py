@@ -108,11 +108,11 @@ def _versions() -> dict[str, str]:
 def _terminal() -> Finding:
     size = shutil.get_terminal_size()
     return findings.terminal(
-        tty=sys.stdout.isatty(),
+        tty=os.isatty(1),  # not by sys.stdout, in whose place the screen has something of its own
         term=os.environ.get("TERM", ""),
         columns=size.columns,
         lines=size.lines,
-        encoding=sys.stdout.encoding or "",
+        encoding=sys.__stdout__.encoding if sys.__stdout__ else "",
     )
 
 

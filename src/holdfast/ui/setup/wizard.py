@@ -36,6 +36,7 @@ _KINDS: Mapping[str, str] = {
     "openai-chat": "Chat Completions, as nearly all of them",
     "openai-responses": "OpenAI's Responses",
     "anthropic": "Anthropic's Messages",
+    "gemini": "Google's Gemini",
 }
 Again = Literal["again", "key", "model", "provider", "keep", "leave"]
 
