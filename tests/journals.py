@@ -15,6 +15,7 @@ from holdfast.session.entries import (
     CallPart,
     CallStarted,
     Cause,
+    Compacted,
     Entry,
     FilesChanged,
     ModelChanged,
@@ -38,6 +39,7 @@ from holdfast.session.entries import (
     ThinkingPart,
     Titled,
     TurnEnded,
+    Uncompacted,
     Usage,
 )
 from holdfast.session.words import REASONS
@@ -78,6 +80,15 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Steered, queued=ids, text=texts, images=images),
     st.builds(Rewound, turn=turns, note=texts),
     st.builds(Pruned, outputs=st.dictionaries(ids, texts, max_size=3), saved=st.integers(0, 9)),
+    st.builds(
+        Compacted,
+        step=st.integers(0, 3),
+        note=texts,
+        why=st.just("auto"),
+        summary=texts,
+        usage=st.just(Usage(input_tokens=1)),
+    ),
+    st.builds(Uncompacted),
     st.builds(RequestStarted, step=steps, attempt=st.integers(1, 2), model=models),
     st.builds(
         RequestFailed,
@@ -118,5 +129,8 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(FilesChanged, files=st.lists(files, max_size=2).map(tuple), note=texts),
     st.builds(Repaired, findings=st.just(("entry 1: damaged",)), note=texts),
 )
+
+DECISIONS = Compacted | Pruned | Rewound | Uncompacted
+"""What may change what was sent before."""
 
 journals = st.lists(entries, max_size=25)

@@ -65,13 +65,17 @@ class Context(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """What is sent of a long conversation.
 
     With `prune`, old outputs are left out where that saves `prune_least` tokens; not the newest `prune_protect` tokens
-    of them, nor those of the newest `prune_turns` turns.
+    of them, nor those of the newest `prune_turns` turns. With `compact`, what is older than the newest `compact_keep`
+    tokens is summed up when `compact_at` of the window, less room for an answer, is full.
     """
 
     prune: Literal["auto", "off"] = "auto"
     prune_protect: Tokens = 40_000
     prune_least: Tokens = 20_000
     prune_turns: Count = 2
+    compact: Literal["auto", "off"] = "auto"
+    compact_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.85
+    compact_keep: Tokens = 20_000
 
 
 class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -31,6 +31,7 @@ EXIT_INTERRUPTED = 130
 
 ProviderFault = Literal[
     "rejected",  # 4xx: the request itself; sending it again cannot help
+    "too_long",  # the conversation is more than the model reads; a shorter one may do
     "credentials",  # 401, 403
     "rate_limited",  # 429
     "overloaded",  # 5xx, 529

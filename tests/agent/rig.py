@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.agent.calls import Asker
@@ -11,6 +11,7 @@ from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Model
 from holdfast.calls import Mode
+from holdfast.config import Context as Sending
 from holdfast.config import Limits
 from holdfast.session.entries import CallEnded, Entry, SessionOpened
 from holdfast.session.fold import Result, UserMessage
@@ -20,6 +21,8 @@ from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import Context, Output
 
 FAST = Limits(backoff=0.001, stop_grace=0.1, drop_wait=0.05)
+
+SENDING = Sending()
 
 
 def opened(session: str = "rig") -> SessionOpened:
@@ -33,6 +36,8 @@ class Rig:
     mode: Mode = "yolo"
     ask: Asker | None = None
     limits: Limits = FAST
+    context: Sending = SENDING
+    window: Callable[[str], int] | None = None
     store: Store = field(default_factory=MemoryStore)
     toolbox: FunctionToolbox | None = None
     events: list[Event] = field(default_factory=list[Event])
@@ -57,6 +62,8 @@ class Rig:
             emit=self.events.append,
             ask=self.ask,
             limits=self.limits,
+            context=self.context,
+            window=self.window,
         )
 
     @property

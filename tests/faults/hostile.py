@@ -249,7 +249,7 @@ def modes(wire: WireName) -> list[Mode]:
         _status(401, "credentials"),
         _status(403, "credentials"),
         _status(404, "rejected"),
-        _status(413, "rejected"),
+        _status(413, "too_long"),
         _status(429, "rate_limited", attempts=2),
         _status(429, "rate_limited", retry_after=0.05, attempts=2),
         _status(429, "rate_limited", retry_after=9_999),
@@ -258,7 +258,7 @@ def modes(wire: WireName) -> list[Mode]:
         Mode(
             name="the context is too long",
             reply=(Fail(400, _TOO_LONG[wire]),),
-            faults=frozenset({"rejected"}),
+            faults=frozenset({"too_long"}),
             says=_TOO_LONG[wire],
         ),
     ]

@@ -14,7 +14,6 @@ from holdfast.session.entries import (
     CallStarted,
     Entry,
     PromptAccepted,
-    Pruned,
     Queued,
     Recalled,
     Repaired,
@@ -29,7 +28,7 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.fold import AssistantMessage, Conversation, Fold, Message, UserMessage, fold
-from journals import journals, opened
+from journals import DECISIONS, journals, opened
 
 
 def faults(messages: tuple[Message, ...]) -> list[str]:
@@ -88,7 +87,7 @@ def test_one_at_a_time_is_the_same_as_all_at_once(journal: list[Entry]) -> None:
     assert fold_.conversation() == fold(journal)
 
 
-onwards = journals.map(lambda journal: [entry for entry in journal if not isinstance(entry, Rewound | Pruned)])
+onwards = journals.map(lambda journal: [entry for entry in journal if not isinstance(entry, DECISIONS)])
 """Journals that nobody takes back, and nothing is left out of."""
 
 

@@ -12,9 +12,7 @@ from holdfast.session.entries import (
     Entry,
     ModelChanged,
     PromptAccepted,
-    Pruned,
     ResponseEnded,
-    Rewound,
     SessionOpened,
     TextPart,
     ThinkingPart,
@@ -23,7 +21,7 @@ from holdfast.session.entries import (
 from holdfast.session.fold import AssistantMessage, Conversation, Fold, UserMessage, fold
 from holdfast.session.gate import admit, violations
 from holdfast.session.outgoing import outgoing
-from journals import journals, opened
+from journals import DECISIONS, journals, opened
 
 every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 MODELS = ("openai-chat:m", "anthropic:m", "other:m")
@@ -55,7 +53,7 @@ def test_what_is_sent_is_what_the_gate_admits_and_nothing_had_to_be_mended(
 @every_profile
 @given(journal=journals, more=journals)
 def test_what_was_sent_is_sent_again_the_same(profile: Profile, journal: list[Entry], more: list[Entry]) -> None:
-    more = [each for each in more if not isinstance(each, ModelChanged | Pruned | Rewound | SessionOpened)]
+    more = [each for each in more if not isinstance(each, ModelChanged | SessionOpened | DECISIONS)]
     folded = Fold([opened, BEGUN, *journal])
     conversation = folded.conversation()
     before = outgoing(conversation, profile).messages

@@ -13,16 +13,18 @@ from holdfast.agent.machine import Machine
 from holdfast.agent.remains import MAY_RUN, remains
 from holdfast.agent.rewinding import rewound
 from holdfast.agent.settle import Leave
-from holdfast.agent.stop import Stop, to_the_end
+from holdfast.agent.stop import Left, Stop, to_the_end
 from holdfast.agent.taking_up import can_be_taken_up
 from holdfast.agent.waiting import following, queued
 from holdfast.calls import Image, Mode
 from holdfast.errors import StateError, UsageError
 from holdfast.session.entries import (
+    Compacted,
     FilesChanged,
     PromptAccepted,
     ShellEnded,
     TurnEnded,
+    Uncompacted,
     When,
 )
 from holdfast.text import valid_unicode
@@ -176,12 +178,49 @@ class Driver(Machine):
         self._claim()
         try:
             await self.recover()
-            journal = (record.entry for record in self._store.read().records)
-            entry, text = rewound(self.conversation, journal, turn)
+            entry, text = rewound(self.conversation, self.entries(), turn)
             self.append(entry)
         finally:
             self._over()
         return text
+
+    async def compact(self, wish: str = "") -> Compacted | None:
+        """Sum up the older part of the conversation and return what stands in its place, None after a stop.
+
+        `wish` is what is to be kept of it especially. Raises `UsageError` while a turn runs or if there is too little
+        to sum up, `ProviderFailed` if the model does not: then nothing has changed.
+        """
+        stop = self._claim()
+        try:
+            await self.recover()
+            compacted = await self._compacting.compact(stop, "asked", wish)
+        except Left:
+            return None
+        finally:
+            await self._connection.drop()
+            self._over()
+        if compacted is None:
+            raise UsageError(
+                "Conversation is short, or only its newest step is long; something older to sum up was expected. "
+                "Go on, or begin a new session with /new."
+            )
+        return compacted
+
+    async def uncompact(self) -> Compacted:
+        """Send again what the last summary stands for, in its place; return what was sent instead.
+
+        Raises `UsageError` while a turn runs, or if nothing is summed up.
+        """
+        self._claim()
+        try:
+            await self.recover()
+            undone = self.conversation.compacted
+            if undone is None:
+                raise UsageError("Conversation is not compacted, a summary in it was expected. See /compact.")
+            self.append(Uncompacted())
+        finally:
+            self._over()
+        return undone
 
     async def close(self) -> None:
         """Stop a turn that runs, end every process of the tools, close the connections and give up the session."""

@@ -67,4 +67,11 @@ class Finding:
     message: str
 
 
-Event = Fact | LiveText | LiveThinking | LiveCall | LiveOutput | NotRecorded | Finding
+@dataclass(frozen=True, slots=True)
+class Shortening:
+    """What is done to shorten the conversation, as a sentence for a person; what comes of it is a fact."""
+
+    message: str
+
+
+Event = Fact | LiveText | LiveThinking | LiveCall | LiveOutput | Shortening | NotRecorded | Finding

@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable
 from holdfast.agent.abandoned import Abandoned
 from holdfast.agent.calls import Asker, Calls, NobodyToAsk
 from holdfast.agent.checks import Checks
+from holdfast.agent.compacting import Compacting
 from holdfast.agent.connection import Connection
-from holdfast.agent.events import Event
+from holdfast.agent.events import Event, Shortening
 from holdfast.agent.leaving import leave_of
 from holdfast.agent.limits import Deadline
 from holdfast.agent.log import Log
@@ -26,6 +27,7 @@ from holdfast.agent.remembered import Project
 from holdfast.agent.request import Requests
 from holdfast.agent.settle import Known, Leave, settle
 from holdfast.agent.stop import Left, Stop
+from holdfast.agent.summarize import Summarizer
 from holdfast.agent.taking_up import started_only
 from holdfast.agent.turn import Signal, State, cause_after, step
 from holdfast.agent.waiting import steering
@@ -38,7 +40,7 @@ from holdfast.session.entries import (
     Repaired,
     TurnEnded,
 )
-from holdfast.session.fold import OpenCall
+from holdfast.session.fold import Conversation, OpenCall
 from holdfast.session.pruning import pruned
 from holdfast.session.store import Reading, Store
 from holdfast.tools.approval import Policy
@@ -63,12 +65,13 @@ class Machine(Record):
         emit: Callable[[Event], None],
         ask: Asker | None = None,
         limits: Limits | None = None,
-        context: Context | None = None,
         project: Project | None = None,
         debug: bool = False,
         log: Log | None = None,
         reading: Reading | None = None,
         providers: Providers = PROVIDERS,
+        context: Context | None = None,
+        window: Callable[[str], int] | None = None,
     ) -> None:
         if log is not None:
             connect, emit = log.connecting(connect), log.beside(emit)
@@ -78,6 +81,16 @@ class Machine(Record):
         self._own = OwnCommands(self, toolbox, self._emit)
         self._abandoned = Abandoned()
         self._connection = Connection(connect, limits or Limits(), self._abandoned)
+        self._compacting = Compacting(
+            self,
+            summarizer=Summarizer(
+                connection=self._connection, abandoned=self._abandoned, limits=limits or Limits(), tell=self._shortening
+            ),
+            toolbox=toolbox,
+            context=context or Context(),
+            window=window,
+            tell=self._shortening,
+        )
         self._mode: Mode = mode
         self._ask = ask
         self._project = project
@@ -166,6 +179,7 @@ class Machine(Record):
             abandoned=self._abandoned,
             emit=self._emit,
             limits=self._limits,
+            shorten=lambda: self._shortened(stop),
         )
         calls = self._calls = Calls(
             self,
@@ -212,13 +226,31 @@ class Machine(Record):
         if limit is not None and conversation.turn_steps >= limit:
             return Leave("max_steps", f"{limit} requests")
         self.append(*steering(conversation), *pruned(conversation, self._context))
-        sent, mended = self._checks.admit(self.conversation)
-        if mended:
-            self.append(Repaired(findings=mended))
-        finish = await requests.send(sent)
+        if await self._compacting.is_due(stop):
+            self.to(Signal.COMPACT)
+            await self._compacting.make_room(stop)
+            self.to(Signal.COMPACTED)
+        finish = await requests.send(self._admitted())
         stop.go_on()  # even behind the last response: what is queued must not be sent after a stop
         cause = cause_after(finish, calls=len(self.conversation.open_calls))
         return None if cause is None else Leave(cause)
+
+    def _admitted(self) -> Conversation:
+        """Return what may be sent; raises `Unsendable`."""
+        sent, mended = self._checks.admit(self.conversation)
+        if mended:
+            self.append(Repaired(findings=mended))
+        return sent
+
+    async def _shortened(self, stop: Stop) -> Conversation | None:
+        """Return what may be sent of a conversation that its provider said is too long, None if nothing is older."""
+        self.to(Signal.COMPACT)
+        compacted = await self._compacting.compact(stop, "overflow")
+        self.to(Signal.COMPACTED)
+        return None if compacted is None else self._admitted()
+
+    def _shortening(self, message: str) -> None:
+        self._emit(Shortening(message))
 
     # --- the one exit -------------------------------------------------------------------------------------------
 

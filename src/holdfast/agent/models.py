@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
@@ -118,10 +119,13 @@ def failure(error: Exception, name: str) -> ProviderFailed:
             return ProviderFailed(str(ours), fault=ours.fault)
         case pai_errors.ModelHTTPError() as error:
             said = _said(error.body) or f"HTTP status {error.status_code}"
-            fault = _fault(error)
+            fault = "too_long" if _is_too_long(error) else _fault(error)
             next_step = _NEXT[fault]
             message = f"Model {name!r} answered with status {error.status_code}: {said} {next_step}"
             return ProviderFailed(message, fault=fault, status=error.status_code, retry_after=error.retry_after)
+        case pai_errors.ModelContextWindowExceededError() as error:  # said in a stream
+            fault = "too_long"
+            return ProviderFailed(f"Model {name!r} said: {error}. {_NEXT[fault]}", fault=fault)
         case pai_errors.ModelConnectionError():
             fault = "unreachable"
             message = f"Model {name!r} could not be reached or broke off: {_root(error)}. {_NEXT[fault]}"
@@ -134,6 +138,7 @@ def failure(error: Exception, name: str) -> ProviderFailed:
 
 _NEXT: dict[ProviderFault, str] = {
     "rejected": "The same request will be refused again; change it, or choose another model.",
+    "too_long": "Shorten it with /compact or /rewind, or choose a model that reads more.",
     "credentials": "Check the key in the environment, and that it may use this model.",
     "rate_limited": "Wait and say 'go on'; nothing is lost.",
     "overloaded": "Wait and say 'go on'; nothing is lost.",
@@ -160,6 +165,23 @@ def _fault(error: pai_errors.ModelHTTPError) -> ProviderFault:
     if status in _TEMPORARY or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return "overloaded"
     return "rejected"
+
+
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|window|size|limit)|prompt is too long|input is too long|too many (?:input )?tokens"
+    r"|(?:input )?token count .*exceeds",
+    re.IGNORECASE,
+)
+"""What servers say of a conversation that is more than their model reads, beside those that pydantic-ai knows."""
+
+
+def _is_too_long(error: pai_errors.ModelHTTPError) -> bool:
+    if isinstance(error, pai_errors.ModelContextWindowExceededError):
+        return True
+    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return True
+    refused = error.status_code in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return refused and _TOO_LONG.search(_said(error.body)) is not None
 
 
 def _said(body: object) -> str:

@@ -5,7 +5,7 @@ Two rules. What is told is on disk. What only a journal is needed for is here; w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from holdfast.agent.checks import Checks
 from holdfast.agent.events import Event, Fact, NotRecorded
@@ -86,6 +86,23 @@ class Record:
             self._fold.add(entry)
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self._emit(Fact(seq, entry))
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Return the step of each answer that is sent."""
+        return self._fold.steps
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the journal."""
+        return (record.entry for record in self._store.read().records)
+
+    def after(self, *entries: Entry) -> Conversation:
+        """Return the conversation as it would be with these entries."""
+        return self._fold.after(entries)
+
+    def has_call(self, call: str) -> bool:
+        """Return whether the call is part of the conversation, summed up or not; it may have been taken back."""
+        return self._fold.has_call(call)
 
     def knows_call(self, call: str) -> bool:
         """Return whether the id was ever given to a call of this session."""

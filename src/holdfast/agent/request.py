@@ -7,7 +7,7 @@ again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from holdfast.agent.abandoned import Abandoned
@@ -44,7 +44,7 @@ class Asking(Protocol):
 class Requests:
     """The requests of one turn."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what requests are made with
         self,
         turn: Asking,
         stop: Stop,
@@ -53,13 +53,16 @@ class Requests:
         abandoned: Abandoned,
         emit: Callable[[Event], None],
         limits: Limits,
+        shorten: Callable[[], Awaitable[Conversation | None]],
     ) -> None:
+        """Send by the `connection`; `shorten` gives what is left of a conversation that is too long, None if all is."""
         self._turn = turn
         self._stop = stop
         self._connection = connection
         self._abandoned = abandoned
         self._emit = emit
         self._limits = limits
+        self._shorten = shorten
         self._stream: Stream | None = None
         self._cut_calls: tuple[str, ...] = ()
 
@@ -68,7 +71,7 @@ class Requests:
         number = sent.steps + 1
         limits = self._limits.of(sent.model)
         attempt = 0
-        whole, fell_back = False, False
+        whole, fell_back, shortened = False, False, False
         while True:
             attempt += 1
             model = await self._connection.model(sent.model, self._stop)
@@ -86,7 +89,10 @@ class Requests:
             try:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._turn.to(Signal.EVENT))
             except ProviderFailed as failed:
-                delay = retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
+                too_long = failed.fault == "too_long" and not shortened and not stream.shown
+                delay = (
+                    0.0 if too_long else retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
+                )
                 whole = delay is not None and without_streaming(failed, fell_back=fell_back)
                 fell_back = fell_back or whole
                 stream.checkpoint()
@@ -106,7 +112,13 @@ class Requests:
                     raise
                 self._turn.to(Signal.FAIL)
                 await self._connection.drop()
-                await self._stop.race(asyncio.sleep(delay))
+                if too_long:
+                    shortened, shorter = True, await self._shorten()
+                    if shorter is None:
+                        raise
+                    sent = shorter
+                else:
+                    await self._stop.race(asyncio.sleep(delay))
                 continue
             session = sent.opened.session if sent.opened else ""
             ended = stream.ended(finished, session=session, known=self._turn.knows_call)

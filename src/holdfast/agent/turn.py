@@ -22,6 +22,7 @@ class State(Enum):
     CHOOSING = "choosing"  # a response is complete; what next?
     ASKING = "asking"  # a person is asked about a call
     RUNNING = "running"  # calls run
+    COMPACTING = "compacting"  # what is older is summed up
     SETTLING = "settling"  # every open call gets its outcome, the turn its end
 
 
@@ -37,6 +38,8 @@ class Signal(Enum):
     ANSWER = "answer"  # the person answered
     RUN = "run"  # a call is journalled as started
     RAN = "ran"  # no call runs any more
+    COMPACT = "compact"  # the conversation is, or may be, too long to send
+    COMPACTED = "compacted"  # it is as long as it will be
     LEAVE = "leave"  # the turn ends, for any cause
     SETTLED = "settled"  # the end is journalled
 
@@ -55,6 +58,10 @@ TABLE: dict[tuple[State, Signal], State] = {
     (State.ASKING, Signal.ANSWER): State.CHOOSING,
     (State.RUNNING, Signal.RUN): State.RUNNING,
     (State.RUNNING, Signal.RAN): State.CHOOSING,
+    (State.IDLE, Signal.COMPACT): State.COMPACTING,
+    (State.CHOOSING, Signal.COMPACT): State.COMPACTING,
+    (State.BACKING_OFF, Signal.COMPACT): State.COMPACTING,
+    (State.COMPACTING, Signal.COMPACTED): State.CHOOSING,
     # The one exit. IDLE leaves too: a prompt that is stopped before its first request, and the recovery of a turn
     # that another process left open.
     **{(state, Signal.LEAVE): State.SETTLING for state in State if state is not State.SETTLING},

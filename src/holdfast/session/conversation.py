@@ -13,6 +13,7 @@ from holdfast.session.entries import (
     CallPart,
     CallStarted,
     Cause,
+    Compacted,
     Part,
     Queued,
     SessionOpened,
@@ -123,7 +124,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A prompt that the conversation can be taken back to: the `text` that began `turn`, in the message at `at`."""
+    """A prompt that the conversation can be taken back to: the `text` that began `turn`, in the message at `at`.
+
+    That is -1 for one that is summed up.
+    """
 
     turn: int
     text: str
@@ -140,6 +144,18 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """A compaction in force: its note stands for the first `messages` messages, and the results in the one after them.
+
+    `under` is the one before it.
+    """
+
+    entry: Compacted
+    messages: int
+    under: Cut | None
+
+
+@dataclass(frozen=True, slots=True)
 class Before:
     """What a conversation was before a prompt: all that a rewind brings back. Messages before the last never change."""
 
@@ -152,6 +168,7 @@ class Before:
     files: int
     last_end: TurnEnded | None
     counted: Counted | None
+    cut: Cut | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +180,7 @@ class Conversation:
     `open_shells` are the person's own commands without an end. `allowed` is what needs no more asking. `queued` are the
     messages that are neither sent nor taken back, in the order they were given. `prompts` are those that it can be
     taken back to, `rewound` the turns it was taken back to before. `counted` is the last request that was counted.
+    `compacted` is what stands in the first message for older ones.
     """
 
     opened: SessionOpened | None
@@ -183,6 +201,7 @@ class Conversation:
     prompts: tuple[Asked, ...]
     rewound: tuple[int, ...]
     counted: Counted | None
+    compacted: Compacted | None
 
     @property
     def is_open(self) -> bool:

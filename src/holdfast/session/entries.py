@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.calls import Effect, FileChange, FileSeen, Image, Outcome, Pattern, ProcessId, Remember, ToolSchema
+from holdfast.session.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.text import valid_unicode
 
 FORMAT = 1
@@ -44,58 +45,10 @@ When = Literal["steer", "later"]
 """When words given while a turn runs are sent: with its next request, or as the prompt of the turn after it."""
 
 
-class TextPart(msgspec.Struct, frozen=True, tag="text", tag_field="part"):
-    """Text the model wrote for the person."""
-
-    text: str
-
-
-class ThinkingPart(msgspec.Struct, frozen=True, tag="thinking", tag_field="part", omit_defaults=True):
-    """The model's reasoning, with what its maker needs to accept it again."""
-
-    text: str
-    signature: str | None = None
-    id: str | None = None
-    provider: str | None = None
-    details: dict[str, object] | None = None
-
-
-class CallPart(msgspec.Struct, frozen=True, tag="call", tag_field="part", omit_defaults=True):
-    """A tool call: `id` is ours and unique over the session, `arguments` the raw string the model wrote."""
-
-    id: str
-    name: str
-    arguments: str
-    wire_id: str | None = None
-    item_id: str | None = None
-    provider: str | None = None
-    details: dict[str, object] | None = None
-
-
 Part = TextPart | ThinkingPart | CallPart
 
-
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens of one request as the provider counted them; `cost` in US dollars as a decimal string, None if unknown."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    cost: str | None = None
-
-    def __add__(self, other: Usage) -> Usage:
-        """Return the sum; the cost is unknown if either is."""
-        from decimal import Decimal  # noqa: PLC0415 - 4 ms at import, needed only when costs are added
-
-        known = self.cost is not None and other.cost is not None
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-            cost=str(Decimal(self.cost or "0") + Decimal(other.cost or "0")) if known else None,
-        )
+Why = Literal["asked", "auto", "overflow"]
+"""Why a conversation was compacted: a person asked, its window was nearly full, its provider says it is too long."""
 
 
 class _Fact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -185,6 +138,29 @@ class Pruned(_Fact, frozen=True, tag="pruned"):
 
     outputs: dict[str, str]
     saved: int = 0
+
+
+class Compacted(_Fact, frozen=True, tag="compacted"):
+    """From here on `note` is sent in place of all there was up to the results of the response to request `step`.
+
+    `summary` is what of the note a model wrote; `model` did, "" if it is an earlier one or none, and the rest is left
+    out. `messages` is how many the note stands for, `before` and `after` about how many tokens were and are sent.
+    `usage` is what the summary took.
+    """
+
+    step: int
+    note: str
+    why: Why
+    summary: str = ""
+    model: str = ""
+    messages: int = 0
+    before: int = 0
+    after: int = 0
+    usage: Usage = msgspec.field(default_factory=lambda: Usage(cost="0"))
+
+
+class Uncompacted(_Fact, frozen=True, tag="uncompacted"):
+    """What the last compaction put in the place of older messages is sent no more: they are."""
 
 
 class RequestStarted(_Fact, frozen=True, tag="request-started"):
@@ -346,6 +322,8 @@ Entry = (
     | Steered
     | Rewound
     | Pruned
+    | Compacted
+    | Uncompacted
     | RequestStarted
     | RequestFailed
     | ResponseCheckpoint

@@ -81,9 +81,19 @@ def recounted(
 
     It counts other tokens than an estimate does: what is left is taken for the same share of what it counted.
     """
+    return None if counted is None else shortened(counted, opened, before, after[: counted.messages])
+
+
+def shortened(
+    counted: Counted | None, opened: SessionOpened | None, before: Sequence[Message], after: Sequence[Message]
+) -> Counted | None:
+    """Return what the provider would have counted of the messages `after`, which what was counted is part of no more.
+
+    The share of what it counted is as for `recounted`.
+    """
     if counted is None:
         return None
     fixed = beside(opened)
     was = fixed + estimate(before[: counted.messages], counted.model)
-    now = fixed + estimate(after[: counted.messages], counted.model)
-    return replace(counted, tokens=counted.tokens * now // max(was, 1))
+    now = fixed + estimate(after, counted.model)
+    return replace(counted, messages=len(after), tokens=counted.tokens * now // max(was, 1))

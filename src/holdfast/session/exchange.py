@@ -5,11 +5,20 @@ One rule: by construction they alternate, the first is the user's, and every cal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from holdfast.session import words
-from holdfast.session.conversation import AssistantMessage, Before, Message, OpenCall, Result, Said, UserMessage
-from holdfast.session.entries import CallEnded, CallPart, Cause, Part, TextPart, ThinkingPart
+from holdfast.session.conversation import (
+    AssistantMessage,
+    Before,
+    Cut,
+    Message,
+    OpenCall,
+    Result,
+    Said,
+    UserMessage,
+)
+from holdfast.session.entries import CallEnded, CallPart, Cause, Compacted, Part, TextPart, ThinkingPart
 
 
 class Exchange:
@@ -21,20 +30,55 @@ class Exchange:
         self.results: dict[str, Result] = {}  # of the last assistant message
         self.texts: list[Said] = []  # of the user message in progress
         self.calls: dict[str, str | None] = {}  # every call id of the session, to its name; None: it was taken back
+        self.cut: Cut | None = None
+        self._answers: list[tuple[int, Cut | None]] = []  # the step of each, and what was cut when it was written
+        self._cuts = False  # whether there ever were any
 
     def copy(self) -> Exchange:
         """Return one that grows on its own."""
         other = Exchange()
         other.closed, other.texts = self.closed.copy(), self.texts.copy()
         other.open, other.results, other.calls = self.open.copy(), self.results.copy(), self.calls.copy()
+        other.cut, other._answers, other._cuts = self.cut, self._answers.copy(), self._cuts
         return other
+
+    @property
+    def hidden(self) -> int:
+        """Return how many messages something else stands for."""
+        return self.cut.messages if self.cut else 0
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Return the step of each answer that would be sent."""
+        return tuple(step for step, _ in self._answers[self.hidden // 2 :])
 
     def messages(self, left: Cause) -> tuple[Message, ...]:
         """Return what would be sent; calls without an outcome are answered as `left` has it."""
         results = self._complete(left)
-        if results or self.texts:
-            return (*self.closed, UserMessage(results, tuple(self.texts)))
-        return tuple(self.closed)
+        last = (UserMessage(results, tuple(self.texts)),) if results or self.texts else ()
+        return self._presented((*self.closed, *last)) if self._cuts else (*self.closed, *last)
+
+    def compact(self, entry: Compacted) -> None:
+        """Let the note of the entry stand for what is older; nothing else changes, so that it can be taken back."""
+        gone = max((place for place, (step, _) in enumerate(self._answers, start=1) if step <= entry.step), default=0)
+        self.cut, self._cuts = Cut(entry, 2 * gone, self.cut), True
+
+    def uncompact(self) -> None:
+        """Let the last note stand for nothing any more."""
+        self.cut = self.cut.under if self.cut else None
+
+    def _presented(self, whole: Sequence[Message]) -> tuple[Message, ...]:
+        """Return what is sent of all messages: those that the cut leaves, without thinking signed under another."""
+        sent = [
+            message
+            if isinstance(message, UserMessage) or self._answers[place // 2][1] is self.cut
+            else without(message, {})
+            for place, message in enumerate(whole[self.hidden :], start=self.hidden)
+        ]
+        if self.cut is not None:
+            texts = sent[0].said if sent and isinstance(sent[0], UserMessage) else ()
+            sent[:1] = [UserMessage((), (self.cut.entry.note, *texts))]
+        return tuple(sent)
 
     def settle(self, left: Cause) -> None:
         """Answer every open call with what is known."""
@@ -51,8 +95,8 @@ class Exchange:
         self.results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text, entry.images)
         return True
 
-    def response(self, model: str, parts: tuple[Part, ...], *, cut: bool, left: Cause) -> int | None:
-        """Add what a model wrote; return the place of its message, None if there was nothing to keep of it."""
+    def response(self, step: int, model: str, parts: tuple[Part, ...], *, cut: bool, left: Cause) -> int | None:
+        """Add the answer to request `step`; return its place among what is sent, None if there was nothing to keep."""
         kept: list[Part] = []
         for part in parts:
             match part:
@@ -76,14 +120,18 @@ class Exchange:
                 part for part in (*last.parts, *kept) if not isinstance(part, ThinkingPart)
             )  # it was signed alone
             self.closed[-1] = AssistantMessage(last.model, tuple(merged))
+            self._answers[-1] = step, self.cut
         else:
             self.closed.append(AssistantMessage(model, tuple(kept)))
+            self._answers.append((step, self.cut))
         self.open = {part.id: OpenCall(part) for part in kept if isinstance(part, CallPart)}
-        return len(self.closed) - 1
+        return len(self.closed) - 1 - self.hidden
 
     def rewind(self, before: Before) -> set[str]:
         """Bring back what there was; return the calls that are still part of it."""
         del self.closed[before.asked.at :]
+        del self._answers[before.asked.at // 2 :]
+        self.cut = before.cut
         if before.last is not None:
             self.closed[-1] = before.last
         self.results, self.texts = dict(before.results), list(before.texts)
@@ -106,7 +154,7 @@ class Exchange:
 
     def _close(self, left: Cause) -> None:
         results = self._complete(left)
-        if not results and not self.texts and not self.closed:
+        if not results and not self.texts and len(self.closed) == self.hidden:  # or else it would join what is hidden
             self.texts.append(words.MISSING_START)
         if results or self.texts:
             self.closed.append(UserMessage(results, tuple(self.texts)))

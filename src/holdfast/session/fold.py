@@ -35,6 +35,7 @@ from holdfast.session.entries import (
     CallLate,
     CallStarted,
     Cause,
+    Compacted,
     Entry,
     FilesChanged,
     ModelChanged,
@@ -56,9 +57,10 @@ from holdfast.session.entries import (
     TextPart,
     Titled,
     TurnEnded,
+    Uncompacted,
     Usage,
 )
-from holdfast.session.estimate import recounted
+from holdfast.session.estimate import recounted, shortened
 from holdfast.session.exchange import Exchange, without
 
 __all__ = [
@@ -116,6 +118,15 @@ class Fold:
         """Return whether the id was ever given to a call of this session."""
         return call in self._exchange.calls
 
+    def has_call(self, call: str) -> bool:
+        """Return whether the call is part of the conversation, summed up or not."""
+        return self._exchange.calls.get(call) is not None
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Return the step of each answer that would be sent."""
+        return self._exchange.steps
+
     def is_open(self, call: str) -> bool:
         """Return whether the call still waits for its outcome."""
         return call in self._exchange.open
@@ -134,6 +145,8 @@ class Fold:
                 self._said(entry)
             case Pruned():
                 self._prune(entry)
+            case Compacted() | Uncompacted():
+                self._compact(entry)
             case RequestStarted() | RequestFailed() | ResponseCheckpoint() | ResponseEnded():
                 self._request(entry)
             case ApprovalAsked() | ApprovalAnswered() | CallStarted() | ProcessStarted():
@@ -194,6 +207,8 @@ class Fold:
 
     def conversation(self) -> Conversation:
         """Return the conversation as of the last entry."""
+        hidden, cut = self._exchange.hidden, self._exchange.cut
+        prompts = (before.asked for before in self._prompts.values())
         return Conversation(
             opened=self._opened,
             model=self._model,
@@ -210,9 +225,10 @@ class Fold:
             open_shells=tuple(self._shells.values()),
             allowed=tuple(self._allowed),
             queued=tuple(self._queued.values()),
-            prompts=tuple(before.asked for before in self._prompts.values()),
+            prompts=tuple(replace(each, at=max(each.at - hidden, -1)) if hidden else each for each in prompts),
             rewound=tuple(self._rewound),
             counted=self._counted,
+            compacted=cut.entry if cut else None,
         )
 
     def _request(self, entry: RequestStarted | RequestFailed | ResponseCheckpoint | ResponseEnded) -> None:
@@ -264,6 +280,7 @@ class Fold:
             files=len(self._looks),
             last_end=self._last_end,
             counted=self._counted,
+            cut=self._exchange.cut,
         )
         self._exchange.texts.extend(self._notes)
         self._notes.clear()
@@ -318,30 +335,44 @@ class Fold:
         """Close what a journal left open that has gone on without saying how it ended."""
         if self._streaming is not None:
             streaming, self._streaming = self._streaming, None
-            self._exchange.response(streaming.model, (TextPart(streaming.text),), cut=True, left=self._left)
+            parts = (TextPart(streaming.text),)
+            self._exchange.response(streaming.step, streaming.model, parts, cut=True, left=self._left)
         self._exchange.settle(self._left)
         self._open_turn = None
 
     def _response(self, entry: ResponseEnded) -> None:
         self._streaming = None
         self._usage += entry.usage
-        place = self._exchange.response(entry.model, entry.parts, cut=entry.cut is not None, left=self._left)
+        is_cut = entry.cut is not None
+        place = self._exchange.response(entry.step, entry.model, entry.parts, cut=is_cut, left=self._left)
         if place is not None and entry.usage.input_tokens:
             self._counted = Counted(entry.model, place, entry.usage.input_tokens)
 
     def _prune(self, entry: Pruned) -> None:
         """Leave results out on every branch: a rewind does not bring them back."""
-        before = self._exchange.closed.copy()
+        before = self._exchange.messages(self._left)
         first = self._exchange.leave_out(entry.outputs)
-        self._counted = recounted(self._counted, self._opened, before, self._exchange.closed)
+        self._counted = recounted(self._counted, self._opened, before, self._exchange.messages(self._left))
         for turn, known in self._prompts.items():
-            counted = known.counted
+            counted, hidden = known.counted, known.cut.messages if known.cut else 0
             self._prompts[turn] = replace(
                 known,
                 last=without(known.last, entry.outputs) if known.last and known.asked.at > first else known.last,
                 results={call: result.replaced(entry.outputs) for call, result in known.results.items()},
-                counted=None if counted and counted.messages > first else counted,
+                counted=None if counted and counted.messages + hidden > first else counted,
             )
+
+    def _compact(self, entry: Compacted | Uncompacted) -> None:
+        """Send a note in place of what is older, or that again; a blank note, only in a damaged journal, is none."""
+        before = self._exchange.messages(self._left)
+        if isinstance(entry, Uncompacted):
+            self._exchange.uncompact()
+        else:
+            self._usage += entry.usage
+            if entry.note.strip():
+                self._exchange.compact(entry)
+        after = self._exchange.messages(self._left)[: len(self._exchange.closed) - self._exchange.hidden]
+        self._counted = shortened(self._counted, self._opened, before, after)
 
     def _call_ended(self, entry: CallEnded) -> None:
         if not self._exchange.ended(entry):

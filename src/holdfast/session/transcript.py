@@ -18,6 +18,7 @@ from holdfast.session.entries import (
     CallLate,
     CallPart,
     CallStarted,
+    Compacted,
     Entry,
     FilesChanged,
     ModelChanged,
@@ -40,6 +41,7 @@ from holdfast.session.entries import (
     ThinkingPart,
     Titled,
     TurnEnded,
+    Uncompacted,
     When,
 )
 from holdfast.session.store import Finding, Record
@@ -122,6 +124,8 @@ class _Writer:
                     yield "note", f"Turn ended: {words.what_happened(entry.cause, entry.detail)}."
             case Pruned(outputs=outputs, saved=saved):
                 yield "note", words.pruned(len(outputs), saved)
+            case Compacted() | Uncompacted():
+                yield from _compacted(entry)
             case FilesChanged() | Repaired():
                 yield from _found(entry)
 
@@ -214,6 +218,15 @@ class _Writer:
         if part is None:
             return f"a call that is not in the journal ({call})"
         return f"{part.name} {' '.join(part.arguments.split())}".rstrip()
+
+
+def _compacted(entry: Compacted | Uncompacted) -> Iterator[tuple[LineKind, str]]:
+    match entry:
+        case Compacted():
+            yield "note", words.compacted(entry)
+            yield "result", entry.note
+        case Uncompacted():
+            yield "note", words.UNCOMPACTED
 
 
 def _found(entry: FilesChanged | Repaired) -> Iterator[tuple[LineKind, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from holdfast.calls import FileSeen, Looked, Outcome
-from holdfast.session.entries import Cause, ModelChanged, StopReason, Titled
+from holdfast.session.entries import Cause, Compacted, ModelChanged, StopReason, Titled
 
 NO_OUTPUT = "(no output)"
 MISSING_START = "(The beginning of this conversation is missing from the record.)"
@@ -158,6 +158,19 @@ def pruned(outputs: int, saved: int) -> str:
     calls = "1 call" if outputs == 1 else f"{outputs} calls"
     gone = f"The old output of {calls} is not sent to the model from here on"
     return f"{gone}, about {saved:,} tokens; the session keeps it."
+
+
+def compacted(entry: Compacted) -> str:
+    """Return for a person that something else is sent in place of what is older."""
+    how = f"summed up by {entry.model}" if entry.model else "left out, for it could not be summed up"
+    return (
+        f"From here on the older part is not sent to the model: {entry.messages} messages were {how}. "
+        f"About {entry.before:,} tokens were in use, {entry.after:,} are now; all of it stays here (/uncompact)."
+    )
+
+
+UNCOMPACTED = "From here on the older part is sent to the model again, in place of what stood for it."
+"""What a person is told when a compaction is taken back."""
 
 
 _NAMED = 20

@@ -35,18 +35,24 @@ from holdfast.testing.script import (
     Finish as ScriptedFinish,
 )
 
+_USAGE = Usage(input_tokens=10, output_tokens=5, cost="0.01")
+
 Step = Reply | Callable[[Conversation], Reply]
 
 
 class ScriptedModel:
     """Play one reply for each request, in order.
 
-    `requests` are the conversations it was sent, `whole` whether each asked for the answer in one piece. A `Hold` waits
-    until `release` is called with its name. After the last reply every request fails with status 500.
+    Each says that it took `usage`. `requests` are the conversations it was sent, `whole` whether each asked for the
+    answer in one piece. A `Hold` waits until `release` is called with its name. After the last reply every request
+    fails with status 500.
     """
 
-    def __init__(self, script: Sequence[Step] = (), *, name: str = "openai-chat:scripted") -> None:
+    def __init__(
+        self, script: Sequence[Step] = (), *, name: str = "openai-chat:scripted", usage: Usage = _USAGE
+    ) -> None:
         self._name = name
+        self._usage = usage
         self._steps = list(script)
         self._released: dict[str, asyncio.Event] = {}
         self.requests: list[Conversation] = []
@@ -139,7 +145,7 @@ class ScriptedModel:
                     raise _failure(action)
                 case _:
                     assert_never(action)
-        yield Finished(tuple(parts), finish, Usage(input_tokens=10, output_tokens=5, cost="0.01"))
+        yield Finished(tuple(parts), finish, self._usage)
 
     def _gate(self, name: str) -> asyncio.Event:
         return self._released.setdefault(name, asyncio.Event())
@@ -161,10 +167,15 @@ def _failure(action: Raw | Reset | Fail) -> ProviderFailed:
         case Fail():
             return ProviderFailed(
                 f"Model answered with status {action.status}: {action.message or 'no reason'}. Try again.",
-                fault=_fault(action.status),
+                fault="too_long" if _says_too_long(action) else _fault(action.status),
                 status=action.status,
                 retry_after=action.retry_after,
             )
+
+
+def _says_too_long(action: Fail) -> bool:
+    said = action.message or ""
+    return "maximum context length" in said or "prompt is too long" in said
 
 
 def _fault(status: int) -> ProviderFault:

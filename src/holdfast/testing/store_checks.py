@@ -19,6 +19,7 @@ from holdfast.session.entries import (
     CallLate,
     CallPart,
     CallStarted,
+    Compacted,
     Entry,
     FilesChanged,
     ModelChanged,
@@ -41,6 +42,7 @@ from holdfast.session.entries import (
     ThinkingPart,
     Titled,
     TurnEnded,
+    Uncompacted,
     Usage,
 )
 from holdfast.session.store import Store
@@ -67,6 +69,18 @@ EXAMPLES: tuple[Entry, ...] = (
     Steered(queued="q7", text="And the tests too.", images=(_IMAGE,)),
     Rewound(turn=1, note="[Note: its effects stay.]"),
     Pruned(outputs={"c1": "[Note: it is left out.]"}, saved=20480),
+    Compacted(
+        step=1,
+        note="[Note: this stands for what is older.]",
+        why="overflow",
+        summary="It was long.",
+        model="openai-chat:n",
+        messages=2,
+        before=90000,
+        after=9000,
+        usage=Usage(input_tokens=9, output_tokens=8, cache_read_tokens=7, cache_write_tokens=6, cost="0.01"),
+    ),
+    Uncompacted(),
     RequestStarted(step=1, attempt=1, model="openai-chat:n"),
     RequestFailed(
         step=1,

@@ -15,6 +15,7 @@ from holdfast.session.entries import (
     CallLate,
     CallPart,
     CallStarted,
+    Compacted,
     Entry,
     FilesChanged,
     PromptAccepted,
@@ -26,8 +27,9 @@ from holdfast.session.entries import (
     ShellEnded,
     ShellStarted,
     TurnEnded,
+    Uncompacted,
 )
-from holdfast.session.words import NO_OUTPUT, files_changed, pruned, what_happened
+from holdfast.session.words import NO_OUTPUT, UNCOMPACTED, compacted, files_changed, pruned, what_happened
 from holdfast.text import printable
 
 MARKS = {"ok": "✓", "failed": "✗", "denied": "⊘", "not_started": "○", "interrupted": "◐"}
@@ -67,6 +69,10 @@ class Telling:
                 self._names[own] = f"! {command}"
             case ShellEnded(outcome="interrupted", id=own):
                 said = f"{MARKS['interrupted']} {self._name(own)}{outcome_tail(entry)}"
+            case Compacted():
+                said = compacted(entry)
+            case Uncompacted():
+                said = UNCOMPACTED
             case FilesChanged(files=files):
                 said = files_changed(files)
             case TurnEnded() if entry.cause != "finished":
@@ -144,6 +150,8 @@ def outcome_tail(ended: CallEnded | ShellEnded) -> str:
 
 def retrying(failed: RequestFailed) -> str:
     """Return how a failed attempt is followed by another; call it only if it is."""
+    if failed.fault == "too_long":
+        return "the conversation is more than the model reads; it is shortened, then sent again"
     of = "" if failed.attempts is None else f"/{failed.attempts}"
     why = failed.fault.replace("_", " ") if failed.status is None else failed.status
     how = " without streaming" if failed.retry_whole else ""

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.errors import UsageError
 from holdfast.session.disk import write_whole
-from holdfast.session.entries import Pruned
+from holdfast.session.entries import Compacted, Pruned, Uncompacted
 from holdfast.session.fold import fold
 from holdfast.session.sqlite import read_copy
 from holdfast.session.store import Finding, Reading
@@ -40,8 +40,9 @@ def _document(reading: Reading, session: str, form: Form) -> dict[str, object] |
             return page(reading, session)
         case "pydantic-ai":
             # What has no end yet may still run: whether anybody holds the session is nothing an export asks.
-            # Results that are not sent any more are in it as they were: whoever takes it up can leave them out again.
-            entries = (record.entry for record in reading.records if not isinstance(record.entry, Pruned))
+            # What is not sent any more is in it as it was: whoever takes it up can leave it out again.
+            decided = Pruned | Compacted | Uncompacted
+            entries = (record.entry for record in reading.records if not isinstance(record.entry, decided))
             return export(fold(entries, left="fork"))
         case "openai-chat" | "anthropic":
             from holdfast.session import bodies  # noqa: PLC0415 - only these forms need the profiles

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.session.entries import (
+    Compacted,
     FilesChanged,
     ModelChanged,
     Pruned,
@@ -14,12 +15,16 @@ from holdfast.session.entries import (
     ShellEnded,
     ShellStarted,
     Titled,
+    Uncompacted,
 )
-from holdfast.session.words import files_changed, from_here_on, pruned
+from holdfast.session.words import UNCOMPACTED, compacted, files_changed, from_here_on, pruned
 from holdfast.ui.blocks import Note
 
+Noted = SessionOpened | ModelChanged | Titled | Pruned | Compacted | Uncompacted | FilesChanged | Repaired
+"""Entries that are notes and nothing else."""
 
-def notes(seq: str, entry: SessionOpened | ModelChanged | Titled | Pruned | FilesChanged | Repaired) -> Iterator[Note]:
+
+def notes(seq: str, entry: Noted) -> Iterator[Note]:
     """Yield the notes that the entry in place `seq` gives."""
     match entry:
         case SessionOpened():
@@ -30,6 +35,10 @@ def notes(seq: str, entry: SessionOpened | ModelChanged | Titled | Pruned | File
             yield Note(key=f"{seq}.titled", kind="session", text=from_here_on(entry))
         case Pruned(outputs=outputs, saved=saved):
             yield Note(key=f"{seq}.pruned", kind="context", text=pruned(len(outputs), saved))
+        case Compacted(note=note):
+            yield Note(key=f"{seq}.compacted", kind="context", text=compacted(entry), detail=note)
+        case Uncompacted():
+            yield Note(key=f"{seq}.uncompacted", kind="context", text=UNCOMPACTED)
         case FilesChanged(files=files):
             yield Note(key=f"{seq}.files", kind="files", text=files_changed(files))
         case Repaired(findings=findings, note=note):

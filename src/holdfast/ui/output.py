@@ -11,13 +11,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TextIO
 
-from holdfast.agent.events import Event, Fact, Finding, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
+from holdfast.agent.events import (
+    Event,
+    Fact,
+    Finding,
+    LiveCall,
+    LiveOutput,
+    LiveText,
+    LiveThinking,
+    NotRecorded,
+    Shortening,
+)
 from holdfast.session.entries import (
     ApprovalAsked,
     CallEnded,
     CallLate,
     CallPart,
     CallStarted,
+    Compacted,
     Entry,
     FilesChanged,
     PromptAccepted,
@@ -33,6 +44,7 @@ from holdfast.session.entries import (
     Steered,
     TextPart,
     TurnEnded,
+    Uncompacted,
 )
 from holdfast.session.fold import Conversation
 from holdfast.session.words import what_happened
@@ -116,7 +128,7 @@ class TextOutput:
             case LiveText(text=text):
                 if self._out.terminal:
                     self._write(text)
-            case NotRecorded(message=message) | Finding(message=message):
+            case NotRecorded(message=message) | Finding(message=message) | Shortening(message=message):
                 self._note(message)
             case Fact(entry=RequestFailed() as failed) if failed.retry_in is not None:
                 self._note(retrying(failed))
@@ -232,6 +244,8 @@ class StreamJsonOutput:
                 self._line(type="tool_use", index=index, name=name, arguments=arguments, delta=True)
             case LiveOutput(call=call, text=text):
                 self._line(type="tool_output", id=call, content=text, delta=True)
+            case Shortening(message=message):
+                self._line(type="compacting", message=message)
             case NotRecorded(message=message):
                 self._line(type="error", message=message)
             case Finding(message=message):
@@ -256,8 +270,10 @@ class StreamJsonOutput:
         match entry:
             case PromptAccepted():
                 self._line(type="message", role="user", content=entry.text, turn=entry.turn)
-            case Queued() | Recalled() | Steered() | Rewound() | Pruned() | ShellStarted() | ShellEnded():
+            case Queued() | Recalled() | Steered() | Rewound() | ShellStarted() | ShellEnded():
                 self._said(entry)
+            case Pruned() | Compacted() | Uncompacted():
+                self._left_out(entry)
             case ResponseEnded():
                 text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
                 if text:
@@ -288,18 +304,40 @@ class StreamJsonOutput:
                     retry_in=entry.retry_in,
                     retry_whole=entry.retry_whole,
                 )
+            case FilesChanged() | Repaired():
+                self._found(entry)
+            case TurnEnded(cause="crash"):
+                self._line(type="recovered", turn=entry.turn, message=what_happened(entry.cause, entry.detail))
+            case _:
+                pass
+
+    def _found(self, entry: FilesChanged | Repaired) -> None:
+        match entry:
             case FilesChanged():
                 gone = [file.path for file in entry.files if file.size is None]
                 changed = [file.path for file in entry.files if file.size is not None]
                 self._line(type="files_changed", changed=changed, gone=gone)
             case Repaired():
                 self._line(type="damage", findings=list(entry.findings))
-            case TurnEnded(cause="crash"):
-                self._line(type="recovered", turn=entry.turn, message=what_happened(entry.cause, entry.detail))
-            case _:
-                pass
 
-    def _said(self, entry: Queued | Recalled | Steered | Rewound | Pruned | ShellStarted | ShellEnded) -> None:
+    def _left_out(self, entry: Pruned | Compacted | Uncompacted) -> None:
+        match entry:
+            case Pruned():
+                self._line(type="pruned", calls=list(entry.outputs), saved=entry.saved)
+            case Compacted():
+                self._line(
+                    type="compacted",
+                    cause=entry.why,
+                    model=entry.model,
+                    content=entry.note,
+                    messages=entry.messages,
+                    before=entry.before,
+                    after=entry.after,
+                )
+            case Uncompacted():
+                self._line(type="uncompacted")
+
+    def _said(self, entry: Queued | Recalled | Steered | Rewound | ShellStarted | ShellEnded) -> None:
         match entry:
             case Queued():
                 self._line(type="queued", id=entry.id, content=entry.text, when=entry.when)
@@ -309,8 +347,6 @@ class StreamJsonOutput:
                 self._line(type="message", role="user", content=entry.text, queued=entry.queued)
             case Rewound():
                 self._line(type="rewound", turn=entry.turn)
-            case Pruned():
-                self._line(type="pruned", calls=list(entry.outputs), saved=entry.saved)
             case ShellStarted():
                 self._line(type="shell_start", id=entry.id, command=entry.command, shared=entry.shared)
             case ShellEnded():

@@ -9,7 +9,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
-from holdfast.agent.events import Event, Fact, Finding, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
+from holdfast.agent.events import (
+    Event,
+    Fact,
+    Finding,
+    LiveCall,
+    LiveOutput,
+    LiveText,
+    LiveThinking,
+    NotRecorded,
+    Shortening,
+)
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -18,26 +28,20 @@ from holdfast.session.entries import (
     CallPart,
     CallStarted,
     Entry,
-    FilesChanged,
-    ModelChanged,
     ProcessStarted,
     PromptAccepted,
-    Pruned,
     Queued,
     Recalled,
-    Repaired,
     RequestFailed,
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
     Rewound,
-    SessionOpened,
     ShellEnded,
     ShellStarted,
     Steered,
     TextPart,
     ThinkingPart,
-    Titled,
     TurnEnded,
 )
 from holdfast.session.words import went_back, what_happened
@@ -55,7 +59,7 @@ from holdfast.ui.blocks import (
     call_block,
     written,
 )
-from holdfast.ui.notes import failure, notes, own_command
+from holdfast.ui.notes import Noted, failure, notes, own_command
 
 PRINTED = 64_000
 """Bytes kept of what a running call prints: half of them its beginning, half its end."""
@@ -138,9 +142,9 @@ class View:
                     self._printed[key].add(text.encode("utf-8", "replace"))
                     self._grown.setdefault(key, [])
                     self._changed.add(key)
-            case NotRecorded(message=message) | Finding(message=message):
+            case NotRecorded(message=message) | Finding(message=message) | Shortening(message=message):
                 self._told += 1
-                self._note(f"told{self._told}", "trouble", message)
+                self._note(f"told{self._told}", "context" if isinstance(event, Shortening) else "trouble", message)
         changed, self._changed = frozenset(self._changed), set()
         return changed
 
@@ -155,10 +159,11 @@ class View:
         self._changed.clear()
 
     def _fact(self, seq: str, entry: Entry, at: float | None) -> None:
+        if isinstance(entry, Noted):
+            for note in notes(seq, entry):
+                self._add(note)
+            return
         match entry:
-            case SessionOpened() | ModelChanged() | Titled() | Pruned() | FilesChanged() | Repaired():
-                for note in notes(seq, entry):
-                    self._add(note)
             case ShellStarted() | ShellEnded():
                 self._add(own_command(seq, entry))
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():

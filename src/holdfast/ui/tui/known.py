@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking
+from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
 from holdfast.session.entries import (
     CallEnded,
     CallStarted,
+    Compacted,
     ModelChanged,
     PromptAccepted,
     Pruned,
@@ -20,6 +21,7 @@ from holdfast.session.entries import (
     Rewound,
     Steered,
     TurnEnded,
+    Uncompacted,
 )
 from holdfast.session.estimate import context_tokens
 from holdfast.session.fold import Fold
@@ -28,7 +30,9 @@ from holdfast.ui.tui.status import Status
 
 STARTING = "starting"
 STOPPING = "stopping"
-CHANGES = (PromptAccepted, Steered, ResponseEnded, CallEnded, TurnEnded, Pruned, Rewound, ModelChanged)
+SAID = PromptAccepted | Steered | ResponseEnded | CallEnded | TurnEnded
+DECIDED = Pruned | Compacted | Uncompacted | Rewound | ModelChanged
+CHANGES = SAID | DECIDED
 """Entries that change how much would be sent."""
 
 
@@ -74,7 +78,7 @@ class Known:
                 self.queued[message] = text
             case Fact(entry=Recalled(queued=message) | Steered(queued=message)):
                 self.queued.pop(message, None)
-            case Fact(entry=ResponseEnded(usage=usage)):
+            case Fact(entry=ResponseEnded(usage=usage) | Compacted(usage=usage)):
                 status = replace(status, usage=status.usage + usage)
             case Fact(entry=ModelChanged(model=model)):
                 status = replace(status, model=model)
@@ -90,8 +94,8 @@ def _doing(event: Event) -> str:
     match event:
         case Fact(entry=RequestStarted(model=model)):
             return f"waiting for {model.partition(':')[2] or model}"
-        case LiveThinking():
-            return "thinking"
+        case Shortening() | LiveThinking():
+            return "summing up" if isinstance(event, Shortening) else "thinking"
         case LiveText() | LiveCall():
             return "writing"
         case Fact(entry=CallStarted()):
