@@ -25,8 +25,7 @@ TOO_LONG = "This model's maximum context length is 8192 tokens."
 
 
 def texts(sent: Conversation) -> list[str]:
-    said = [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
-    return [text for text in said if isinstance(text, str)]
+    return [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
 
 
 def compacted(rig: Rig) -> list[Compacted]:

@@ -21,6 +21,7 @@ from holdfast.session.entries import (
     ResponseCheckpoint,
     ResponseEnded,
     Rewound,
+    ShellEnded,
     Steered,
     TextPart,
     ThinkingPart,
@@ -188,10 +189,11 @@ def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
     assert fold([*kept, *gone]).prompts == fold(kept).prompts
     assert Fold([*kept, *gone]).files == Fold(kept).files
     known = Fold(kept)
-    lasting = [  # damage, and late outcomes of calls that are part of it, are told on any branch
+    lasting = [  # damage, what is shared, and late outcomes of calls that are part of it, are told on any branch
         each
         for each in gone
-        if isinstance(each, Repaired) or (isinstance(each, CallEnded | CallLate) and known.knows_call(each.call))
+        if isinstance(each, Repaired | ShellEnded)
+        or (isinstance(each, CallEnded | CallLate) and known.knows_call(each.call))
     ]
     texts = [entry for entry in after if isinstance(entry, PromptAccepted | Repaired)]  # no ids, which are never reused
     assert fold([*kept, *gone, *texts]).messages == fold([*kept, *lasting, *texts]).messages
