@@ -223,6 +223,15 @@ def test_a_terminal_that_only_takes_lines_gets_no_screen(one_world: World) -> No
         assert b"\x1b" not in terminal.raw
 
 
+def test_a_terminal_without_utf_8_is_told_why_signs_are_missing(one_world: World) -> None:
+    old = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    with screen(one_world, "-m", one_world.model, **old) as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.wait_text(r"UTF-8 was expected.* LANG=C\.UTF-8")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+
+
 def test_no_terminal_is_told_in_a_sentence(one_world: World) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "holdfast"],

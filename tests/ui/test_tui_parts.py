@@ -107,6 +107,14 @@ async def test_a_long_paste_is_one_mark_and_sent_whole() -> None:
         assert app.sent == [(text, False)]
 
 
+async def test_a_long_line_is_one_line() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        app.composer.post_message(events.Paste("x" * 2_000))
+        await pilot.pause()
+        assert app.composer.text == "[pasted 1: 1 line, 2000 characters]"
+
+
 async def test_words_given_back_stand_before_what_is_written() -> None:
     app = Writing()
     async with app.run_test() as pilot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import Titled
 from holdfast.session.lock import Lease
 from holdfast.session.sqlite import read_copy
+from holdfast.ui.arguments import Arguments, parser
 from holdfast.ui.exporting import write
 from holdfast.ui.tui.advice import ADVICE, on_screen
 from holdfast.ui.tui.app import Screen
@@ -33,11 +34,19 @@ from holdfast.ui.tui.told import Window
 
 
 def start(folder: Path, *, mode: Mode = "ask", resumed: Summary | None = None) -> Start:
-    return Start(catalog=Catalog(folder / "home"), cwd=folder, model="demo", mode=mode, environ={}, resumed=resumed)
+    return Start(
+        arguments=parser().parse_args([], namespace=Arguments()),
+        catalog=Catalog(folder / "home"),
+        cwd=folder,
+        model="demo",
+        mode=mode,
+        environ={},
+        resumed=resumed,
+    )
 
 
 @asynccontextmanager
-async def showing(begin: Start) -> AsyncIterator[tuple[Screen, Pilot[int]]]:
+async def showing(begin: Start) -> AsyncGenerator[tuple[Screen, Pilot[int]]]:
     """Give a screen that shows what it begins with."""
     screen = Screen(begin, Connections({}, Limits()), Limits())
     async with screen.run_test() as pilot:
@@ -108,6 +117,8 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
         assert isinstance(screen.screen, Picker)
         assert screen.screen.query_one(Input).value == ""
         await pilot.press("escape")
+        await typed(pilot, "/help")
+        await pilot.press("ctrl+d", "escape")
         screen.approval.display = True
         screen.approval.action_choose("no")
         await pilot.press("x", "home", "ctrl+d")

@@ -148,11 +148,18 @@ def test_a_call_that_the_journal_does_not_have_is_said_to_be_none() -> None:
 def test_calls_of_a_cut_response_were_not_started() -> None:
     parts = (TextPart("I will"), call("c", "bash", command="x"))
     view = told(ResponseEnded(step=1, model="m", parts=parts, usage=Usage(), cut="max_tokens"))
-    answer, made, note = view.blocks()
+    answer, made = view.blocks()
     assert isinstance(answer, Answer)
-    assert answer.state == "cut"
+    assert answer.state == "cut", "it says so itself, and the end of its turn says why"
     assert isinstance(made, Call)
     assert made.state == "not_started"
+
+
+def test_a_cut_response_without_a_word_is_said_to_be_cut() -> None:
+    view = told(
+        ResponseEnded(step=1, model="m", parts=(call("c", "bash", command="x"),), usage=Usage(), cut="max_tokens")
+    )
+    _, note = view.blocks()
     assert note == Note(
         key="1.cut", kind="cut", text="The response was cut off: the response reached the output limit."
     )

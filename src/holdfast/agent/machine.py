@@ -224,7 +224,7 @@ class Machine(Record):
         conversation = self.conversation
         limit = self._limits.max_steps
         if limit is not None and conversation.turn_steps >= limit:
-            return Leave("max_steps", f"{limit} requests")
+            return Leave("max_steps", f"{limit} request{'s' * (limit > 1)}")
         self.append(*steering(conversation), *pruned(conversation, self._context))
         if await self._compacting.is_due(stop):
             self.to(Signal.COMPACT)

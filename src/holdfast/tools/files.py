@@ -217,7 +217,7 @@ def _window(place: Place, offset: int, limit: int, stop: threading.Event) -> Out
     if stop.is_set():
         return Output(text=f"{text}\n[Stopped before the end of the window.]", interrupted=True)
     if not shown:
-        said = f"has {number} lines" if number else "is empty"
+        said = f"has {number} line{'s' * (number > 1)}" if number else "is empty"
         return Output(
             text=f"File {place.name!r} {said}; there is nothing to read from line {offset} on.",
             ok=not number,

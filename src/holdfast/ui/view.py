@@ -286,7 +286,7 @@ class View:
         for block in blocks:
             if isinstance(block, Call) and block.state == "ready":
                 self._open[block.key] = None
-        if entry.cut is not None:
+        if entry.cut is not None and not any(isinstance(block, Answer) for block in blocks):  # which says so itself
             self._note(f"{seq}.cut", "cut", f"The response was cut off: {what_happened(entry.cut)}.")
         self._request = None
 

@@ -296,7 +296,7 @@ def _copy(desk: Desk, _rest: str) -> None:
     if not answer:
         raise UsageError("There is no answer to copy yet. Wait for one.")
     desk.copy_to_clipboard(answer)
-    desk.say(f"Copied {len(answer)} characters, if your terminal lets programs copy (OSC 52).")
+    desk.say(f"Copied {len(answer)} character{'s' * (len(answer) > 1)}, if your terminal lets programs copy (OSC 52).")
 
 
 def _help() -> RenderableType:

@@ -251,8 +251,8 @@ class Screen(Desk):
             self.say("Press Ctrl+C again to quit; the session is kept.")
 
     def action_leave_if_empty(self) -> None:
-        """Quit if nothing is written; where something else is written, delete there."""
-        if isinstance(self.screen.focused, Input):
+        """Quit if nothing is written; in what is open over the screen, and where one writes why not, it deletes."""
+        if len(self.screen_stack) > 1 or isinstance(self.screen.focused, Input):
             raise SkipAction
         if self.composer.text:
             self.composer.action_delete_right()

@@ -178,7 +178,7 @@ class Composer(TextArea):
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.count("\n") + 1
         if lines > FOLD_LINES or len(text) > FOLD_CHARACTERS:
-            mark = f"[pasted {len(self._pasted) + 1}: {lines} lines, {len(text)} characters]"
+            mark = f"[pasted {len(self._pasted) + 1}: {lines} line{'s' * (lines > 1)}, {len(text)} characters]"
             self._pasted[mark] = text
             text = mark
         event.stop()

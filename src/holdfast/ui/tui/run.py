@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import os
 import signal
@@ -109,7 +110,7 @@ def _prepared(
     else:  # what is in use is offered as a copy, or to read
         resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
     where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
-    notices = [notice] if notice else []
+    notices = [*([notice] if notice else []), *_encoding(sys.stderr.encoding)]
     project = project_config(environ, where, trust=arguments.trust_project, ask=_trusts, say=notices.append)
     settings = settings_of(arguments, environ, own=own, project=project)
     config = settings.config
@@ -130,6 +131,13 @@ def _prepared(
         notices=tuple(notices),
     )
     return start, settings
+
+
+def _encoding(name: str) -> list[str]:
+    """Return what is said of a terminal that is written to in the encoding of that name: nothing of UTF-8."""
+    if codecs.lookup(name).name == "utf-8":
+        return []
+    return [f"Terminal is written to in {name}, UTF-8 was expected: other signs are ?. Set LANG=C.UTF-8, for example."]
 
 
 def _trusts(file: ProjectFile, config: ProjectConfig) -> bool:
