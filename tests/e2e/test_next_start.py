@@ -25,12 +25,15 @@ def children(pid: int) -> list[int]:
 
 
 def strike(agent: int) -> None:
-    """Kill an agent, its guard and its keeper at one moment: neither can do anything after another's death."""
+    """Kill an agent, its guard and its keeper at one moment: neither can do anything after another's death.
+
+    The guard's is what wakes a frozen keeper, so it comes after the keeper's.
+    """
     (guard,) = children(agent)
     (keeper,) = children(guard)
     for pid in (guard, keeper, agent):
         os.kill(pid, signal.SIGSTOP)
-    for pid in (guard, keeper, agent):
+    for pid in (keeper, guard, agent):
         os.kill(pid, signal.SIGKILL)
 
 

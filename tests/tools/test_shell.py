@@ -418,7 +418,7 @@ def test_commands_of_a_killed_keeper_are_reported_lost_and_the_next_one_works(tm
 def test_what_outlives_keeper_and_guard_is_found_by_the_agent(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
         call = new_call()
-        strike = "guard=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $guard $PPID; kill -9 $guard $PPID"
+        strike = "guard=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $guard $PPID; kill -9 $PPID $guard"
         got = await bench.run(f"setsid sleep 300 & setsid sleep 300 & sleep 0.05; {strike}; sleep 300", call=call)
         assert (got.cause, got.survivors) == ("lost", None)
         assert got.leftovers >= 2
@@ -576,7 +576,7 @@ def test_a_search_whose_keeper_was_killed_leaves_that_of_another_session_alone(t
         async with bench(own) as killed:
             await killed.keeper_pid()
             lost = asyncio.create_task(killed.capture("sleep", "300"))
-            strike = "guard=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $guard $PPID; kill -9 $guard $PPID"
+            strike = "guard=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $guard $PPID; kill -9 $PPID $guard"
             await killed.run(f"sleep 0.1; {strike}")
             with pytest.raises(ToolFailed, match="died"):
                 await lost

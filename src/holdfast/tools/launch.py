@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import shutil
+import signal
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +30,8 @@ LOCK = "keeper.lock"
 LOG = "keeper.log"
 
 START = 10.0  # seconds the keeper may take to be ready
+ALONE = 2.5  # seconds it may take to end everything once its guard is killed
+THAW = 0.02  # seconds between two looks at a keeper that somebody may freeze
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,24 @@ class Launched:
     answers: asyncio.StreamReader
     within: bool
     keeper: int | None
+
+    async def gone(self) -> None:
+        """Return once guard and keeper are gone; a keeper whose guard was killed is not left frozen, nor for long."""
+        ended = select.poll()
+        try:
+            await self.process.wait()
+            if self.keeper is None:
+                return
+            ended.register(self.keeper, select.POLLIN)
+            until = time.monotonic() + ALONE
+            while not ended.poll(0):
+                number = signal.SIGCONT if time.monotonic() < until else signal.SIGKILL
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self.keeper, number)
+                await asyncio.sleep(THAW)
+        finally:
+            if self.keeper is not None:
+                os.close(self.keeper)
 
 
 class _Ready(msgspec.Struct):

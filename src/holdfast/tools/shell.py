@@ -11,7 +11,6 @@ import codecs
 import contextlib
 import fcntl
 import os
-import select
 import shlex
 import signal
 import time
@@ -38,8 +37,6 @@ TAIL = 20_000
 
 PATIENCE = 3.0  # seconds beyond its own bounds that the keeper may take to answer
 SWEEP = 1.5  # seconds the guard may take to end what a killed keeper left
-ALONE = 2.5  # seconds the keeper may take to end everything once its guard is killed
-THAW = 0.02  # seconds between two looks at a keeper that somebody may freeze
 CAPTURE_MOST = 1_000_000  # bytes; the keeper keeps so much of the beginning
 CAPTURE_SECONDS = 30.0
 
@@ -306,7 +303,7 @@ class Keeper:
 
     async def _listen(self, started: Launched) -> None:
         """Pass on what the keeper says until it and its guard are gone, then say so to whoever still waits."""
-        answers, gone = started.answers, asyncio.create_task(_gone(started))
+        answers, gone = started.answers, asyncio.create_task(started.gone())
         with contextlib.suppress(asyncio.IncompleteReadError):  # it died in the middle of a sentence
             while True:
                 message = _decoder.decode(await answers.readuntil(b"\n"))
@@ -314,6 +311,8 @@ class Keeper:
                 if message.call in self._waiting:
                     self._waiting[message.call].put_nowait(heard)
         self._process = None
+        if started.process.stdin is not None:
+            started.process.stdin.close()  # nobody reads it, and it would stay open for as long as this loop
         with contextlib.suppress(TimeoutError):  # frozen, and left to whoever froze it
             await asyncio.wait_for(gone, PATIENCE)
         for queue in self._waiting.values():
@@ -343,25 +342,6 @@ def _end(process: asyncio.subprocess.Process) -> None:
         process.send_signal(signal.SIGQUIT)
         process.send_signal(signal.SIGCONT)  # it may be frozen
         asyncio.get_running_loop().call_later(SWEEP, kill)
-
-
-async def _gone(started: Launched) -> None:
-    """Return once guard and keeper are gone; a keeper whose guard was killed is not left frozen, nor for long."""
-    ended = select.poll()
-    try:
-        await started.process.wait()
-        if started.keeper is None:
-            return
-        ended.register(started.keeper, select.POLLIN)
-        until = time.monotonic() + ALONE
-        while not ended.poll(0):
-            number = signal.SIGCONT if time.monotonic() < until else signal.SIGKILL
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(started.keeper, number)
-            await asyncio.sleep(THAW)
-    finally:
-        if started.keeper is not None:
-            os.close(started.keeper)
 
 
 def finished(ended: Ended, spool: Path) -> Finished:
