@@ -64,6 +64,11 @@ GROW = {
 }
 """What only goes on with a text."""
 
+
+def _grown(kind: str, text: str) -> Json:
+    return GROW[kind](text)
+
+
 STAY: list[Json] = [
     chat(delta={"role": "assistant", "content": "a"}) | {"usage": {"prompt_tokens": 1}},
     chat(delta={"content": "a"}, logprobs={"content": [{"token": "a"}]}),
@@ -95,7 +100,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, ...]:
     newline = draw(NEWLINES)
     named = draw(st.booleans())
     kinds = draw(st.lists(st.sampled_from(list(GROW)), min_size=1, max_size=3))
-    growing = st.builds(lambda kind, text: GROW[kind](text), st.sampled_from(kinds), st.text(max_size=4))
+    growing = st.builds(_grown, st.sampled_from(kinds), st.text(max_size=4))
     events: list[Json | bytes] = draw(
         st.lists(st.one_of(growing, growing, growing, st.sampled_from(STAY), st.sampled_from([b": ping", b"data: {"])))
     )
@@ -149,7 +154,7 @@ def _leaves(value: object, key: str = "") -> list[tuple[str, str]]:
     if isinstance(value, dict):
         return [leaf for name, inner in value.items() for leaf in _leaves(inner, name)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
     if isinstance(value, list) and value:
-        return [leaf for inner in value for leaf in _leaves(inner, key)]  # pyright: ignore[reportUnknownVariableType] - JSON
+        return [leaf for inner in value for leaf in _leaves(inner, key)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
     return [(key, value if isinstance(value, str) else json.dumps(value))]
 
 
