@@ -50,14 +50,14 @@ def test_an_edit_is_planned_shown_and_done(space: Workspace) -> None:
     assert plan.change
     assert plan.change.before == hashlib.sha256(CODE.encode()).hexdigest()
     assert (space.root / "app.py").read_text() == CODE
-    assert ran(plan).text == "Edited app.py: 1 replacement (+3 -2 lines)."
+    assert ran(plan).text == "Edited app.py: 1 replacement at line 7 (+3 -2 lines)."
     assert landed(space.root, plan.change) == "after"
     assert (space.root / "app.py").read_text().endswith("def two():\n    value = 3\n    return 4\n    # done\n")
 
 
 def test_all_replaces_every_occurrence(space: Workspace) -> None:
     out = called(EditTool(space), path="app.py", old="value", new="v", all=True)
-    assert out.text == "Edited app.py: 4 replacements (+4 -4 lines)."
+    assert out.text == "Edited app.py: 4 replacements, the first at line 2 (+4 -4 lines)."
     assert (space.root / "app.py").read_text() == CODE.replace("value", "v")
 
 
@@ -136,7 +136,7 @@ def test_a_very_large_difference_is_a_sentence(space: Workspace) -> None:
     (space.root / "a").write_text("".join(f"{n}\n" for n in range(5000)))
     plan = planned(EditTool(space), path="a", old="\n", new=";\n", all=True)
     assert plan.detail == "a: 5000 lines from line 1 on become 5000 lines; too many to show."
-    assert ran(plan).text == "Edited a: 5000 replacements (+5000 -5000 lines)."
+    assert ran(plan).text == "Edited a: 5000 replacements, the first at line 1 (+5000 -5000 lines)."
 
 
 def test_an_edit_outside_tells_nothing_before_it_is_allowed(space: Workspace) -> None:

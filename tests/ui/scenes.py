@@ -131,7 +131,7 @@ def busy_day() -> list[Event]:
         ),
         call("e", "bash", command="pytest -q tests/test_app.py"),
     )
-    script.ran("d", "Edited src/app.py: 1 replacement (+2 -3 lines).", effect="write")
+    script.ran("d", "Edited src/app.py: 1 replacement at line 41 (+2 -3 lines).", effect="write")
     output = "..F." + "\n" + "\n".join(f"tests/test_app.py::test_{n} PASSED" for n in range(30))
     output += "\nE   AssertionError: assert None == Response(200)\n1 failed, 31 passed in 2.11s\n(exit code 1, 3.4 s)"
     script.ran("e", output, effect="execute", outcome="failed", seconds=3.4)

@@ -11,15 +11,19 @@ from holdfast.agent.events import Fact, LiveCall, LiveOutput, LiveThinking
 from holdfast.session.entries import (
     ApprovalAsked,
     CallEnded,
+    CallPart,
     CallStarted,
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
+    ShellEnded,
+    ShellStarted,
     TextPart,
     ThinkingPart,
+    TurnEnded,
     Usage,
 )
-from holdfast.ui.blocks import Block, Call, CallState, Edit, Note, Prompt
+from holdfast.ui.blocks import Block, Call, CallState, Edit, Item, Note, Prompt
 from holdfast.ui.tui.cards import opens, pieces
 from holdfast.ui.tui.markdown import Markdown
 from holdfast.ui.tui.texts import OPENED, duration
@@ -136,6 +140,59 @@ def test_an_edit_is_a_diff_with_the_words_that_differ() -> None:
     assert drawn(block) == ["✓ edit x.py  +1 -1", "    a = 1", "  - b = 2", "  + b = 4", "    c = 3"]
 
 
+def test_an_edit_that_was_done_has_the_numbers_of_its_lines() -> None:
+    view = View()
+    edit = CallPart(id="a", name="edit", arguments='{"path": "x.py", "old": "b\\nc", "new": "b\\nd\\ne"}')
+    view.take(Fact(1, ResponseEnded(step=1, model="m:m", parts=(edit,), usage=Usage(), finish="calls")))
+    assert drawn(view.blocks()[-1]) == ["· edit x.py", "    b", "  - c", "  + d", "  + e"]
+    done = "Edited x.py: 1 replacement at line 99 (+2 -1 lines)."
+    view.take(Fact(2, CallEnded(call="a", outcome="ok", text=done)))
+    assert drawn(view.blocks()[-1]) == [
+        "✓ edit x.py  +2 -1",
+        "   99   b",
+        "  100 - c",
+        "  100 + d",
+        "  101 + e",
+    ]
+
+
+def test_a_list_of_what_is_to_be_done_is_one() -> None:
+    items = (Item(text="Look", state="done"), Item(text="Change\x1b[2J it", state="doing"), Item(text="Tell"))
+    block = replace(CALL, name="todo", title="todo", effect="read", todo=items, result="[x] Look\n[>] Change\n[ ] Tell")
+    assert drawn(block) == ["✓ todo  1 of 3 done", "  ✓ Look", "  ▸ Change\\x1b[2J it", "  ○ Tell"]
+    failed = replace(block, state="failed", result="Item 'Look' stands in the list twice.")
+    assert drawn(failed)[1:] == ["  Item 'Look' stands in the list twice."]
+
+
+def test_a_page_says_what_it_is_and_how_it_begins() -> None:
+    result = "[https://example.org/a: 200 OK, text/html]\n# Title\n\n" + "".join(f"line {n}\n" for n in range(9))
+    block = replace(CALL, name="fetch", title="fetch https://example.org/a", effect="read", result=result)
+    lines = drawn(block)
+    assert lines[:4] == ["✓ fetch https://example.org/a  200 OK, text/html", "  # Title", "", "  line 0"]
+    assert lines[-1] == "  … 6 more lines"
+    moved = "Page 'https://a.org/' is at 'https://b.org/' now. Fetch that if you want it."
+    assert " ".join(line.strip() for line in drawn(replace(block, result=moved))[1:]) == moved
+
+
+def test_a_persons_own_command_is_seen_while_it_runs_and_beside_a_turn() -> None:
+    view = View()
+    view.take(Fact(1, ShellStarted(id="s-s1", command="make\ttest", shared=True)), at=1.0)
+    view.take(LiveOutput("s-s1", "one\ntwo\n"), at=2.0)
+    view.take(Fact(2, PromptAccepted(turn=1, text="go")), at=2.0)
+    view.take(Fact(3, TurnEnded(turn=1, reason="end_turn", cause="finished")), at=3.0)
+    running = view.blocks()[0]
+    assert drawn(running) == ["● ! make test  11 s", "  one", "  two"]
+    ended = ShellEnded(id="s-s1", outcome="ok", text="one\ntwo\n(exit code 0, 2.0 s)", seconds=2.0, note="told")
+    assert view.take(Fact(4, ended)) == {running.key}
+    assert drawn(view.blocks()[0]) == ["✓ ! make test  2.0 s  the model is told", "  one", "  two"]
+
+
+def test_a_persons_own_command_that_a_journal_does_not_end_is_lost() -> None:
+    view = View()
+    view.load([Fact(1, ShellStarted(id="s-s1", command="make", shared=False))])
+    assert drawn(view.blocks()[0]) == ["◌ ! make  no outcome in the journal"]
+
+
 def test_a_file_written_whole_is_numbered_and_cut() -> None:
     edit = Edit(path="x.py", old=None, new="".join(f"line {n}\n" for n in range(1, 101)))
     lines = drawn(replace(CALL, name="write", title="write x.py", edit=edit))
@@ -228,12 +285,12 @@ BUSY_DAY = r"""
 ✓ read tests/test_app.py  118 lines
 ✓ grep src  2 lines
 ✓ edit src/app.py  +2 -3
-    def handler(request):
-  -     if not request.body:
-  -         return None
-  -     return Response(body)
-  +     body = request.body or b''
-  +     return Response(200, body[:4096])
+  41   def handler(request):
+  42 -     if not request.body:
+  43 -         return None
+  44 -     return Response(body)
+  42 +     body = request.body or b''
+  43 +     return Response(200, body[:4096])
 
 ✗ bash pytest -q tests/test_app.py  failed  3.4 s
   … 28 lines above

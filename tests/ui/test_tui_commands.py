@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from holdfast.errors import UsageError
+from holdfast.ui.exporting import FORMS, Form, form_of
 from holdfast.ui.tui import actions
 from holdfast.ui.tui.commands import COMMANDS, matching, parse
 from holdfast.ui.tui.completion import commands, file_begun, files
@@ -41,6 +43,14 @@ def test_what_cannot_be_done_is_said() -> None:
         parse("/modle x")
     with pytest.raises(UsageError, match="takes nothing"):
         parse("/new thing")
+
+
+def test_an_export_is_what_the_name_of_its_file_says() -> None:
+    assert set(FORMS) == set(get_args(Form))
+    for form, (ending, _) in FORMS.items():
+        assert form_of(f"notes{ending}") == form
+    assert form_of("a.MD") == "markdown"
+    assert form_of("notes.txt") == form_of("notes") == "pydantic-ai"
 
 
 def test_commands_are_offered() -> None:

@@ -41,8 +41,8 @@ class Checks:
             raise
         except Exception as error:
             raise Unsendable(
-                f"{_could_not(error)}. Nothing was sent. Try another model, or export the "
-                "conversation and take it elsewhere.",
+                f"{_could_not(error)}. Nothing was sent. Go back to an earlier prompt (/rewind), "
+                "try another model, or export the conversation and take it elsewhere.",
                 rule="",
             ) from error
         return admitted.conversation, _new(map(finding, admitted.violations), self._told)

@@ -64,8 +64,8 @@ def admit(conversation: Conversation, profile: Profile) -> Admitted:
     if left:
         raise Unsendable(
             f"Conversation breaks the rule {left[0].rule!r} of {profile.name}, one that the provider accepts was "
-            f"expected: {left[0].position}: {left[0].sentence} Nothing was sent. Try "
-            "another model, or export the conversation and take it elsewhere.",
+            f"expected: {left[0].position}: {left[0].sentence} Nothing was sent. Go "
+            "back to an earlier prompt (/rewind), try another model, or export the conversation and take it elsewhere.",
             rule=left[0].rule,
         )
     return Admitted(replace(sent, messages=tuple(form.read(mended))), violations)

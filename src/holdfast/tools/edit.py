@@ -92,8 +92,10 @@ def _edited(place: Place, wanted: EditArguments, title: str) -> Plan:
     if not wanted.all and len(starts := _starts(text, old)) > 1:
         raise ToolFailed(_ambiguous(place.name, text, starts))
 
+    first = text.count("\n", 0, text.index(old)) + 1
+
     def done(diff: Diff) -> str:
-        times = "1 replacement" if found == 1 else f"{found} replacements"
+        times = f"1 replacement at line {first}" if found == 1 else f"{found} replacements, the first at line {first}"
         return f"Edited {place.name}: {times} (+{diff.added} -{diff.removed} lines)."
 
     after = text.replace(old, new).encode("utf-8", "surrogateescape")

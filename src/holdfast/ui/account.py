@@ -132,7 +132,7 @@ def call_line(call: CallPart) -> str:
     said = call.arguments
     if isinstance(arguments, dict):
         known: dict[str, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON the model wrote
-        said = next((str(known[key]) for key in ("command", "path", "pattern") if key in known), "")
+        said = next((str(known[key]) for key in ("command", "path", "pattern", "url") if key in known), "")
     line = " ".join(said.split())
     return f"{call.name} {line[:100]}{'…' if len(line) > 100 else ''}".rstrip()  # noqa: PLR2004 - a line's worth
 

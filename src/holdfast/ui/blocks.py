@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from holdfast.calls import Effect
+from holdfast.calls import Effect, Outcome
 from holdfast.session.entries import CallPart, Cause, StopReason
 from holdfast.ui.account import call_line
 
@@ -42,7 +42,6 @@ NoteKind = Literal[
     "files",
     "rewound",
     "context",
-    "shell",
     "damage",
     "repaired",
     "trouble",
@@ -81,12 +80,23 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A change of a file as the model wrote it: `old` becomes `new`; `old` is None where the whole file is written."""
+    """A change of a file as the model wrote it: `old` becomes `new`; `old` is None where the whole file is written.
+
+    `line` is where it was in the file, from 1, if that is known.
+    """
 
     path: str
     old: str | None
     new: str
     everywhere: bool = False
+    line: int | None = None
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One thing of a list of what is to be done."""
+
+    text: str
+    state: Literal["open", "doing", "done"] = "open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +106,8 @@ class Call:
     `call` is its id in the journal, "" until it is written. `title` is one line with its name and the argument that
     says most, `arguments` the raw string; neither hides anything. `written` counts the characters of the arguments.
     `since` is the clock's time it started while it runs. `output` is what it has printed, its head and tail; `result`
-    what the model reads. `asked` is what a person was asked about it.
+    what the model reads. `asked` is what a person was asked about it. One named `!` is a person's own command, as
+    `arguments`, `shared` if the model is told of it.
     """
 
     key: Key
@@ -108,6 +119,8 @@ class Call:
     written: int = 0
     effect: Effect | None = None
     edit: Edit | None = None
+    todo: tuple[Item, ...] = ()
+    shared: bool = False
     since: float | None = None
     seconds: float | None = None
     output: str = ""
@@ -150,7 +163,22 @@ def call_block(part: CallPart, key: Key, *, cut: bool) -> Call:
         state="not_started" if cut else "ready",
         written=len(part.arguments),
         edit=_edit(part),
+        todo=_todo(part),
     )
+
+
+def own_command(key: Key, own: str, command: str, *, shared: bool) -> Call:
+    """Return the block of a person's own command, which runs."""
+    title = f"! {' '.join(command.split())}"
+    return Call(key=key, call=own, name="!", title=title, arguments=command, state="running", shared=shared)
+
+
+def ended(call: Call, outcome: Outcome, *, seconds: float, result: str) -> Call:
+    """Return a call with its one fate."""
+    edit = call.edit
+    if edit is not None and (found := _AT.search(result)) is not None:
+        edit = replace(edit, line=int(found[1]))
+    return replace(call, state=outcome, since=None, seconds=seconds, output="", result=result, edit=edit)
 
 
 class _Write(msgspec.Struct, frozen=True):
@@ -185,8 +213,25 @@ def _edit(part: CallPart) -> Edit | None:
         return None
 
 
+class _Todo(msgspec.Struct, frozen=True):
+    """The arguments of a call that lists what is to be done."""
+
+    items: tuple[Item, ...]
+
+
+def _todo(part: CallPart) -> tuple[Item, ...]:
+    """Return what a call says is to be done, nothing if it is another or says it in another way."""
+    if part.name != "todo":
+        return ()
+    try:
+        return msgspec.json.decode(part.arguments, type=_Todo).items
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return ()
+
+
 _HEAD = 4_000
-_SAYS_MOST = re.compile(r'"(?:command|path|pattern)"\s*:\s*"((?:[^"\\]|\\.)*)')
+_AT = re.compile(r": \d+ replacements?(?:, the first)? at line (\d+) \(\+\d+ -\d+ lines\)\.")
+_SAYS_MOST = re.compile(r'"(?:command|path|pattern|url)"\s*:\s*"((?:[^"\\]|\\.)*)')
 
 
 def written(call: Call, more: str) -> Call:

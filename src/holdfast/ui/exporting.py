@@ -20,6 +20,23 @@ Form = Literal["pydantic-ai", "json", "markdown", "html", "openai-chat", "anthro
 """What a session can be written as; only the first can be imported again."""
 
 
+FORMS: dict[Form, tuple[str, str]] = {
+    "markdown": (".md", "Markdown, to read"),
+    "html": (".html", "a page, to read and to search"),
+    "pydantic-ai": (".json", "messages of pydantic-ai; can be imported again"),
+    "json": (".entries.json", "every entry of the journal"),
+    "openai-chat": (".openai-chat.json", "a request of OpenAI Chat"),
+    "anthropic": (".anthropic.json", "a request of Anthropic Messages"),
+}
+"""What a file of each form is called at the end, and what it is."""
+
+
+def form_of(name: str) -> Form:
+    """Return what a file of that name is to hold, as its ending tells; one that can be imported if it tells nothing."""
+    endings = sorted(FORMS, key=lambda form: -len(FORMS[form][0]))  # the longest first: all but two end in .json
+    return next((form for form in endings if name.lower().endswith(FORMS[form][0])), "pydantic-ai")
+
+
 def exported(folder: Path, form: Form = "pydantic-ai") -> tuple[dict[str, object] | str, tuple[Finding, ...]]:
     """Return the session in `folder` as a document, a text if it is for people, and what is damaged in it."""
     reading = read_copy(folder)

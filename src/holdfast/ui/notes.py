@@ -12,13 +12,12 @@ from holdfast.session.entries import (
     Repaired,
     RequestFailed,
     SessionOpened,
-    ShellEnded,
-    ShellStarted,
     Titled,
     Uncompacted,
 )
 from holdfast.session.words import UNCOMPACTED, compacted, files_changed, from_here_on, pruned
 from holdfast.ui.blocks import Note
+from holdfast.ui.table import home
 
 Noted = SessionOpened | ModelChanged | Titled | Pruned | Compacted | Uncompacted | FilesChanged | Repaired
 """Entries that are notes and nothing else."""
@@ -59,17 +58,9 @@ def failure(seq: str, entry: RequestFailed) -> Note:
     return Note(key=f"{seq}.failed", kind="retry", text=said, detail=entry.message)
 
 
-def own_command(seq: str, entry: ShellStarted | ShellEnded) -> Note:
-    """Return the note of a person's own command: what they ran, or what it printed."""
-    match entry:
-        case ShellStarted(command=command):
-            return Note(key=f"{seq}.shell", kind="shell", text=f"! {command}")
-        case ShellEnded(text=text, note=note):
-            return Note(key=f"{seq}.shell", kind="shell", text=f"{text}\n(shared with the model)" if note else text)
-
-
 def _opened(entry: SessionOpened) -> str:
-    said = f"{entry.cwd} with {entry.model}" if entry.model else entry.cwd
+    folder = home(entry.cwd)
+    said = f"{folder} with {entry.model}" if entry.model else folder
     if entry.forked_from is not None:
         said += f", a copy of session {entry.forked_from}"
     if entry.imported_from is not None:

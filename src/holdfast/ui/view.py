@@ -57,9 +57,11 @@ from holdfast.ui.blocks import (
     Thinking,
     TurnEnd,
     call_block,
+    ended,
+    own_command,
     written,
 )
-from holdfast.ui.notes import Noted, failure, notes, own_command
+from holdfast.ui.notes import Noted, failure, notes
 
 PRINTED = 64_000
 """Bytes kept of what a running call prints: half of them its beginning, half its end."""
@@ -156,6 +158,8 @@ class View:
         for fact in facts:
             self.take(fact)
         self._rest(asks=True)
+        for key in self._printed:
+            self._end(key)
         self._changed.clear()
 
     def _fact(self, seq: str, entry: Entry, at: float | None) -> None:
@@ -165,7 +169,7 @@ class View:
             return
         match entry:
             case ShellStarted() | ShellEnded():
-                self._add(own_command(seq, entry))
+                self._own_command(entry, seq, at)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(seq, entry)
             case RequestStarted(step=step):
@@ -307,9 +311,7 @@ class View:
                 how = entry.outcome.replace("_", " ")
                 self._note(f"{seq}.late", "late", f"{call.title}: {how}, after its turn had ended", detail=entry.text)
             case CallEnded() if call.seconds is None:  # it has one fate, the first
-                self._set(
-                    replace(call, state=entry.outcome, since=None, seconds=entry.seconds, output="", result=entry.text)
-                )
+                self._set(ended(call, entry.outcome, seconds=entry.seconds, result=entry.text))
                 self._printed.pop(call.key, None)
                 self._open.pop(call.key, None)
             case ApprovalAsked(why=why) if call.seconds is None:
@@ -324,6 +326,18 @@ class View:
                 self._open[call.key] = None
             case _:
                 pass
+
+    def _own_command(self, entry: ShellStarted | ShellEnded, seq: str, at: float | None) -> None:
+        """Show a person's own command, which runs beside whatever runs: no turn that ends is its end."""
+        match entry:
+            case ShellStarted(id=own, command=command, shared=shared):
+                key = self._calls[own] = f"{seq}.shell"
+                self._printed[key] = HeadTail(PRINTED)
+                self._add(replace(own_command(key, own, command, shared=shared), since=at))
+            case ShellEnded():
+                call = self._called(entry.id, seq)
+                self._set(ended(call, entry.outcome, seconds=entry.seconds, result=entry.text))
+                self._printed.pop(call.key, None)
 
     def _called(self, call: str, seq: str) -> Call:
         """Return the block of a call; one that the journal does not have gets one here."""

@@ -7,6 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import get_args
 
 from rich.console import Group, RenderableType
@@ -22,7 +23,7 @@ from holdfast.text import literal
 from holdfast.tools.thread import in_daemon
 from holdfast.ui.blocks import Answer
 from holdfast.ui.choosing import project_of
-from holdfast.ui.exporting import exported, write
+from holdfast.ui.exporting import FORMS, Form, exported, form_of, write
 from holdfast.ui.table import age, home, size
 from holdfast.ui.tui.commands import COMMANDS, Line, Name
 from holdfast.ui.tui.connections import DEMO
@@ -116,16 +117,27 @@ def _model(desk: Desk, rest: str) -> None:
 
 def _export(desk: Desk, rest: str) -> None:
     session = _open(desk)
-    path = desk.cwd / (rest or f"{session}.json")
+    word, _, name = rest.partition(" ")
+    form = next((form for form in FORMS if form == word), None)
+    if not rest:
+        choices = [Choice(form, form, what) for form, (_, what) in FORMS.items()]
+        desk.pick("Write it to a file as", choices, lambda chosen: _export(desk, chosen))
+    elif form is None:
+        _write(desk, session, form_of(rest), rest)
+    else:
+        _write(desk, session, form, name.strip() or f"{session}{FORMS[form][0]}")
+
+
+def _write(desk: Desk, session: str, form: Form, name: str) -> None:
+    path = desk.cwd / Path(name).expanduser()
 
     def export() -> str:
-        document, findings = exported(desk.catalog.folder(session))
+        document, findings = exported(desk.catalog.folder(session), form)
         write(path, document)
         return f" It is damaged: {findings[0].what}" if findings else ""
 
     desk.meanwhile(
-        export,
-        lambda damaged: desk.say(f"Exported to {home(str(path))}, as a pydantic-ai document.{damaged}"),
+        export, lambda damaged: desk.say(f"Exported to {home(str(path))}, as {FORMS[form][1]}.{damaged}")
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -12,9 +13,9 @@ from rich.style import Style
 from holdfast.calls import Outcome
 from holdfast.text import literal
 from holdfast.ui.account import MARKS
-from holdfast.ui.blocks import Call, CallState
+from holdfast.ui.blocks import Call, CallState, Item
 from holdfast.ui.tui.diff import Change, changes, draw_change
-from holdfast.ui.tui.lines import Line, Piece, Run, clean, crop, line
+from holdfast.ui.tui.lines import Line, Piece, Run, clean, crop, fold, line
 from holdfast.ui.tui.look import Look
 from holdfast.ui.tui.texts import (
     OPENED,
@@ -38,6 +39,7 @@ FIRST = 5
 DIFF = 14
 """Lines shown of an edit."""
 
+_FETCHED = re.compile(r"\[\S+: ([^\n]+)\]\n")
 _SENTENCES = 1_000  # characters of a result up to which none of it is cut
 
 
@@ -86,10 +88,38 @@ class Diff:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    """What is to be done, what is being done, and what is done."""
+
+    items: tuple[Item, ...]
+
+    def guess(self, width: int) -> int:
+        """Return about how many lines it has."""
+        del width
+        return len(self.items)
+
+    def draw(self, look: Look, width: int) -> list[Line]:
+        """Return its lines."""
+        marks: dict[str, tuple[Run, Style]] = {
+            "done": (("✓ ", look.ok), look.faint),
+            "doing": (("▸ ", look.running), look.name),
+            "open": (("○ ", look.faint), look.text),
+        }
+        drawn: list[Line] = []
+        for item in self.items:
+            mark, style = marks[item.state]
+            drawn += fold([(_one_line(item.text), style)], width, first=[mark], rest=[("  ", style)])
+        return drawn
+
+
 def call_pieces(block: Call, *, opened: bool, now: float) -> list[Piece]:
     """Return what is shown of a call, or with `opened` all there is."""
     name, _, title = _one_line(block.title).partition(" ")
     head = Head(block.state, name, title, tuple(_said(block, now)))
+    if block.todo and block.state not in ("failed", "denied"):
+        shown = block.todo if opened else block.todo[:DIFF]
+        return [head, Checklist(shown), *rest(len(block.todo) - len(shown))]
     if opened:
         return [head, *_arguments(block), *_edit(block, opened=True), *_result(block, opened=True)]
     return [head, *_edit(block, opened=False), *_result(block, opened=False)]
@@ -122,17 +152,25 @@ def _outcome(block: Call, outcome: Outcome) -> list[tuple[str, Tone]]:
         shown = changes(block.edit)
         come, gone = (sum(change.sign == sign for change in shown) for sign in "+-")
         said.append((f"+{come}" + (f" -{gone}" if gone else ""), "faint"))
+    elif block.todo:
+        done = sum(item.state == "done" for item in block.todo)
+        said.append((f"{done} of {len(block.todo)} done", "faint"))
+    elif block.name == "fetch":
+        if found := _FETCHED.match(block.result):
+            said.append((_one_line(found[1]), "faint"))
     elif block.effect == "read":
         count = block.result.rstrip("\n").count("\n") + 1
         said.append((f"{count:,} lines" if count != 1 else "1 line", "faint"))
     if block.seconds is not None and block.seconds >= 1:
         said.append((duration(block.seconds), "faint"))
+    if block.shared:
+        said.append(("the model is told", "faint"))
     return said
 
 
 def _arguments(block: Call) -> list[Piece]:
     """Return the arguments in full, literally, unless the head or the diff shows them."""
-    if block.edit is not None:
+    if block.edit is not None or (block.name == "!" and "\n" not in block.arguments):
         return []
     return opened_text(literal(_in_words(block.arguments)), "text")
 
@@ -164,16 +202,23 @@ def _result(block: Call, *, opened: bool) -> list[Piece]:
             lines = split_lines(block.output)
             return [*rest(len(lines) - RUNNING, "above"), *short_text(lines[-RUNNING:])]
         case "ok":
-            if block.effect == "read" or block.edit is not None:
-                return []
-            lines = split_lines(_unremarkable(block.result))
-            return [*short_text(lines[:FIRST]), *rest(len(lines) - FIRST)]
+            return _well(block)
         case "failed" | "denied" | "interrupted" | "not_started":
             return _ill(block)
         case "writing" | "ready" | "waiting" | "lost":
             return []
         case _:
             assert_never(block.state)
+
+
+def _well(block: Call) -> list[Piece]:
+    """Return what is shown of a result that tells of success: the first lines of what was printed, or of a page."""
+    if block.edit is not None or (block.effect == "read" and block.name != "fetch"):
+        return []
+    if block.name == "fetch" and not _FETCHED.match(block.result):
+        return opened_text(block.result, "dim")  # it is somewhere else
+    lines = split_lines(_FETCHED.sub("", _unremarkable(block.result)))
+    return [*short_text(lines[:FIRST]), *rest(len(lines) - FIRST)]
 
 
 def _ill(block: Call) -> list[Piece]:

@@ -122,7 +122,6 @@ _NOTES: dict[NoteKind, tuple[str, Tone]] = {
     "files": ("·", "warning"),
     "rewound": ("↶", "warning"),
     "context": ("·", "dim"),
-    "shell": ("$", "dim"),
     "damage": ("!", "failed"),
     "repaired": ("·", "warning"),
     "trouble": ("!", "failed"),

@@ -55,7 +55,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("model", "use another model from here on", "[PROVIDER:MODEL]"),
     Command("permissions", "what may run without asking", "[MODE]"),
     Command("compact", "sum up the conversation so far", later=LATER),
-    Command("export", "write the conversation to a file", "[FILE]"),
+    Command("export", "write the conversation to a file", "[FORM] [FILE]"),
     Command("diff", "what has changed in this folder, by git"),
     Command("copy", "copy the last answer"),
     Command("status", "session, model, folder, versions"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rich.style import Style
@@ -35,14 +35,15 @@ class Change:
 
 @lru_cache(maxsize=128)
 def changes(edit: Edit) -> tuple[Change, ...]:
-    """Return the lines of an edit; of a file that is written whole all are new, and numbered."""
+    """Return the lines of an edit, numbered if it is known where they are; of a file written whole all are new."""
     new = _lines(edit.new)
     if edit.old is None:
         return tuple(Change("+", text, number) for number, text in enumerate(new, 1))
     old = _lines(edit.old)
+    first = None if edit.everywhere else edit.line
     if max(len(old), len(new)) > _COMPARED:
-        return (*(Change("-", text) for text in old), *(Change("+", text) for text in new))
-    return tuple(_compared(old, new))
+        return (*_run("-", old, 0, first), *_run("+", new, 0, first))
+    return tuple(_compared(old, new, first))
 
 
 def draw_change(change: Change, look: Look, width: int, *, digits: int, whole: bool) -> Iterator[Line]:
@@ -71,26 +72,30 @@ def _lines(text: str) -> list[str]:
     return [plain[:_LONGEST] for plain in clean(text).removesuffix("\n").split("\n")] if text else []
 
 
-def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
+def _run(sign: str, texts: Sequence[str], at: int, first: int | None) -> Iterator[Change]:
+    """Yield lines of one kind; the file's line `first` is the one `at` lines above them."""
+    for number, text in enumerate(texts, at + (first or 0)):
+        yield Change(sign, text, number if first is not None else None)
+
+
+def _compared(old: Sequence[str], new: Sequence[str], first: int | None) -> Iterator[Change]:
     groups = list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_AROUND))
     for number, group in enumerate(groups):
         if number:
             yield Change("…", "")
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
-                yield from (Change(" ", text) for text in old[i1:i2])
-            elif tag == "replace" and i2 - i1 == j2 - j1:
-                yield from _replaced(old[i1:i2], new[j1:j2])
-            else:
-                yield from (Change("-", text) for text in old[i1:i2])
-                yield from (Change("+", text) for text in new[j1:j2])
+                yield from _run(" ", new[j1:j2], j1, first)
+                continue
+            gone, come = _run("-", old[i1:i2], i1, first), _run("+", new[j1:j2], j1, first)
+            yield from _paired(gone, come) if tag == "replace" and i2 - i1 == j2 - j1 else (*gone, *come)
 
 
-def _replaced(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
+def _paired(gone: Iterable[Change], come: Iterable[Change]) -> Iterator[Change]:
     """Yield lines that others take the place of, with the words that differ."""
-    pairs = [_words(before, after) for before, after in zip(old, new, strict=True)]
-    yield from (Change("-", text, words=words) for text, (words, _) in zip(old, pairs, strict=True))
-    yield from (Change("+", text, words=words) for text, (_, words) in zip(new, pairs, strict=True))
+    pairs = [(old, new, _words(old.text, new.text)) for old, new in zip(gone, come, strict=True)]
+    yield from (replace(old, words=words) for old, _, (words, _) in pairs)
+    yield from (replace(new, words=words) for _, new, (_, words) in pairs)
 
 
 def _words(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
