@@ -136,9 +136,7 @@ def _write(desk: Desk, session: str, form: Form, name: str) -> None:
         write(path, document)
         return f" It is damaged: {findings[0].what}" if findings else ""
 
-    desk.meanwhile(
-        export, lambda damaged: desk.say(f"Exported to {home(str(path))}, as {FORMS[form][1]}.{damaged}")
-    )
+    desk.meanwhile(export, lambda damaged: desk.say(f"Exported to {home(str(path))}, as {FORMS[form][1]}.{damaged}"))
 
 
 def _theme(desk: Desk, rest: str) -> None:
