@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from holdfast.calls import Effect, Outcome
-from holdfast.session.entries import CallPart, Cause, StopReason
+from holdfast.calls import Effect
+from holdfast.session.entries import CallEnded, CallPart, Cause, ShellEnded, ShellStarted, StopReason
 from holdfast.ui.account import call_line
 
 Key: TypeAlias = str
@@ -167,18 +167,28 @@ def call_block(part: CallPart, key: Key, *, cut: bool) -> Call:
     )
 
 
-def own_command(key: Key, own: str, command: str, *, shared: bool) -> Call:
+def own_command(key: Key, entry: ShellStarted, *, since: float | None) -> Call:
     """Return the block of a person's own command, which runs."""
-    title = f"! {' '.join(command.split())}"
-    return Call(key=key, call=own, name="!", title=title, arguments=command, state="running", shared=shared)
+    title, words = f"! {' '.join(entry.command.split())}", entry.command
+    return Call(
+        key=key,
+        call=entry.id,
+        name="!",
+        title=title,
+        arguments=words,
+        state="running",
+        shared=entry.shared,
+        since=since,
+    )
 
 
-def ended(call: Call, outcome: Outcome, *, seconds: float, result: str) -> Call:
+def ended(call: Call, entry: CallEnded | ShellEnded) -> Call:
     """Return a call with its one fate."""
     edit = call.edit
-    if edit is not None and (found := _AT.search(result)) is not None:
+    if edit is not None and (found := _AT.search(entry.text)) is not None:
         edit = replace(edit, line=int(found[1]))
-    return replace(call, state=outcome, since=None, seconds=seconds, output="", result=result, edit=edit)
+    said, took = entry.text, entry.seconds
+    return replace(call, state=entry.outcome, since=None, seconds=took, output="", result=said, edit=edit)
 
 
 class _Write(msgspec.Struct, frozen=True):

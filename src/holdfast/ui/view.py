@@ -168,8 +168,13 @@ class View:
                 self._add(note)
             return
         match entry:
-            case ShellStarted() | ShellEnded():
-                self._own_command(entry, seq, at)
+            case ShellStarted():  # it runs beside whatever runs: no turn that ends is its end
+                block = own_command(f"{seq}.shell", entry, since=at)
+                self._calls[entry.id] = block.key
+                self._printed[block.key] = HeadTail(PRINTED)
+                self._add(block)
+            case ShellEnded():
+                self._over(self._called(entry.id, seq), entry)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
                 self._said(seq, entry)
             case RequestStarted(step=step):
@@ -311,9 +316,7 @@ class View:
                 how = entry.outcome.replace("_", " ")
                 self._note(f"{seq}.late", "late", f"{call.title}: {how}, after its turn had ended", detail=entry.text)
             case CallEnded() if call.seconds is None:  # it has one fate, the first
-                self._set(ended(call, entry.outcome, seconds=entry.seconds, result=entry.text))
-                self._printed.pop(call.key, None)
-                self._open.pop(call.key, None)
+                self._over(call, entry)
             case ApprovalAsked(why=why) if call.seconds is None:
                 self._set(replace(call, state="waiting", asked=why))
                 self._open[call.key] = None
@@ -327,17 +330,10 @@ class View:
             case _:
                 pass
 
-    def _own_command(self, entry: ShellStarted | ShellEnded, seq: str, at: float | None) -> None:
-        """Show a person's own command, which runs beside whatever runs: no turn that ends is its end."""
-        match entry:
-            case ShellStarted(id=own, command=command, shared=shared):
-                key = self._calls[own] = f"{seq}.shell"
-                self._printed[key] = HeadTail(PRINTED)
-                self._add(replace(own_command(key, own, command, shared=shared), since=at))
-            case ShellEnded():
-                call = self._called(entry.id, seq)
-                self._set(ended(call, entry.outcome, seconds=entry.seconds, result=entry.text))
-                self._printed.pop(call.key, None)
+    def _over(self, call: Call, entry: CallEnded | ShellEnded) -> None:
+        self._set(ended(call, entry))
+        self._printed.pop(call.key, None)
+        self._open.pop(call.key, None)
 
     def _called(self, call: str, seq: str) -> Call:
         """Return the block of a call; one that the journal does not have gets one here."""
