@@ -15,6 +15,7 @@ commands:
   holdfast doctor                                                 what could be wrong here, and what to do about it
   holdfast sessions list|show|verify|export|import|rename|delete  your sessions
   holdfast check|repair FILE                                      what a provider refuses in a conversation; mend it
+  holdfast completion bash|zsh|fish                               what makes your shell complete all of this
   holdfast demo                                                   see it work, without a key or a network
 
 exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed but nobody to ask · 4 damaged document

@@ -44,11 +44,12 @@ class _Arguments(argparse.Namespace):
 
 def main(command: str, argv: list[str]) -> int:
     """Run `holdfast check` or `holdfast repair` and return its exit code; raises `HoldfastError` for the caller."""
-    arguments = _parser(command).parse_args(argv, namespace=_Arguments())
+    arguments = command_parser(command).parse_args(argv, namespace=_Arguments())
     return _check(arguments) if command == "check" else _repair(arguments)
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
+def command_parser(command: str) -> argparse.ArgumentParser:
+    """Return the parser of this command's options."""
     descriptions = {
         "check": "Say what a provider would refuse in a conversation. Exit codes: 0 valid, 4 not.",
         "repair": "Mend a conversation without losing a word. Exit codes: 0 the result is valid, 4 something remains.",

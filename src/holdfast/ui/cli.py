@@ -58,7 +58,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui import check  # noqa: PLC0415 - only what the command needs
 
             return check.main(command, list(argv[1:]))
-        case ["demo" | "setup" | "config" | "doctor" as command]:
+        case ["demo" | "setup" | "config" | "doctor" | "completion" as command]:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
             from holdfast.ui.arguments import Arguments, parser  # noqa: PLC0415 - only what the command needs
@@ -82,11 +82,13 @@ class _Main(Protocol):
     def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
 
 
-def _main_of(command: Literal["demo", "setup", "config", "doctor"]) -> _Main:
+def _main_of(command: Literal["demo", "setup", "config", "doctor", "completion"]) -> _Main:
     """Return what runs a command; imports that and nothing else."""
     match command:
         case "demo":
             from holdfast.ui.demo import main  # noqa: PLC0415 - only what the command needs
+        case "completion":
+            from holdfast.ui.completion import main  # noqa: PLC0415 - only what the command needs
         case "config":
             from holdfast.ui.config import main  # noqa: PLC0415 - only what the command needs
         case "doctor":

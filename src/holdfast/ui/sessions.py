@@ -44,7 +44,7 @@ class _Arguments(argparse.Namespace):
 
 def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
     """Run one `holdfast sessions` command and return its exit code; raises `HoldfastError` for the caller to say."""
-    arguments = _parser().parse_args(argv, namespace=_Arguments())
+    arguments = command_parser().parse_args(argv, namespace=_Arguments())
     catalog = Catalog(homes(environ).sessions)
     match arguments.command:
         case "show":
@@ -61,7 +61,8 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
             return _list(catalog, arguments, stdout)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command's options."""
     parser = argparse.ArgumentParser(prog="holdfast sessions", description="Your sessions.", allow_abbrev=False)
     known = "list|show|verify|export|import|rename|delete"
     commands = parser.add_subparsers(dest="command", metavar=known, required=True)

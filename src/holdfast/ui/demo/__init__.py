@@ -41,7 +41,7 @@ class Options(argparse.Namespace):
 
 def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
     """Run the demo and return 0 if all it claims holds, else 1."""
-    options = _parser().parse_args(argv, namespace=Options())
+    options = command_parser().parse_args(argv, namespace=Options())
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # as Ctrl+C: nothing is left behind
     screen = Screen(sys.stdout, environ)
@@ -98,7 +98,8 @@ def _show(screen: Screen, checks: Sequence[Check]) -> None:
         screen.check(check.said, passed=check.passed)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command's options."""
     parser = argparse.ArgumentParser(
         prog="holdfast demo",
         description="See a conversation survive a Ctrl+C and a kill -9. No key, no network; takes about 15 seconds.",

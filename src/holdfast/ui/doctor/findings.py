@@ -63,8 +63,8 @@ def terminal(*, tty: bool, term: str, columns: int, lines: int, encoding: str) -
 
 def keys(providers: Providers, found: Keys) -> Finding:
     """Return which keys there are, and where."""
-    told = {each.key_variable: found[each.key_variable].source for each in providers.values()
-            if each.key_variable in found}  # fmt: skip
+    wanted = dict.fromkeys(each.key_variable for each in providers.values() if each.key_variable)
+    told = {name: found[name].source for name in wanted if name in found}
     if told:
         return Finding(name="keys", level="ok", what=", ".join(f"{name} ({where})" for name, where in told.items()))
     keyless = ", ".join(each.name for each in providers.values() if each.key_variable is None)

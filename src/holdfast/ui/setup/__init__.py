@@ -24,7 +24,7 @@ class _Arguments(argparse.Namespace):
     forget: str | None
 
 
-def parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
     parser = argparse.ArgumentParser(
         prog="holdfast setup", description="Choose a provider, keep its key, and try it.", allow_abbrev=False
@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
     """Ask, try and write, and return the exit code; raises `HoldfastError` for the caller to say."""
-    arguments = parser().parse_args(argv, namespace=_Arguments())
+    arguments = command_parser().parse_args(argv, namespace=_Arguments())
     if arguments.forget is not None:
         return _forget(arguments.forget, environ)
     if not asking.terminal():

@@ -1,0 +1,187 @@
+"""`holdfast completion`: a script for a shell, and the answers that it asks for: what may come next on a line.
+
+Two rules. What may come next is read from the parsers that read the line. A line that means nothing has no answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.agent.providers import known_providers
+from holdfast.config import homes, read_config
+from holdfast.errors import EXIT_OK, ConfigInvalid, UsageError
+from holdfast.session.catalog import Catalog, Summary
+from holdfast.ui.completion.scripts import SCRIPTS
+from holdfast.ui.table import one_line
+
+COMMANDS: Mapping[str, str] = {
+    "setup": "a provider, its key and a model",
+    "config": "every setting, and where it comes from",
+    "doctor": "what could be wrong here",
+    "sessions": "your sessions",
+    "check": "what a provider refuses in a conversation",
+    "repair": "mend a conversation",
+    "demo": "see it work",
+    "completion": "this, for your shell",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A word that may come next, and what it is."""
+
+    value: str
+    says: str = ""
+
+
+Known = Callable[[str], Iterable[Candidate]]
+"""Gives the values for what an option or an argument wants, by its metavar; nothing for what is not known."""
+
+
+class _Arguments(argparse.Namespace):
+    shell: str | None
+    line: str | None
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command's options."""
+    made = argparse.ArgumentParser(
+        prog="holdfast completion", description="Print what makes a shell complete holdfast.", allow_abbrev=False
+    )
+    made.add_argument("shell", nargs="?", choices=tuple(SCRIPTS))
+    made.add_argument("--line", help=argparse.SUPPRESS)
+    return made
+
+
+def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Print a script, or what may come next on a line, and return the exit code; raises `UsageError`."""
+    arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    if arguments.line is not None:
+        for each in candidates(arguments.line, lambda wanted: known(wanted, environ)):
+            print(f"{each.value}\t{one_line(each.says)}" if each.says else each.value)
+    elif arguments.shell is None:
+        raise UsageError(
+            f"Shell is missing, one of {', '.join(SCRIPTS)} was expected. For bash, in ~/.bashrc: "
+            'eval "$(holdfast completion bash)".'
+        )
+    else:
+        print(SCRIPTS[arguments.shell], end="")
+    return EXIT_OK
+
+
+def candidates(line: str, known: Known) -> list[Candidate]:
+    """Return what may stand where the line ends, its last word perhaps begun."""
+    words = line.split()[1:]
+    begun = "" if line[-1:].isspace() or not words else words.pop()
+    option, equals, value = begun.partition("=")
+    before = f"{option}=" if equals and begun.startswith("--") else ""
+    typed = value if before else begun
+    found = _next([*words, option] if before else words, typed, known)
+    return [Candidate(f"{before}{each.value}", each.says) for each in found if each.value.startswith(typed)]
+
+
+def _next(words: Sequence[str], begun: str, known: Known) -> Iterator[Candidate]:
+    """Yield what may follow the words; `begun` is the beginning of it."""
+    if not words and not begun.startswith("-"):
+        yield from (Candidate(name, says) for name, says in COMMANDS.items())
+    parser, words = _parser_of(words)
+    wanting = _wanting(parser, words)
+    if wanting is not None and wanting.nargs != "?":
+        yield from _values(wanting, known)
+        return
+    if begun.startswith("-"):
+        shown = (action for action in _actions(parser) if action.help != argparse.SUPPRESS)
+        yield from (Candidate(name, action.help or "") for action in shown for name in action.option_strings)
+        return
+    if wanting is not None:
+        yield from _values(wanting, known)
+    for action in _actions(parser):
+        if not action.option_strings:
+            yield from _values(action, known)
+
+
+def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]]:
+    """Return what reads the line, and the words that are left for it."""
+    if not words or words[0] not in COMMANDS:
+        from holdfast.ui.arguments import parser  # noqa: PLC0415 - one of several
+
+        return parser(), words
+    found, rest = _command(words[0]), words[1:]
+    for action in _actions(found):
+        if isinstance(action.choices, Mapping) and rest and rest[0] in action.choices:
+            return action.choices[rest[0]], rest[1:]
+    return found, rest
+
+
+def _command(name: str) -> argparse.ArgumentParser:
+    match name:
+        case "setup":
+            from holdfast.ui.setup import command_parser as made  # noqa: PLC0415 - one of several
+        case "config":
+            from holdfast.ui.config import command_parser as made  # noqa: PLC0415 - likewise
+        case "doctor":
+            from holdfast.ui.doctor import command_parser as made  # noqa: PLC0415 - likewise
+        case "sessions":
+            from holdfast.ui.sessions import command_parser as made  # noqa: PLC0415 - likewise
+        case "demo":
+            from holdfast.ui.demo import command_parser as made  # noqa: PLC0415 - likewise
+        case "check" | "repair":
+            from holdfast.ui.check import command_parser as of  # noqa: PLC0415 - likewise
+
+            return of(name)
+        case _:
+            made = command_parser
+    return made()
+
+
+def _wanting(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Action | None:
+    """Return the option that the last word is, if a value follows it."""
+    last = words[-1] if words else ""
+    found = (action for action in _actions(parser) if last in action.option_strings and action.nargs != 0)
+    return next(found, None)
+
+
+def _values(action: argparse.Action, known: Known) -> Iterator[Candidate]:
+    if isinstance(action.choices, Mapping):
+        says = {each.dest: each.help or "" for each in action._get_subactions()}  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - argparse has no other way to tell
+        yield from (Candidate(name, says.get(name, "")) for name in action.choices)
+    elif action.choices is not None:
+        yield from (Candidate(str(each)) for each in action.choices)
+    elif isinstance(action.metavar, str):
+        yield from known(action.metavar)
+
+
+def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return parser._actions  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - argparse has no other way to tell
+
+
+def known(wanted: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
+    """Yield the sessions, models and providers there are."""
+    if wanted == "ID":
+        yield from (Candidate(each.id, each.title) for each in _sessions(environ))
+    elif wanted in ("PROVIDER:MODEL", "PROVIDER", "NAME"):
+        try:
+            config = read_config(homes(environ).config)
+            providers = known_providers(config.providers)
+        except ConfigInvalid:  # a key that is pressed is no place to complain
+            return
+        if wanted != "PROVIDER:MODEL":
+            yield from (Candidate(name) for name in providers)
+            return
+        used = (each.model for each in _sessions(environ))
+        named = [config.model or "", *used, *(each.example for each in providers.values() if each.model)]
+        yield from (Candidate(name) for name in dict.fromkeys(named) if name)
+        yield from (Candidate(f"{name}:") for name, each in providers.items() if not each.model)
+
+
+def _sessions(environ: Mapping[str, str]) -> list[Summary]:
+    """Return the sessions, those of this folder first."""
+    try:
+        listed = Catalog(homes(environ).sessions).all()
+        here = str(Path.cwd())
+    except (UsageError, OSError):
+        return []
+    return sorted(listed, key=lambda each: each.cwd != here)
