@@ -90,7 +90,7 @@ class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             ip_network(each)
 
 
-Kind = Literal["openai-responses", "openai-chat", "anthropic", "gemini"]
+Kind = Literal["openai-responses", "openai-chat", "mistral", "anthropic", "bedrock", "gemini"]
 """The protocols that a server can speak."""
 
 

@@ -288,6 +288,8 @@ def _finish(response: pai.ModelResponse, raw: str) -> Finish:
             return "calls" if any(isinstance(part, pai.ToolCallPart) for part in response.parts) else "stop"
         case "error" | None if raw in _ALSO_STOP:
             return "stop"
+        case "error" | None if raw in _ALSO_LENGTH:
+            return "max_tokens"
         case "error" | None:
             raise ProviderFailed(
                 f"Model {response.model_name!r} ended its response with {raw!r}, a complete one was expected. "
@@ -298,6 +300,7 @@ def _finish(response: pai.ModelResponse, raw: str) -> Finish:
             assert_never(response.finish_reason)
 
 
+_ALSO_LENGTH = frozenset({"model_length"})
 _ALSO_STOP = frozenset({"eos", "eos_token", "end", "pause_turn"})
 """Reasons of servers that speak the protocol with words of their own, and mean a complete response."""
 

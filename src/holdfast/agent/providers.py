@@ -18,7 +18,9 @@ from holdfast.config import Kind, Server
 from holdfast.errors import ConfigInvalid, ModelUnusable
 from holdfast.history.profiles import (
     ANTHROPIC,
+    BEDROCK,
     GEMINI,
+    MISTRAL,
     OPENAI_CHAT,
     OPENAI_COMPATIBLE,
     OPENAI_RESPONSES,
@@ -102,6 +104,23 @@ PROVIDERS: Providers = MappingProxyType(
                 model="gemini-3.8-flash",
             ),
             Provider(
+                name="mistral",
+                kind="mistral",
+                profile=MISTRAL,
+                key_variable="MISTRAL_API_KEY",
+                address_variable="MISTRAL_BASE_URL",
+                address="https://api.mistral.ai/v1",
+                model="mistral-medium-latest",
+            ),
+            Provider(
+                name="bedrock",
+                kind="bedrock",
+                profile=BEDROCK,
+                key_variable="AWS_BEARER_TOKEN_BEDROCK",
+                address_variable="ANTHROPIC_BEDROCK_MANTLE_BASE_URL",
+                model="anthropic.claude-sonnet-5-5",
+            ),
+            Provider(
                 name="openrouter",
                 kind="openai-chat",
                 profile=OPENAI_COMPATIBLE,
@@ -126,7 +145,9 @@ _FOREIGN: Mapping[Kind, Profile] = MappingProxyType(
     {
         "openai-responses": OPENAI_COMPATIBLE,
         "openai-chat": OPENAI_COMPATIBLE,
+        "mistral": MISTRAL,
         "anthropic": ANTHROPIC,
+        "bedrock": BEDROCK,
         "gemini": GEMINI,
     }
 )

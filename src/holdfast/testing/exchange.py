@@ -26,11 +26,12 @@ from holdfast.testing.script import (
 from holdfast.testing.wires.chat import Chat
 from holdfast.testing.wires.gemini import Gemini
 from holdfast.testing.wires.messages import Messages
+from holdfast.testing.wires.mistral import Mistral
 from holdfast.testing.wires.responses import Responses
 from holdfast.testing.wires.wire import Answer, Event, Head, Incoming, Refusal, Wire
 
 _CHAT, _MESSAGES, _GEMINI = Chat(), Messages(), Gemini()
-_WIRES: tuple[Wire, ...] = (_CHAT, Responses(), _MESSAGES, _GEMINI)
+_WIRES: tuple[Wire, ...] = (_CHAT, Responses(), _MESSAGES, _GEMINI, Mistral(), Messages("/anthropic/v1/messages"))
 _KEYS = ("authorization", "x-api-key", "x-goog-api-key")
 
 

@@ -100,10 +100,16 @@ class ScriptedProvider:
 
     def environ(self) -> dict[str, str]:
         """Return the variables by which a child process finds this provider."""
-        at = self.url
-        addresses = {"OPENAI_BASE_URL": f"{at}/v1", "ANTHROPIC_BASE_URL": at, "GOOGLE_GEMINI_BASE_URL": at}
-        names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
-        return addresses if self._key is None else addresses | dict.fromkeys(names, self._key)
+        paths = {
+            "OPENAI_BASE_URL": "/v1",
+            "ANTHROPIC_BASE_URL": "",
+            "GOOGLE_GEMINI_BASE_URL": "",
+            "MISTRAL_BASE_URL": "/mistral/v1",
+            "ANTHROPIC_BEDROCK_MANTLE_BASE_URL": "/anthropic",
+        }
+        addresses = {name: f"{self.url}{path}" for name, path in paths.items()}
+        keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "AWS_BEARER_TOKEN_BEDROCK")
+        return addresses if self._key is None else addresses | dict.fromkeys(keys, self._key)
 
     def extend(self, *steps: Step) -> None:
         """Add replies to the end of the script."""

@@ -18,6 +18,10 @@ def wire_of(kind: Kind) -> Wire:
             from holdfast.agent.wires.chat import WIRE  # noqa: PLC0415 - only the SDK in use
         case "openai-responses":
             from holdfast.agent.wires.responses import WIRE  # noqa: PLC0415 - only the SDK in use
+        case "mistral":
+            from holdfast.agent.wires.mistral import WIRE  # noqa: PLC0415 - only the SDK in use
+        case "bedrock":
+            from holdfast.agent.wires.bedrock import WIRE  # noqa: PLC0415 - only the SDK in use
         case "anthropic":
             from holdfast.agent.wires.messages import WIRE  # noqa: PLC0415 - only the SDK in use
         case "gemini":

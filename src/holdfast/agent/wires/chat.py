@@ -19,7 +19,9 @@ from holdfast.session.entries import ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation
 
 
-class _Foreign(OpenAIChatModel):
+class Foreign(OpenAIChatModel):
+    """A model of a service that is not OpenAI's."""
+
     class _MapModelResponseContext(OpenAIChatModel._MapModelResponseContext):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - its hook for subclasses
         def _into_message_param(self) -> ChatCompletionAssistantMessageParam | None:
             message = super()._into_message_param()
@@ -28,12 +30,13 @@ class _Foreign(OpenAIChatModel):
             return message
 
 
-def _build(target: Target, http: httpx2.AsyncClient) -> ModelFor:
+def build(target: Target, http: httpx2.AsyncClient, *, foreign: type[Foreign] = Foreign) -> ModelFor:
+    """Return what makes the model, a `foreign` one if the target is no model of OpenAI's."""
     key, address, name = target.key or NO_KEY, target.address, target.provider.name
     client = AsyncOpenAI(api_key=key, base_url=address, http_client=http, max_retries=0)
     # By the provider's name its prices are looked up: a model at home has not the price of its namesake.
     if target.provider.foreign:
-        kind, provider = _Foreign, OpenAICompatibleProvider(name, openai_client=client)
+        kind, provider = foreign, OpenAICompatibleProvider(name, openai_client=client)
     else:
         kind, provider = OpenAIChatModel, OpenAIProvider(openai_client=client)
 
@@ -58,4 +61,4 @@ def _reasoning_field(conversation: Conversation) -> str | None:
     return next((part.id for part in thoughts if part.id not in (None, "content")), None)  # "content": it was text
 
 
-WIRE = Wire(build=_build, terminal=rb"data: ?\[DONE\]", marks_errors=False)
+WIRE = Wire(build=build, terminal=rb"data: ?\[DONE\]", marks_errors=False)

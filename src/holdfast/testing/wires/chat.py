@@ -9,7 +9,7 @@ from holdfast.testing.wires import chat_rules, openai_errors
 from holdfast.testing.wires.strict import NotJson, is_array, is_object, parse
 from holdfast.testing.wires.wire import Answer, Head, Incoming, Refusal, Voice, document, pieces, written
 
-_FINISH: dict[FinishReason, str] = {
+FINISH: dict[FinishReason, str] = {
     "stop": "stop",
     "tool_calls": "tool_calls",
     "length": "length",
@@ -40,7 +40,7 @@ class Chat:
             body = chat_rules.check(parse(incoming.body))
         except NotJson as error:
             raise Refusal(openai_errors.NOT_JSON) from error
-        return _request(body)
+        return asked(body)
 
     def failure(self, fail: Fail) -> Refusal:
         """Return OpenAI's own error for that status."""
@@ -52,7 +52,7 @@ class Chat:
 
     def voice(self, answer: Answer) -> Voice:
         """Return what streams the answer."""
-        return _Chunks(answer)
+        return Chunks(answer)
 
     def whole(self, answer: Answer) -> bytes:
         """Return the completion as one JSON document."""
@@ -63,25 +63,26 @@ class Chat:
             message["reasoning_content"] = thoughts
         if calls := [action for action in reply if isinstance(action, Call)]:
             message["tool_calls"] = [_call(call, answer, i, written(call)) for i, call in enumerate(calls)]
-        finish = answer.finish and _FINISH[answer.finish]
+        finish = answer.finish and FINISH[answer.finish]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
-        return document(_frame("chat.completion", answer) | {"choices": [choice], "usage": _usage(answer)})
+        return document(_frame("chat.completion", answer) | {"choices": [choice], "usage": counted(answer)})
 
 
-class _Chunks:
+class Chunks:
     """The chunks of one streamed completion; the first that says something brings the role."""
 
     def __init__(self, answer: Answer) -> None:
         options = answer.request.body.get("stream_options")
-        self._answer = answer
+        self.answer = answer
         self._counted = is_object(options) and options.get("include_usage") is True
         self._opened = False
         self._calls = 0
 
     def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
-        yield from self._open()
+        """Yield text, reasoning or a call."""
+        yield from self.open()
         if isinstance(action, Call):
-            yield self._delta({"tool_calls": [{"index": self._calls, **_call(action, self._answer, self._calls, "")}]})
+            yield self._delta({"tool_calls": [{"index": self._calls, **_call(action, self.answer, self._calls, "")}]})
         for piece in pieces(action):
             if isinstance(piece, Wait):
                 yield piece
@@ -90,39 +91,49 @@ class _Chunks:
                 case Say():
                     yield self._delta({"content": piece})
                 case Think():
-                    yield self._delta({"reasoning_content": piece})
+                    yield self._delta(self.thought(piece))
                 case Call():
                     yield self._delta({"tool_calls": [{"index": self._calls, "function": {"arguments": piece}}]})
         self._calls += isinstance(action, Call)
 
     def ping(self) -> Iterator[bytes]:
+        """Yield a keep-alive."""
         yield b": keep-alive\n\n"
 
     def finish(self, reason: FinishReason) -> Iterator[bytes]:
-        yield from self._open()
-        yield self._delta({}, _FINISH[reason])
+        """Yield why the response ends, and its usage."""
+        yield from self.open()
+        yield self._delta({}, FINISH[reason])
         if self._counted:
-            yield self._chunk([], _usage(self._answer))
+            yield self.chunk([], counted(self.answer))
 
     def end(self) -> bytes:
+        """Return the terminal event."""
         return b"data: [DONE]\n\n"
 
-    def _open(self) -> Iterator[bytes]:
+    def thought(self, piece: str) -> dict[str, object]:
+        """Return how thinking is said."""
+        return {"reasoning_content": piece}
+
+    def open(self) -> Iterator[bytes]:
+        """Yield the chunk that brings the role, once."""
         if not self._opened:
             self._opened = True
             yield self._delta({"role": "assistant", "content": ""})
 
     def _delta(self, delta: dict[str, object], finish: str | None = None) -> bytes:
-        return self._chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}])
+        return self.chunk([choice(delta, finish)])
 
-    def _chunk(self, choices: list[dict[str, object]], usage: dict[str, object] | None = None) -> bytes:
-        chunk = _frame("chat.completion.chunk", self._answer) | {"choices": choices}
-        if self._counted:
+    def chunk(self, choices: list[dict[str, object]], usage: dict[str, object] | None = None) -> bytes:
+        """Return a chunk."""
+        chunk = _frame("chat.completion.chunk", self.answer) | {"choices": choices}
+        if self._counted or usage:
             chunk["usage"] = usage
         return b"data: " + document(chunk) + b"\n\n"
 
 
-def _request(body: dict[str, object]) -> Request:
+def asked(body: dict[str, object]) -> Request:
+    """Return the request that an accepted body makes."""
     messages = tuple(item for item in _items(body.get("messages")) if is_object(item))
     systems = [_plain(message.get("content")) for message in messages if message["role"] in {"system", "developer"}]
     functions = [tool.get("function") for tool in _items(body.get("tools")) if is_object(tool)]
@@ -147,7 +158,13 @@ def _items(value: object) -> list[object]:
     return value if is_array(value) else []
 
 
-def _usage(answer: Answer) -> dict[str, object]:
+def choice(delta: dict[str, object], finish: str | None) -> dict[str, object]:
+    """Return the only choice of a chunk."""
+    return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+
+
+def counted(answer: Answer) -> dict[str, object]:
+    """Return the usage."""
     return {
         "prompt_tokens": answer.sent,
         "completion_tokens": answer.received,

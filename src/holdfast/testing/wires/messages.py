@@ -32,10 +32,12 @@ _FINISH: dict[FinishReason, str] = {
 
 
 class Messages:
-    """The Messages wire."""
+    """The Messages wire, at Anthropic's path or at another's who serves Claude."""
 
     name: WireName = "anthropic"
-    path = "/v1/messages"
+
+    def __init__(self, path: str = "/v1/messages") -> None:
+        self.path = path
 
     def serves(self, path: str) -> bool:
         """Return whether it answers a POST there."""

@@ -123,8 +123,7 @@ class _Events:
         own = self._items.id_of(action)
         for piece in pieces(action):
             yield piece if isinstance(piece, Wait) else self._sse(delta, **self._where(action, own), delta=piece)
-        goes_on = before is not None and isinstance(action, Say)
-        self._open = Say(f"{before}{action.text}") if goes_on else action
+        self._open = Say(f"{before}{action.text}") if before is not None and isinstance(action, Say) else action
 
     def ping(self) -> Iterator[bytes]:
         yield b": keep-alive\n\n"
