@@ -228,7 +228,8 @@ async def test_what_is_sent_next_is_accepted_by_whoever_it_goes_to(scene: Scene,
     if scene is images:
         assert {name for name, request in sent if shown(request) == 3} == {here, there}
     thoughts = [name for name, request in sent if THOUGHT in told(request)]
-    assert set(thoughts) == ({here} if scene in (thinking, stop_mid_tool, killed_mid_tool) else set())
+    thinks = scene in (thinking, stop_mid_tool, killed_mid_tool) and here != "mistral:m"  # whose thinking is not read
+    assert set(thoughts) == ({here} if thinks else set())
 
 
 def accepted(name: str, request: Captured) -> None:
@@ -239,7 +240,9 @@ def accepted(name: str, request: Captured) -> None:
     assert check(body, format=request.wire, profile=profile.name) == []
     if request.wire in JUDGES["deepseek"].formats:
         judge(request.wire, request.raw)
-    for each in JUDGES.values():
+    for judge_name, each in JUDGES.items():
+        if judge_name == "mistral-v3":
+            continue  # of models that wanted no text beside calls, see tests/history/disagreements.py
         if request.wire in each.formats and profile.name in each.profiles:
             assert each.refusal(request.wire, body["messages"]) == ""
 

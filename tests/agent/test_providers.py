@@ -11,21 +11,29 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from holdfast.agent.keys import Key, found, with_keys
-from holdfast.agent.model import Finished
+from holdfast.agent.model import Finished, StreamEvent
 from holdfast.agent.models import open_model
 from holdfast.agent.providers import PROVIDERS, Providers, known_providers, profile_of, target
 from holdfast.agent.secrets import secrets_of
 from holdfast.agent.settle import Leave, settle
 from holdfast.config import Config, read_config
-from holdfast.errors import ConfigInvalid, ModelUnusable
+from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.history import check
 from holdfast.history.profiles import ANTHROPIC, OPENAI_COMPATIBLE
-from holdfast.session.entries import Entry, ModelChanged, PromptAccepted, SessionOpened
+from holdfast.session.entries import (
+    CallPart,
+    Entry,
+    ModelChanged,
+    PromptAccepted,
+    SessionOpened,
+    TextPart,
+    ThinkingPart,
+)
 from holdfast.session.fold import Conversation, Fold, fold
 from holdfast.session.outgoing import outgoing
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.provider import Captured, ScriptedProvider
-from holdfast.testing.script import Say
+from holdfast.testing.script import Call, Cut, Fail, Headers, Raw, Say, Step, Think
 from journals import journals
 from judges import judge
 
@@ -222,3 +230,91 @@ def test_a_key_may_be_in_either_of_googles_variables() -> None:
     keys = found({"GOOGLE_API_KEY": "sk-two"}, PROVIDERS, kept)
     assert keys["GEMINI_API_KEY"] == Key("environment", "sk-two")
     assert target("google:m", with_keys({"GOOGLE_API_KEY": "sk-two"}, keys)).key == "sk-two"
+
+
+# --- those with rules of their own on a wire of another's ------------------------------------------------------------
+
+AMAZON = {"AWS_BEARER_TOKEN_BEDROCK": "sk-of-amazon"}
+
+
+async def answered(name: str, environ: dict[str, str], *script: Step) -> tuple[Captured, list[StreamEvent]]:
+    """Return what a strict server got under `/mistral` or `/anthropic`, and what it answered."""
+    provider = ScriptedProvider(script, key=environ[PROVIDERS[name.partition(":")[0]].key_variable or ""])
+    transport = ScriptedTransport(provider)
+    model = open_model(target(name, environ), http=lambda: httpx2.AsyncClient(transport=transport, timeout=5))
+    async with model.stream(outgoing(asked(name), profile_of(name))) as events:
+        heard = [event async for event in events]
+    await model.aclose()
+    assert provider.refusals == provider.complaints == ()
+    return provider.requests[0], heard
+
+
+async def test_amazon_gets_its_own_key_and_nothing_that_is_meant_for_anthropic(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in ELSEWHERE.items():
+        monkeypatch.setenv(variable, value)
+    environ = {**AMAZON, "ANTHROPIC_BEDROCK_MANTLE_BASE_URL": "http://provider/anthropic"}
+    request, heard = await answered("bedrock:anthropic.claude-sonnet-5-5", environ, [Think("hm"), Say("hello")])
+    assert (request.path, request.headers["authorization"]) == ("/anthropic/v1/messages", "Bearer sk-of-amazon")
+    for header, value in request.headers.items():
+        assert not any(value.endswith(each) for each in ELSEWHERE.values()), header
+    finished = heard[-1]
+    assert isinstance(finished, Finished)
+    assert [part.provider for part in finished.parts if isinstance(part, ThinkingPart)] == ["bedrock"]
+
+
+def test_amazon_is_where_the_region_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("AWS_REGION", "AWS_DEFAULT_REGION", "ANTHROPIC_BEDROCK_MANTLE_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(ModelUnusable, match="Region of provider 'bedrock' is missing, AWS_REGION in the environment"):
+        open_model(target("bedrock:anthropic.m", AMAZON))
+    monkeypatch.setenv("AWS_REGION", "eu-north-1")
+    seen: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(str(request.url))
+        return httpx2.Response(400, json={"message": "no"})
+
+    transport = httpx2.MockTransport(answer)
+    model = open_model(target("bedrock:anthropic.m", AMAZON), http=lambda: httpx2.AsyncClient(transport=transport))
+
+    async def ask() -> None:
+        async with model.stream(asked("bedrock:anthropic.m")) as events:
+            async for _ in events:
+                pass
+
+    with pytest.raises(ProviderFailed, match="status 400: no"):
+        asyncio.run(ask())
+    assert seen == ["https://bedrock-mantle.eu-north-1.api.aws/anthropic/v1/messages"]
+
+
+MISTRAL_AT = {"MISTRAL_API_KEY": "sk-of-mistral", "MISTRAL_BASE_URL": "http://provider/mistral/v1"}
+
+
+async def test_mistral_gets_no_field_that_it_does_not_know_and_counts_unasked() -> None:
+    reply = [Think("hm"), Say("hello"), Call("read", {"path": "a"}, id="abcdefgh1")]
+    request, heard = await answered("mistral:mistral-medium-latest", MISTRAL_AT, reply)
+    assert set(json.loads(request.raw)) == {"model", "messages", "stream"}
+    finished = heard[-1]
+    assert isinstance(finished, Finished)
+    assert [type(part) for part in finished.parts] == [TextPart, CallPart]  # what it thinks is not read
+    assert (finished.finish, finished.usage.output_tokens > 0) == ("calls", True)
+    assert finished.usage.cost is not None
+
+
+async def test_an_end_at_the_length_of_the_model_is_one_at_the_limit() -> None:
+    chunk = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    said = {"index": 0, "delta": {"role": "assistant", "content": "half"}, "finish_reason": "model_length"}
+    events = [Raw(f"data: {json.dumps({**chunk, 'choices': [said]})}\n\n".encode()), Raw(b"data: [DONE]\n\n")]
+    _, heard = await answered("mistral:m", MISTRAL_AT, [Headers(), *events, Cut()])
+    assert isinstance(heard[-1], Finished)
+    assert heard[-1].finish == "max_tokens"
+
+
+async def test_what_mistral_says_of_a_field_is_shown() -> None:
+    provider = ScriptedProvider([[Fail(400, "Expected last role User or Tool")]], key="sk-of-mistral")
+    model = open_model(
+        target("mistral:m", MISTRAL_AT), http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider))
+    )
+    with pytest.raises(ProviderFailed, match="status 400: Expected last role User or Tool"):
+        async with model.stream(asked("mistral:m")):
+            pass

@@ -35,7 +35,8 @@ from holdfast.ui import headless
 
 def main() -> None:
     for provider in PROVIDERS.values():
-        if provider.key_variable is not None and not provider.foreign:
+        elsewhere = provider.foreign or provider.kind == "bedrock"  # which have no library of their own
+        if provider.key_variable is not None and not elsewhere:
             asyncio.run(once(provider.example, {provider.key_variable: "test-key"}))
     gc.freeze()  # what is shared stays shared
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -12,6 +12,7 @@ from holdfast.testing.provider import ScriptedProvider
 
 CHAT = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
+MISTRAL = "/mistral/v1/chat/completions"
 MESSAGES = "/v1/messages"
 GEMINI = "/v1beta/models/gemini-3-test:generateContent"
 GEMINI_OLD = "/v1beta/models/gemini-2.5-test:generateContent"
@@ -19,7 +20,7 @@ GEMINI_STREAM = "/v1beta/models/gemini-3-test:streamGenerateContent"
 _OPENAI = {"authorization": "Bearer test-key"}
 _GOOGLE = {"x-goog-api-key": "test-key"}
 _HEADERS = {
-    **dict.fromkeys((CHAT, RESPONSES), _OPENAI),
+    **dict.fromkeys((CHAT, RESPONSES, MISTRAL), _OPENAI),
     MESSAGES: {"x-api-key": "test-key", "anthropic-version": "2023-06-01"},
     **dict.fromkeys((GEMINI, GEMINI_OLD, GEMINI_STREAM), _GOOGLE),
 }

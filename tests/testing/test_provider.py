@@ -148,6 +148,10 @@ def test_tells_a_child_process_where_it_is() -> None:
             "ANTHROPIC_API_KEY": "sekret",
             "GOOGLE_GEMINI_BASE_URL": provider.url,
             "GEMINI_API_KEY": "sekret",
+            "MISTRAL_BASE_URL": f"{provider.url}/mistral/v1",
+            "MISTRAL_API_KEY": "sekret",
+            "ANTHROPIC_BEDROCK_MANTLE_BASE_URL": f"{provider.url}/anthropic",
+            "AWS_BEARER_TOKEN_BEDROCK": "sekret",
         }
         # As plain a client as there is.
         request = urllib.request.Request(
