@@ -169,10 +169,9 @@ class View:
             return
         match entry:
             case ShellStarted():  # it runs beside whatever runs: no turn that ends is its end
-                block = own_command(f"{seq}.shell", entry, since=at)
-                self._calls[entry.id] = block.key
-                self._printed[block.key] = HeadTail(PRINTED)
-                self._add(block)
+                key = self._calls[entry.id] = f"{seq}.shell"
+                self._printed[key] = HeadTail(PRINTED)
+                self._add(own_command(key, entry, since=at))
             case ShellEnded():
                 self._over(self._called(entry.id, seq), entry)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
