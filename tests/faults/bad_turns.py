@@ -15,17 +15,16 @@ from scenarios import MODEL
 from holdfast.agent.model import Finished, Model
 from holdfast.session.entries import (
     CallEnded,
-    CallPart,
     CallStarted,
     Entry,
     Part,
     PromptAccepted,
     ResponseEnded,
     TurnEnded,
-    Usage,
 )
 from holdfast.session.fold import fold
 from holdfast.session.ids import call_id
+from holdfast.session.parts import CallPart, Usage
 from holdfast.tools.tool import Context, Output
 
 

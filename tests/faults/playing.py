@@ -21,7 +21,6 @@ from holdfast.errors import UsageError
 from holdfast.session.entries import (
     CallEnded,
     CallLate,
-    CallPart,
     Entry,
     PromptAccepted,
     ResponseEnded,
@@ -31,6 +30,7 @@ from holdfast.session.entries import (
     When,
 )
 from holdfast.session.fold import Conversation, UserMessage, fold
+from holdfast.session.parts import CallPart
 from holdfast.session.sqlite import SqliteStore, read_copy
 from holdfast.session.store import MemoryStore, Store
 from holdfast.testing.loop import Hang, VirtualLoop

@@ -21,18 +21,16 @@ from holdfast.config import Limits
 from holdfast.session.entries import (
     ApprovalAsked,
     CallEnded,
-    CallPart,
     CallStarted,
     Entry,
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
-    TextPart,
     TurnEnded,
-    Usage,
     When,
 )
 from holdfast.session.fold import UserMessage, fold
+from holdfast.session.parts import CallPart, TextPart, Usage
 from holdfast.session.sqlite import SqliteStore
 from holdfast.session.store import Finding, MemoryStore, Reading, Store
 from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Think, Wait

@@ -18,19 +18,17 @@ from stores import KINDS, LINES, NORMAL, QUICK, REAL, RENAMED, REWRITTEN, UNLOGG
 from holdfast.errors import HoldfastError
 from holdfast.session.entries import (
     CallEnded,
-    CallPart,
     CallStarted,
     Entry,
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
     SessionOpened,
-    TextPart,
     TurnEnded,
-    Usage,
     decode,
     encode,
 )
+from holdfast.session.parts import CallPart, TextPart, Usage
 from holdfast.session.rows import BLOB_LIMIT
 from holdfast.session.wal import PAGE
 
