@@ -66,7 +66,8 @@ class Context(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     With `prune`, old outputs are left out where that saves `prune_least` tokens; not the newest `prune_protect` tokens
     of them, nor those of the newest `prune_turns` turns. With `compact`, what is older than the newest `compact_keep`
-    tokens is summed up when `compact_at` of the window, less room for an answer, is full.
+    tokens is summed up when `compact_at` of the window, less room for an answer, is full; `window` is that of a model
+    of which it is not known, 0 if it is not known either.
     """
 
     prune: Literal["auto", "off"] = "auto"
@@ -74,6 +75,7 @@ class Context(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     prune_least: Tokens = 20_000
     prune_turns: Count = 2
     compact: Literal["auto", "off"] = "auto"
+    window: Tokens = 0
     compact_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.85
     compact_keep: Tokens = 20_000
 

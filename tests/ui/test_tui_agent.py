@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 
-from holdfast.agent.events import Fact, LiveText
+from holdfast.agent.events import Fact, LiveText, Shortening
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, resume
@@ -23,12 +23,14 @@ from holdfast.session.catalog import Catalog
 from holdfast.session.entries import (
     ApprovalAsked,
     CallPart,
+    Compacted,
     Entry,
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
     ShellEnded,
     TurnEnded,
+    Uncompacted,
     Usage,
 )
 from holdfast.session.fold import UserMessage
@@ -288,3 +290,41 @@ def test_a_session_that_does_not_close_well_is_given_up_all_the_same(screen: Scr
     screen.idle(4)
     assert screen.said()[-1] == "again"
     assert any(isinstance(told, Trouble) and "Tools do not end" in told.message for told in screen.told)
+
+
+def long_turns(screen: Screen, count: int) -> None:
+    """Open a session and run so many turns in it, each with a long answer."""
+    screen.model.extend(*([Say(f"answer {turn} " + "long " * 2_000)] for turn in range(count)))
+    screen.agent.open(screen.session)
+    for turn in range(count):
+        screen.idle(turn + 1)
+        screen.agent.prompt(f"request {turn}")
+    screen.idle(count + 1)
+
+
+def test_what_is_older_is_summed_up_and_sent_again(screen: Screen) -> None:
+    long_turns(screen, 4)
+    screen.model.extend([Say("sum")])
+    screen.agent.compact("the names")
+    screen.idle(6)
+    assert len(facts(screen, Compacted)) == 1
+    assert "the names" in screen.said()[-1]
+    screen.agent.uncompact()
+    screen.agent.uncompact()
+    screen.until(lambda told: isinstance(told, Trouble) and "not compacted" in told.message)
+    assert len(facts(screen, Uncompacted)) == 1
+
+
+def test_a_stop_while_it_is_summed_up_leaves_all_as_it_was(screen: Screen) -> None:
+    long_turns(screen, 3)
+    screen.model.extend([Hold("never")], [Say("fine")])
+    screen.agent.compact("")
+    screen.until(lambda told: isinstance(told, Shortening))
+    while not screen.model.open_streams:
+        time.sleep(0.005)
+    screen.agent.stop()
+    screen.idle(5)
+    assert facts(screen, Compacted) == []
+    screen.agent.prompt("go on")
+    screen.idle(6)
+    assert screen.said() == ["request 0", "request 1", "request 2", "go on"]

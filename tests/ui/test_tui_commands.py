@@ -24,7 +24,7 @@ def test_a_command_is_read_done_and_documented(command: object) -> None:
     line = parse(f"/{found.name}")
     assert line is not None
     assert line.command is found
-    assert (found.name in actions.DOES) != bool(found.later)
+    assert found.name in actions.DOES
     for name in (found.name, *found.aliases):
         assert re.search(rf"`/{name}[` ]", PAGE), name
         assert parse(f"/{name}") == line

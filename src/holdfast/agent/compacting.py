@@ -183,14 +183,12 @@ class Compacting:
     async def _size(self, model: str, stop: Stop) -> int:
         """Return the model's window, 0 if it is not known."""
         look = self._window
-        if look is None:
-            return 0
-        if model not in self._windows:
+        if look is not None and model not in self._windows:
             try:
                 self._windows[model] = await stop.race(in_daemon(lambda: look(model)), LOOK)
             except TimeoutError:
-                return 0
-        return self._windows[model]
+                return self._context.window
+        return self._windows.get(model, 0) or self._context.window
 
     async def _instructions(self, conversation: Conversation, stop: Stop) -> tuple[FilesChanged, ...]:
         """Return what is to be told of instructions that are not as the system prompt has them: what told it may go."""

@@ -11,7 +11,7 @@ def window_of(name: str) -> int:
 
     Its data takes a quarter of a second to import: not for an event loop.
     """
-    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - only a screen asks
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - asked for later than it is imported
 
     provider, _, model = name.partition(":")
     try:

@@ -21,6 +21,7 @@ from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
 from holdfast.agent.providers import Providers, Target, target
 from holdfast.agent.settle import Leave
+from holdfast.agent.windows import window_of
 from holdfast.calls import Mode
 from holdfast.config import Context, Limits, homes, read_config
 from holdfast.errors import (
@@ -169,6 +170,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
                 emit=emit,
                 limits=limits,
                 context=context,
+                window=window_of,
                 project=project_of(environ, session.cwd),
                 debug=arguments.debug,
                 log=log,

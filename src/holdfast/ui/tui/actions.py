@@ -73,11 +73,7 @@ def offer(in_use: InUse, desk: Desk) -> None:
 
 def act(line: Line, desk: Desk) -> None:
     """Do what the command says; raises `HoldfastError`, in words for the person, if it cannot be done."""
-    action = DOES.get(line.command.name)
-    if action is None:
-        desk.say(line.command.later)
-    else:
-        action(desk, line.rest)
+    DOES[line.command.name](desk, line.rest)
 
 
 def _new(desk: Desk, _rest: str) -> None:
@@ -102,6 +98,16 @@ def _rename(desk: Desk, rest: str) -> None:
 def renamed(title: str) -> str:
     """Return what is said of a session that has another title now."""
     return f"This session is called: {title}" if title else "This session is called by its first prompt again."
+
+
+def _compact(desk: Desk, rest: str) -> None:
+    _open(desk)
+    desk.agent.compact(rest)
+
+
+def _uncompact(desk: Desk, _rest: str) -> None:
+    _open(desk)
+    desk.agent.uncompact()
 
 
 def _fork(desk: Desk, _rest: str) -> None:
@@ -364,6 +370,8 @@ DOES: dict[Name, Callable[[Desk, str], None]] = {
     "fork": _fork,
     "rename": _rename,
     "model": _model,
+    "compact": _compact,
+    "uncompact": _uncompact,
     "export": _export,
     "permissions": _permissions,
     "theme": _theme,
@@ -377,4 +385,4 @@ DOES: dict[Name, Callable[[Desk, str], None]] = {
     "setup": lambda desk, _: desk.leave_for_setup(),
     "quit": lambda desk, _: desk.exit(0),
 }
-"""What each command does; one that is not here says why (`Command.later`)."""
+"""What each command does."""

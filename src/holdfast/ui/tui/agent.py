@@ -160,6 +160,22 @@ class Agent(Serving):
 
         self._do(go_back)
 
+    def compact(self, wish: str) -> None:
+        """Sum up what is older in the conversation, keeping `wish` of it especially; `stop` leaves it as it is."""
+
+        async def begin() -> None:
+            await self._begin(driver := self._session(), lambda: driver.compact(wish))
+
+        self._do(begin)
+
+    def uncompact(self) -> None:
+        """Send again what was last summed up."""
+
+        async def undo() -> None:
+            await self._session().uncompact()
+
+        self._do(undo)
+
     def leave(self, leave: Leave) -> None:
         """Stop the turn that runs, for good: what waits to be sent waits on, for the next who opens the session."""
         self._leaving = True
@@ -274,6 +290,7 @@ class Agent(Serving):
             ask=self._ask,
             limits=wishes.limits,
             context=wishes.context,
+            window=window_of,
             project=project,
             debug=wishes.debug,
             log=log,
@@ -287,7 +304,7 @@ class Agent(Serving):
         return model
 
     async def _size(self, name: str) -> None:
-        self._tell(Window(name, await in_daemon(lambda: window_of(name))))
+        self._tell(Window(name, await in_daemon(lambda: window_of(name)) or self._wishes.context.window))
 
     async def _own(self, driver: Driver, command: str, *, share: bool) -> None:
         async def run() -> None:
@@ -322,7 +339,7 @@ class Agent(Serving):
             await self._turn  # it has ended: its last words
         await self._begin(driver, lambda: self._prompt(driver, text))
 
-    async def _begin(self, driver: Driver, turn: Callable[[], Awaitable[TurnEnded | None]]) -> None:
+    async def _begin(self, driver: Driver, turn: Callable[[], Awaitable[object]]) -> None:
         self._turn = asyncio.create_task(self._run(driver, turn), name="turn")
         await asyncio.sleep(0)  # it has the session before the next command is served
 
@@ -331,14 +348,15 @@ class Agent(Serving):
         if words := [driver.recall(message.id) for message in waiting]:
             self._tell(GivenBack("\n\n".join(words)))
 
-    async def _run(self, driver: Driver, turn: Callable[[], Awaitable[TurnEnded | None]]) -> None:
-        """Run a turn, tell when it begins and ends, and give back what it did not come to."""
+    async def _run(self, driver: Driver, turn: Callable[[], Awaitable[object]]) -> None:
+        """Run a turn, or a summary, tell when it begins and ends, and give back what it did not come to."""
         ended: TurnEnded | None = None
         self._tell(Busy())
 
         async def run() -> None:
             nonlocal ended
-            ended = await turn()
+            found = await turn()
+            ended = found if isinstance(found, TurnEnded) else None
 
         try:
             if (not await self._safely(run) or ended is not None) and not self._leaving:

@@ -18,6 +18,7 @@ Name = Literal[
     "model",
     "permissions",
     "compact",
+    "uncompact",
     "export",
     "diff",
     "copy",
@@ -34,16 +35,13 @@ Name = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: `takes` names what may follow it, "" if nothing; `later` says why it does nothing yet."""
+    """One command: `takes` names what may follow it, "" if nothing."""
 
     name: Name
     does: str
     takes: str = ""
     aliases: tuple[str, ...] = ()
-    later: str = ""
 
-
-LATER = "This comes with a later version of holdfast."
 
 COMMANDS: tuple[Command, ...] = (
     Command("help", "keys and commands"),
@@ -54,7 +52,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("rename", "give this session a title", "TITLE"),
     Command("model", "use another model from here on", "[PROVIDER:MODEL]"),
     Command("permissions", "what may run without asking", "[MODE]"),
-    Command("compact", "sum up the conversation so far", later=LATER),
+    Command("compact", "sum up what is older in the conversation", "[WHAT TO KEEP]"),
+    Command("uncompact", "send again what was last summed up"),
     Command("export", "write the conversation to a file", "[FORM] [FILE]"),
     Command("diff", "what has changed in this folder, by git"),
     Command("copy", "copy the last answer"),
