@@ -39,10 +39,19 @@ INTERRUPTED: tuple[Scene, ...] = (*SCENES, fails_once, fails_for_good)
 
 def blocks(request: Captured) -> list[str]:
     """Return what a request says, block by block, in the order in which a provider reads it."""
-    body = cast("Json", json.loads(request.raw))
+    body = unmarked(request)
     beside = [body.get(key) for key in ("tools", "system", "instructions", "systemInstruction")]
     said = next(body[key] for key in ("messages", "input", "contents") if key in body)
     return [json.dumps(block) for block in (*beside, *_blocks(cast("list[Json]", said)))]
+
+
+def unmarked(request: Captured) -> Json:
+    """Return the body without the marks up to which Anthropic keeps it: they are no part of what is kept."""
+
+    def without(value: Json) -> Json:
+        return {key: each for key, each in value.items() if key != "cache_control"}
+
+    return cast("Json", json.loads(request.raw, object_hook=without))
 
 
 def _blocks(messages: Sequence[Json]) -> Iterator[object]:
@@ -72,7 +81,7 @@ def reused(requests: Sequence[Captured]) -> float:
 
 def written(request: Captured) -> str:
     """Return the messages as they were written, without the end of their list."""
-    body = cast("Json", json.loads(request.raw))
+    body = unmarked(request)
     return json.dumps(next(body[key] for key in ("messages", "input", "contents") if key in body))[:-1]
 
 
@@ -91,6 +100,18 @@ async def test_thirty_turns_with_interruptions_send_the_past_as_it_was(model: st
     for before, after in pairwise(sent):
         assert blocks(after)[: len(blocks(before))] == blocks(before)
     assert reused(sent) >= 0.99
+
+
+async def test_anthropic_is_asked_to_keep_tools_prompt_and_all_that_is_said() -> None:
+    session = Session()
+    driver = session.begin("anthropic:m")
+    await SCENES[0](session, driver)
+    await SCENES[0](session, driver)
+    for _, request in session.sent():
+        body = cast("dict[str, list[Json]]", json.loads(request.raw))
+        said = [block for message in body["messages"] for block in cast("list[Json]", message["content"])]
+        for blocks_ in (body["tools"], body["system"], said):
+            assert ["cache_control" in block for block in blocks_] == [False] * (len(blocks_) - 1) + [True]
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -165,6 +165,11 @@ async def sent(name: str, key: str | None, conversation: Conversation, known: Pr
     return request, heard[-1]
 
 
+async def test_a_server_of_ones_own_is_sent_no_mark_of_anthropics_cache(providers: Providers) -> None:
+    request, _ = await sent("work:m", "sk-work", asked("work:m"), providers)
+    assert b"cache_control" not in request.raw
+
+
 def asked(name: str) -> Conversation:
     opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(), version="0")
     return fold([opened, PromptAccepted(turn=1, text="go")])

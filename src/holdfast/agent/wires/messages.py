@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import httpx2
 from anthropic import AsyncAnthropic, AsyncAnthropicBedrockMantle
-from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.anthropic import AnthropicModel, AnthropicModelSettings
 from pydantic_ai.profiles.anthropic import anthropic_model_profile
 from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.settings import ModelSettings
 
 from holdfast.agent.providers import Target
 from holdfast.agent.wires.wire import NO_KEY, ModelFor, Wire
+
+_CACHED = AnthropicModelSettings(
+    anthropic_cache_tool_definitions=True, anthropic_cache_instructions=True, anthropic_cache_messages=True
+)
+"""Marks up to which Anthropic keeps what it read; without one, nothing. They stand on blocks, proxies know those."""
 
 
 class _Named(AnthropicProvider):
@@ -36,7 +40,9 @@ def made(target: Target, client: AsyncAnthropic | AsyncAnthropicBedrockMantle) -
     profile = anthropic_model_profile(target.model) or {}
     most = profile.get("anthropic_max_output_tokens")
     old = profile.get("anthropic_rejects_max_tokens_beyond_context_window")
-    settings = None if most is None or old else ModelSettings(max_tokens=most)
+    settings = AnthropicModelSettings() if target.provider.foreign else _CACHED.copy()
+    if most is not None and not old:
+        settings["max_tokens"] = most
     model = AnthropicModel(target.model, provider=_Named(target.provider.name, client), settings=settings)
     return lambda _: model
 
