@@ -39,6 +39,7 @@ from holdfast.tools.tool import Context, Output, Plan, Toolbox
 from holdfast.tools.toolbox import LocalToolbox
 
 MODEL = "openai-chat:scripted"
+TOO_LONG = "This model's maximum context length is 8192 tokens."
 
 
 @dataclass(slots=True)
@@ -314,6 +315,21 @@ SCENARIOS = {
             [LOOK],
             before=long_history(12),
             context=config.Context(prune_protect=1_000, prune_least=1_000),
+        ),
+        Scenario(
+            "compaction",  # before the first request, and between two of a turn
+            [
+                [Fail(400, TOO_LONG)],
+                [Fail(503)],
+                [Wait(3), Say("All of it was looked at.", chunk=8, delay=0.5)],
+                calls("look", "a"),
+                [Fail(400, TOO_LONG)],
+                [Say("And a.", chunk=4, delay=0.5)],
+                [Say("seen")],
+            ],
+            [LOOK],
+            before=long_history(12),
+            context=config.Context(prune="off"),
         ),
         Scenario(
             "retries after 429 and 503",

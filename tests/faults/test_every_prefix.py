@@ -13,7 +13,7 @@ from scenarios import SCENARIOS, Ledger, Lingering, Scenario
 
 from holdfast.agent.driver import Driver
 from holdfast.agent.model import Model
-from holdfast.session.entries import CallEnded, Entry, PromptAccepted, Pruned, Steered, TurnEnded
+from holdfast.session.entries import CallEnded, Compacted, Entry, PromptAccepted, Pruned, Steered, TurnEnded
 from holdfast.session.fold import fold
 from holdfast.session.store import MemoryStore
 from holdfast.testing.loop import VirtualLoop
@@ -45,6 +45,15 @@ def test_in_a_long_history_old_results_are_left_out() -> None:
     assert len(pruned.outputs) > 5
 
 
+def test_what_is_too_long_is_summed_up_each_time() -> None:
+    play = Play(SCENARIOS["compaction"])
+    play.run()
+    assert [(each.why, each.summary) for each in play.entries if isinstance(each, Compacted)] == [
+        ("overflow", "All of it was looked at."),
+        ("overflow", "And a."),
+    ]
+
+
 def _next_prompt(scenario: Scenario, journal: list[Entry]) -> Iterator[str]:
     """Yield what goes wrong with a prompt that another process gives, seen by one who knows nothing of the driver."""
     store = MemoryStore()
@@ -62,8 +71,12 @@ def _next_prompt(scenario: Scenario, journal: list[Entry]) -> Iterator[str]:
         if isinstance(entry, Steered) or (isinstance(entry, PromptAccepted) and entry.queued):
             yield f"{entry.text!r} was sent, and nobody said so"
     accepted = max(index for index, entry in enumerate(entries) if isinstance(entry, PromptAccepted))
+    sent = fold(entries[: accepted + 1])
+    summed_up = [asked.text for asked in sent.prompts if asked.at < 0]
     prompts = [entry.text for entry in entries[:accepted] if isinstance(entry, PromptAccepted)]
-    yield from judged(fold(entries[: accepted + 1]), prompts)
+    yield from judged(sent, [text for text in prompts if text not in summed_up])
+    if summed_up and summed_up[0] not in sent.messages[0].texts[0]:
+        yield f"the first request is not carried over: {sent.messages[0]}"
 
 
 async def _run(store: MemoryStore, toolbox: Lingering) -> TurnEnded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from holdfast.calls import FileSeen
 from holdfast.session import words
@@ -12,6 +13,7 @@ from holdfast.session.entries import (
     CallLate,
     CallPart,
     CallStarted,
+    Compacted,
     Entry,
     PromptAccepted,
     Queued,
@@ -26,6 +28,7 @@ from holdfast.session.entries import (
     TextPart,
     ThinkingPart,
     TurnEnded,
+    Uncompacted,
     Usage,
 )
 from holdfast.session.fold import AssistantMessage, Conversation, Fold, Message, UserMessage, fold
@@ -223,6 +226,52 @@ def test_what_a_left_branch_has_seen_of_files_was_not_seen() -> None:
     for count in range(len(left), len(branch) + 1):
         seen = Fold([*journal, *branch[:count]]).files["a.txt"][0].sha256
         assert seen == ("bb" if count == len(left) else "aa")
+
+
+@settings(max_examples=300)
+@given(onwards, st.integers(0, 3), onwards)
+def test_a_compaction_changes_what_is_older_only_and_is_taken_back_whole(
+    before: list[Entry], step: int, after: list[Entry]
+) -> None:
+    """At every step: what stays is as it was but for signed thinking, and without the note all is as if never cut."""
+    journal = [opened, *before]
+    note = Compacted(step=step, note="[what was before]", why="asked")
+    was, now = fold(journal).messages, fold([*journal, note]).messages
+    assert faults(now) == []
+    first, *stays = now
+    gone = len(was) - len(stays) - (1 if len(was) > 0 else 0)
+    assert isinstance(first, UserMessage)
+    assert first.texts[0] == "[what was before]"
+    assert first.results == ()
+    for old, new in zip(was[gone + 1 :], stays, strict=True):
+        assert old == new or (isinstance(old, AssistantMessage) and unsigned(old) == new)
+    back = [entry for entry in after if isinstance(entry, PromptAccepted | TurnEnded)]
+    taken_back = fold([*journal, note, Uncompacted(), *back])
+    assert taken_back.messages == fold([*journal, *back]).messages
+    assert taken_back.compacted is None
+    assert fold([*journal, note, note, Uncompacted()]).messages == now
+
+
+def unsigned(message: AssistantMessage) -> AssistantMessage:
+    """Return the message without thinking that may be bound to what was before it."""
+    kept = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
+    return AssistantMessage(message.model, kept)
+
+
+@settings(max_examples=300)
+@given(onwards, st.integers(0, 3), onwards)
+def test_thinking_signed_behind_a_summary_is_not_sent_without_it(
+    before: list[Entry], step: int, after: list[Entry]
+) -> None:
+    note = Compacted(step=step, note="[what was before]", why="asked")
+    told = fold([opened, *before, note, *after])
+    hidden = len(fold([opened, *before]).messages)
+    back = fold([opened, *before, note, *after, Uncompacted()])
+    assert faults(back.messages) == []
+    for message in back.messages[hidden + 1 :]:
+        if isinstance(message, AssistantMessage):
+            assert unsigned(message) == message
+    assert told.messages[1:] == fold([opened, *before, note, *after, note, Uncompacted()]).messages[1:]
 
 
 def test_only_the_words_after_a_rewind_are_sent() -> None:
