@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from holdfast.agent.providers import known_providers
 from holdfast.config import homes, read_config
@@ -110,10 +111,8 @@ def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[
 
         return parser(), words
     found, rest = _command(words[0]), words[1:]
-    for action in _actions(found):
-        if isinstance(action.choices, Mapping) and rest and rest[0] in action.choices:
-            return action.choices[rest[0]], rest[1:]
-    return found, rest
+    below = _below(found)
+    return (below[rest[0]], rest[1:]) if rest and rest[0] in below else (found, rest)
 
 
 def _command(name: str) -> argparse.ArgumentParser:
@@ -146,12 +145,18 @@ def _wanting(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.
 
 def _values(action: argparse.Action, known: Known) -> Iterator[Candidate]:
     if isinstance(action.choices, Mapping):
-        says = {each.dest: each.help or "" for each in action._get_subactions()}  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - argparse has no other way to tell
-        yield from (Candidate(name, says.get(name, "")) for name in action.choices)
+        below = cast("Mapping[str, argparse.ArgumentParser]", action.choices)
+        yield from (Candidate(name, parser.description or "") for name, parser in below.items())
     elif action.choices is not None:
         yield from (Candidate(str(each)) for each in action.choices)
     elif isinstance(action.metavar, str):
         yield from known(action.metavar)
+
+
+def _below(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """Return the commands below a command."""
+    found = (each.choices for each in _actions(parser) if isinstance(each.choices, Mapping))
+    return cast("Mapping[str, argparse.ArgumentParser]", next(found, {}))
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
