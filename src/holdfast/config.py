@@ -165,11 +165,20 @@ def with_project(config: Config, project: ProjectConfig) -> Config:
 Settings = TypeVar("Settings", Config, ProjectConfig)
 
 
+KEYS = "holdfast-keys.json"
+"""The name of the file of kept keys, which no tool of a model opens, wherever it is."""
+
+
 class Homes(msgspec.Struct, frozen=True):
     """Where things are: `config` is the file, `sessions` the folder of session folders. They need not exist."""
 
     config: Path
     sessions: Path
+
+    @property
+    def keys(self) -> Path:
+        """Return the file of kept keys, beside the sessions: a folder of settings is more often shown to others."""
+        return self.sessions.with_name(KEYS)
 
 
 def homes(environ: Mapping[str, str]) -> Homes:

@@ -34,7 +34,7 @@ def test_what_is_kept_is_a_key_of_a_provider_and_nothing_else() -> None:
 
 
 def test_a_key_is_kept_for_its_owner_alone_and_forgotten(tmp_path: Path) -> None:
-    path = tmp_path / "state" / "keys.json"
+    path = tmp_path / "state" / "holdfast-keys.json"
     file = KeyFile(path)
     assert file.read() == {}
     assert not file.forget(NAME)
@@ -51,7 +51,7 @@ def test_a_key_is_kept_for_its_owner_alone_and_forgotten(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
 def test_a_file_that_others_can_read_is_refused_and_left_alone(tmp_path: Path, mode: int) -> None:
-    path = tmp_path / "keys.json"
+    path = tmp_path / "holdfast-keys.json"
     KeyFile(path).keep(NAME, "sk-secret", place="file")
     path.chmod(mode)
     before = path.read_bytes()
@@ -64,7 +64,7 @@ def test_a_file_that_others_can_read_is_refused_and_left_alone(tmp_path: Path, m
 
 @pytest.mark.parametrize("text", ["", "[]", '{"keys": {"A": 1}}', '{"kees": {"A": "sk-secret"}}', "\xff"])
 def test_a_damaged_file_is_said_without_what_is_in_it(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "keys.json"
+    path = tmp_path / "holdfast-keys.json"
     path.touch(0o600)
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(ConfigInvalid, match="not as it was written") as caught:
@@ -110,7 +110,7 @@ from pathlib import Path
 from holdfast.agent import vault
 from holdfast.agent.keys import KeyFile
 vault.PATIENCE = 1.0
-file = KeyFile(Path("keys.json"))
+file = KeyFile(Path("holdfast-keys.json"))
 try:
     exec(sys.argv[1])
 except Exception as error:
@@ -137,7 +137,7 @@ def with_ring(folder: Path, program: str, *, backend: str = "ring.Ring", how: st
 def test_a_key_goes_to_the_keyring_and_comes_back(tmp_path: Path) -> None:
     assert with_ring(tmp_path, "print(repr(vault.lacks()))") == "''\n"
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-f', place='file'); file.keep('{NAME}', 'sk-ring', place='keyring')")
-    assert "sk-" not in (tmp_path / "keys.json").read_text()
+    assert "sk-" not in (tmp_path / "holdfast-keys.json").read_text()
     assert "sk-ring" in (tmp_path / "ring.json").read_text()
     assert with_ring(tmp_path, f"key = file.read()['{NAME}']; print(key.source, key.value)") == "keyring sk-ring\n"
     assert with_ring(tmp_path, f"print(file.forget('{NAME}'), dict(file.read()))") == "True {}\n"

@@ -85,7 +85,7 @@ def test_from_a_wrong_key_to_a_session_whose_commands_do_not_have_it(fresh: Fres
         assert "Begin: holdfast" in terminal.text()
         for secret in (GOOD, WRONG):
             assert secret.encode() not in terminal.raw
-    config, kept = ".config/holdfast/config.toml", ".local/state/holdfast/keys.json"
+    config, kept = ".config/holdfast/config.toml", ".local/state/holdfast/holdfast-keys.json"
     assert fresh.files == [config, kept]
     assert (fresh.home / config).read_text().strip() == 'model = "openai-chat:gpt-5.5"'
     assert stat.S_IMODE((fresh.home / kept).stat().st_mode) == 0o600
@@ -144,7 +144,7 @@ def test_a_server_of_ones_own_beside_what_the_config_says(fresh: Fresh) -> None:
         text = config.read_text()
         assert 'model = "home:small"\n# mine\n[limits]\nmax_steps = 7\n' in text
         assert fresh.run("-p", "hello").stdout == f"{ANSWER}\n"
-    assert fresh.files.count(".local/state/holdfast/keys.json") == 0
+    assert fresh.files.count(".local/state/holdfast/holdfast-keys.json") == 0
 
 
 def test_nobody_there_is_said_and_can_be_written_down_all_the_same(fresh: Fresh) -> None:

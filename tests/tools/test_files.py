@@ -11,8 +11,10 @@ import pytest
 from called import called, planned, ran, workspace
 
 from holdfast.calls import FileChange
+from holdfast.config import KEYS
 from holdfast.errors import ToolFailed
 from holdfast.tools.files import ReadTool, WriteTool, landed
+from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.tool import Workspace
 
 
@@ -319,3 +321,16 @@ def test_a_file_too_large_to_hash_is_not_replaced_nor_looked_at(tmp_path: Path) 
     with pytest.raises(ToolFailed, match="at most 100,000,000"):
         WriteTool(Workspace(root=tmp_path, spool=tmp_path)).plan("c", '{"path": "huge", "content": "x"}')
     assert landed(tmp_path, FileChange(path="huge", before=None, after="0" * 64)) == "other"
+
+
+def test_kept_keys_are_opened_by_no_tool(tmp_path: Path) -> None:
+    space = workspace(tmp_path)
+    (space.root / KEYS).write_text('{"keys": {"A_KEY": "sk-secret"}}')
+    (space.root / "link").symlink_to(space.root / KEYS)
+    read, write, grep = ReadTool(space), WriteTool(space), GrepTool(space, run=None)
+    for path in (KEYS, "link"):
+        for tool, more in ((read, {}), (write, {"content": "{}"}), (grep, {"pattern": "secret"})):
+            with pytest.raises(ToolFailed, match="holds keys of providers"):
+                called(tool, path=path, **more)
+    assert "sk-secret" not in called(grep, pattern="secret").text
+    assert KEYS not in called(GlobTool(space), pattern="*").text

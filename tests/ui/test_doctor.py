@@ -112,8 +112,8 @@ def test_a_machine_that_is_well(home: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_one_that_is_not(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / "config.toml").write_text("modle = 3\n")
-    (home / "keys.json").write_text("{}")
-    (home / "keys.json").chmod(0o644)
+    (home / "holdfast-keys.json").write_text("{}")
+    (home / "holdfast-keys.json").chmod(0o644)
     broken = home / "sessions" / "20260101-abcdef"
     broken.mkdir(parents=True, mode=0o700)
     (broken / "session.db").write_bytes(b"no database")

@@ -52,7 +52,7 @@ def test_the_command_tells_all_of_it_but_no_key(
         folder.mkdir()
     monkeypatch.chdir(work)
     (home / "config.toml").write_text(TEXT)
-    KeyFile(home / "keys.json").keep("OPENROUTER_API_KEY", "sk-kept-0001", place="file")
+    KeyFile(home / "holdfast-keys.json").keep("OPENROUTER_API_KEY", "sk-kept-0001", place="file")
     secrets = {"ANTHROPIC_API_KEY": "sk-now-0001", "OPENAI_BASE_URL": "http://u:password@x/v1"}
     assert run(home, "--max-steps", "7", "--yolo", "--json", **secrets) == 0
     out = capsys.readouterr().out

@@ -20,9 +20,6 @@ from holdfast.agent.providers import Providers
 from holdfast.errors import ConfigInvalid, StorageFailed
 from holdfast.session.disk import make_folder, write_whole
 
-KEYS = "keys.json"
-"""The name of the file, beside the folder of the sessions: a folder of settings is more often shown to others."""
-
 Source = Literal["environment", "keyring", "file"]
 Place = Literal["keyring", "file"]
 

@@ -18,6 +18,7 @@ from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 
+from holdfast.config import KEYS
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 
@@ -78,7 +79,7 @@ class Place:
 def resolve(root: Path, path: str) -> Place:
     """Return where `path`, as the model wrote it, really is; `~`, `..` and links are followed first.
 
-    Raises `ToolFailed` if no file could have that name.
+    Raises `ToolFailed` if no file could have that name, and for the one that holds keys.
     """
     if not path or valid_unicode(path) != path:
         msg = f"Path {path!r} is not a file name, a path in the workspace was expected. Call it again with one."
@@ -88,6 +89,9 @@ def resolve(root: Path, path: str) -> Place:
     except OSError as error:  # a link became something else between two looks at it
         msg = f"Path {path!r} cannot be followed: {error.strerror}. Look at it with glob, or call it again."
         raise ToolFailed(msg) from error
+    if os.path.basename(real) == KEYS:  # noqa: PTH119 - as realpath gives it
+        msg = f"File {path!r} holds keys of providers, which no tool may have. Work without it."
+        raise ToolFailed(msg)
     if valid_unicode(real) != real:
         msg = f"Path {path!r} leads to a name that is not valid UTF-8, such files cannot be opened here. Use bash."
         raise ToolFailed(msg)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agent.keys import KEYS, KeyFile, found, with_keys
+from holdfast.agent.keys import KeyFile, found, with_keys
 from holdfast.agent.project import ProjectFile, project_file
 from holdfast.agent.providers import Providers, known_providers
 from holdfast.agent.remembered import APPROVALS, Project
@@ -79,7 +79,7 @@ def settings_of(
         providers=providers,
         limits=limits_of(config, arguments, providers),
         mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
-        environ=with_keys(environ, found(environ, providers, KeyFile(keys_file(environ)).read())),
+        environ=with_keys(environ, found(environ, providers, KeyFile(homes(environ).keys).read())),
     )
 
 
@@ -88,11 +88,6 @@ def given_of(arguments: Arguments) -> dict[str, object]:
     mode = "yolo" if arguments.yolo else arguments.permission_mode
     named = {"limits.max_steps": arguments.max_steps, "limits.timeout": arguments.timeout}
     return {"model": arguments.model, "permission_mode": mode, **named}
-
-
-def keys_file(environ: Mapping[str, str]) -> Path:
-    """Return where keys are kept."""
-    return homes(environ).sessions.with_name(KEYS)
 
 
 TRUST_IT = "Look at it, then start with --trust-project to obey it."

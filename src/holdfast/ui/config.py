@@ -17,7 +17,7 @@ from holdfast.config import ProjectConfig, homes, read_config
 from holdfast.errors import EXIT_OK
 from holdfast.text import literal
 from holdfast.ui.arguments import Arguments, add_settings
-from holdfast.ui.choosing import folder, given_of, keys_file, project_config, settings_of
+from holdfast.ui.choosing import folder, given_of, project_config, settings_of
 from holdfast.ui.table import cells, home
 from holdfast.ui.values import Layer, Value, layer, options, shown, values
 
@@ -104,8 +104,8 @@ def settled(arguments: Arguments, environ: Mapping[str, str], cwd: Path) -> Sett
         layers.append(layer(str(places.config), places.config.read_text("utf-8")))
     files += _project(environ, cwd, project, notes, layers)
     files.append(Place(name="sessions", path=str(places.sessions), note=""))
-    files.append(Place(name="keys", path=str(keys_file(environ)), note=""))
-    keys = found(environ, settings.providers, KeyFile(keys_file(environ)).read())
+    files.append(Place(name="keys", path=str(homes(environ).keys), note=""))
+    keys = found(environ, settings.providers, KeyFile(homes(environ).keys).read())
     return Settled(
         places=tuple(files),
         values=tuple(values(config, [*layers, options(given_of(arguments))])),

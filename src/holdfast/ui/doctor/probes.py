@@ -25,7 +25,7 @@ from holdfast.session.catalog import Catalog
 from holdfast.session.verify import Report
 from holdfast.tools.launch import CONTAINED
 from holdfast.tools.shell import Keeper
-from holdfast.ui.choosing import keys_file, project_config
+from holdfast.ui.choosing import project_config
 from holdfast.ui.doctor import findings
 from holdfast.ui.doctor.findings import Finding
 from holdfast.ui.table import home
@@ -68,7 +68,7 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[Config, Providers, K
     kept: Keys = {}
     unread = ""
     try:
-        kept = KeyFile(keys_file(environ)).read()
+        kept = KeyFile(homes(environ).keys).read()
     except ConfigInvalid as error:
         unread = str(error)
     keys = found(environ, providers, kept)

@@ -15,7 +15,6 @@ from holdfast.agent.providers import known_providers
 from holdfast.config import homes, read_config
 from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from holdfast.ui import asking
-from holdfast.ui.choosing import keys_file
 from holdfast.ui.setup.wizard import Chosen, Wizard
 from holdfast.ui.table import home
 
@@ -85,7 +84,7 @@ def _forget(name: str, environ: Mapping[str, str]) -> int:
         raise UsageError(
             f"Provider {name!r} is not known, or wants no key; one that does was expected. See: holdfast config."
         )
-    forgotten = KeyFile(keys_file(environ)).forget(provider.key_variable)
+    forgotten = KeyFile(homes(environ).keys).forget(provider.key_variable)
     print(f"{provider.key_variable} is {'forgotten' if forgotten else 'not kept here'}.")
     if environ.get(provider.key_variable):
         print("It is still in the environment.")

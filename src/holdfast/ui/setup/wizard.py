@@ -22,7 +22,6 @@ from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed, Storag
 from holdfast.session.disk import make_folder, write_whole
 from holdfast.text import literal
 from holdfast.ui import asking
-from holdfast.ui.choosing import keys_file
 from holdfast.ui.setup.config_text import with_model, with_server
 from holdfast.ui.setup.failures import explained
 from holdfast.ui.table import home
@@ -74,7 +73,7 @@ class Wizard:
         self._environ = environ
         self._path = homes(environ).config
         self._config = read_config(self._path)
-        self._file = KeyFile(keys_file(environ))
+        self._file = KeyFile(homes(environ).keys)
         self._providers = known_providers(self._config.providers)
         self._kept = self._file.read()
 
