@@ -33,7 +33,9 @@ FORMS: dict[Form, tuple[str, str]] = {
 
 def form_of(name: str) -> Form:
     """Return what a file of that name is to hold, as its ending tells; one that can be imported if it tells nothing."""
-    endings = sorted(FORMS, key=lambda form: -len(FORMS[form][0]))  # the longest first: all but two end in .json
+    endings: list[Form] = sorted(
+        FORMS, key=lambda form: -len(FORMS[form][0])
+    )  # the longest first: all but two end in .json
     return next((form for form in endings if name.lower().endswith(FORMS[form][0])), "pydantic-ai")
 
 

@@ -10,8 +10,10 @@ import base64
 import datetime as dt
 import hashlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from html import escape
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from holdfast.agent.events import Fact
 from holdfast.session.entries import PromptAccepted, ResponseEnded, TurnEnded, Usage
@@ -20,6 +22,9 @@ from holdfast.text import printable
 from holdfast.ui.account import MARKS
 from holdfast.ui.blocks import Answer, Block, Call, Note, Prompt, Thinking, TurnEnd
 from holdfast.ui.view import View
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 
 def page(reading: Reading, session: str) -> str:
@@ -37,8 +42,8 @@ def page(reading: Reading, session: str) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<style>\n{style}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>",
-            '<input id="search" type="search" placeholder="Search" aria-label="Search">',
-            '<output id="found"></output> <button id="theme" type="button">Light or dark</button>\n</header>',
+            '<output id="found"></output><input id="search" type="search" placeholder="Search" aria-label="Search">',
+            '<button id="theme" type="button" aria-label="Light or dark" title="Light or dark">◐</button>\n</header>',
             *_chart(reading.records),
             *damage,
             *_articles(view.blocks(), {record.seq: record.at for record in reading.records}),
@@ -59,6 +64,21 @@ def _article(kind: str, text: str) -> str:
     return f'<article class="{kind}"><pre>{_text(text.strip())}</pre></article>'
 
 
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - 30 ms that only a page pays
+
+    # No link leads away: its address is text, so that what one would open is what one sees.
+    without = ["link", "image", "autolink", "reference"]
+    form = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    return form.disable(without)
+
+
+def _prose(text: str) -> str:
+    """Return an answer's Markdown as HTML without a link, an image or anything that loads or runs."""
+    return str(_parser().render(printable(text)))
+
+
 def _articles(blocks: Iterable[Block], times: dict[int, float]) -> Iterator[str]:
     for block in blocks:
         match block:
@@ -69,7 +89,8 @@ def _articles(blocks: Iterable[Block], times: dict[int, float]) -> Iterator[str]
                     yield f'<h2 id="turn-{turn}">Turn {turn}, <time>{moment}</time></h2>'
                 yield _article("prompt", text)
             case Answer(text=text, state=state):
-                yield _article("answer", text + ("\n[The response was cut off here.]" if state == "cut" else ""))
+                cut = '<p class="cut">The response was cut off here.</p>' if state == "cut" else ""
+                yield f'<article class="answer">{_prose(text)}{cut}</article>'
             case Thinking(text=text):
                 if text.strip():
                     shown = f"<details><summary>Thinking</summary><pre>{_text(text.strip())}</pre></details>"
@@ -84,10 +105,13 @@ def _articles(blocks: Iterable[Block], times: dict[int, float]) -> Iterator[str]
 
 
 def _call(call: Call) -> str:
-    took = f", {call.seconds:.1f} s" if call.seconds else ""
-    outcome = f"{MARKS.get(call.state, '')} {call.state.replace('_', ' ')}{took}".strip()
+    took = f" {call.seconds:.1f} s" if call.seconds else ""
+    mark = f'<span class="mark">{MARKS.get(call.state, "·")}</span>'
+    outcome = "" if call.state == "ok" else f" {call.state.replace('_', ' ')}"
     held = f"<pre>{_text(call.arguments)}</pre>" + (f"<hr><pre>{_text(call.result)}</pre>" if call.result else "")
-    shown = f"<details><summary><b>{_text(call.title)}</b>: {outcome}</summary>{held}</details>"
+    name, _, rest = call.title.partition(" ")
+    said = f'<b>{_text(name)}</b> <code>{_text(rest)}</code> <span class="outcome">{outcome}{took}</span>'
+    shown = f"<details><summary>{mark} {said}</summary>{held}</details>"
     return f'<article class="call {call.state}">{shown}</article>'
 
 
@@ -110,7 +134,8 @@ def _chart(records: Iterable[Record]) -> Iterator[str]:
     most = max((each.input_tokens + each.output_tokens for each in spent.values()), default=0)
     if not most:
         return
-    yield "<table><tr><th>Turn</th><th>Seconds</th><th>In</th><th>Out</th><th>US$</th><th></th></tr>"
+    heads = "<th>Turn</th><th>Seconds</th><th>Tokens in</th><th>Tokens out</th><th>US$</th><th></th>"
+    yield f'<table class="turns"><tr>{heads}</tr>'
     for number, usage in spent.items():
         bars = "".join(
             f'<span style="width:{100 * tokens / most:.1f}%"></span>'

@@ -124,7 +124,7 @@ def _model(desk: Desk, rest: str) -> None:
 def _export(desk: Desk, rest: str) -> None:
     session = _open(desk)
     word, _, name = rest.partition(" ")
-    form = next((form for form in FORMS if form == word), None)
+    form: Form | None = next((form for form in FORMS if form == word), None)
     if not rest:
         choices = [Choice(form, form, what) for form, (_, what) in FORMS.items()]
         desk.pick("Write it to a file as", choices, lambda chosen: _export(desk, chosen))
