@@ -15,8 +15,9 @@ from holdfast.agent.joining import at_an_end, joined
 from holdfast.agent.model import Finished, TextDelta
 from holdfast.agent.models import open_model
 from holdfast.agent.providers import target
-from holdfast.session.entries import PromptAccepted, SessionOpened, TextPart
+from holdfast.session.entries import PromptAccepted, SessionOpened
 from holdfast.session.fold import fold
+from holdfast.session.parts import TextPart
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Say
