@@ -13,7 +13,7 @@ from holdfast.testing.script import Call, Fail, Say, Think
 LONG = "word " * 2_000
 SAYS = {
     "openai": "Your input exceeds the context window of this model. Please adjust your input and try again.",
-    "openai-chat": "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    "openai-chat": "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000.",
     "anthropic": "prompt is too long: 210000 tokens > 200000 maximum",
     "google": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048575).",
     "mistral": "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
