@@ -20,17 +20,10 @@ from holdfast.config import Config, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.history import check
 from holdfast.history.profiles import ANTHROPIC, OPENAI_COMPATIBLE
-from holdfast.session.entries import (
-    CallPart,
-    Entry,
-    ModelChanged,
-    PromptAccepted,
-    SessionOpened,
-    TextPart,
-    ThinkingPart,
-)
+from holdfast.session.entries import Entry, ModelChanged, PromptAccepted, SessionOpened
 from holdfast.session.fold import Conversation, Fold, fold
 from holdfast.session.outgoing import outgoing
+from holdfast.session.parts import CallPart, TextPart, ThinkingPart
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.provider import Captured, ScriptedProvider
 from holdfast.testing.script import Call, Cut, Fail, Headers, Raw, Say, Step, Think

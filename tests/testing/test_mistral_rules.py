@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from asking import MISTRAL, ask
 from bodies import SYSTEM, USER, Json, called, chat, function_tool, returned
@@ -64,8 +65,7 @@ def test_accepts_and_so_does_the_vendors_own_library(body: Json) -> None:
     provider = ScriptedProvider([(Say("ok"),)])
     assert ask(provider, MISTRAL, body).status_code == 200
     assert provider.refusals == ()
-    messages = body["messages"]
-    assert isinstance(messages, list)
+    messages = msgspec.convert(body["messages"], list[object])
     for judge in ("mistral-v7", "mistral-v13"):
         assert JUDGES[judge].refusal("openai-chat", messages) == ""
 

@@ -223,7 +223,7 @@ class Target:
 
 def split(name: str, providers: Providers = PROVIDERS) -> tuple[Provider, str]:
     """Return the provider and the model that `name` (PROVIDER:MODEL) stands for; raises `ModelUnusable`."""
-    examples = " or ".join(provider.example for provider in PROVIDERS.values() if provider.model)
+    examples = f"{PROVIDERS['openai'].example} or {PROVIDERS['anthropic'].example}"
     prefix, colon, model = name.partition(":")
     if not colon or not model.strip():
         raise ModelUnusable(

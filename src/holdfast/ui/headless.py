@@ -114,7 +114,7 @@ def _session(
         if name is None:
             raise UsageError(
                 "Model is missing, -m PROVIDER:MODEL was expected (or `model` in the config file, by holdfast setup). "
-                "For example: -m openai-chat:gpt-5.5 or -m anthropic:claude-sonnet-5-5."
+                "For example: -m openai:gpt-5.5 or -m anthropic:claude-sonnet-5-5."
             )
         preload(aimed(name))
         return create(catalog, cwd=cwd, model=name), name

@@ -6,7 +6,8 @@ The region is that of the environment, as Amazon's own tools have it.
 from __future__ import annotations
 
 import httpx2
-from anthropic import AnthropicError, AsyncAnthropicBedrockMantle
+from anthropic import AnthropicError
+from anthropic.lib.bedrock import AsyncAnthropicBedrockMantle
 
 from holdfast.agent.providers import Target
 from holdfast.agent.wire import private

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import httpx2
-from anthropic import AsyncAnthropic, AsyncAnthropicBedrockMantle
+from anthropic import AsyncAnthropic
+from anthropic.lib.bedrock import AsyncAnthropicBedrockMantle
 from pydantic_ai.models.anthropic import AnthropicModel, AnthropicModelSettings
 from pydantic_ai.profiles.anthropic import anthropic_model_profile
 from pydantic_ai.providers.anthropic import AnthropicProvider

@@ -31,7 +31,7 @@ A model of your own is one command away:
 
 | provider | set this | then type |
 |---|---|---|
-| OpenAI | `OPENAI_API_KEY` | `/model openai-chat:gpt-5.5` |
+| OpenAI | `OPENAI_API_KEY` | `/model openai:gpt-5.5` |
 | Anthropic | `ANTHROPIC_API_KEY` | `/model anthropic:claude-sonnet-5-5` |
 """
 
