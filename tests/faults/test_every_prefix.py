@@ -14,7 +14,7 @@ from scenarios import SCENARIOS, Ledger, Lingering, Scenario
 from holdfast.agent.driver import Driver
 from holdfast.agent.model import Model
 from holdfast.session.entries import CallEnded, Compacted, Entry, PromptAccepted, Pruned, Steered, TurnEnded
-from holdfast.session.fold import fold
+from holdfast.session.fold import UserMessage, fold
 from holdfast.session.store import MemoryStore
 from holdfast.testing.loop import VirtualLoop
 from holdfast.testing.model import ScriptedModel
@@ -75,8 +75,9 @@ def _next_prompt(scenario: Scenario, journal: list[Entry]) -> Iterator[str]:
     summed_up = [asked.text for asked in sent.prompts if asked.at < 0]
     prompts = [entry.text for entry in entries[:accepted] if isinstance(entry, PromptAccepted)]
     yield from judged(sent, [text for text in prompts if text not in summed_up])
-    if summed_up and summed_up[0] not in sent.messages[0].texts[0]:
-        yield f"the first request is not carried over: {sent.messages[0]}"
+    first = sent.messages[0]
+    if summed_up and not (isinstance(first, UserMessage) and summed_up[0] in first.texts[0]):
+        yield f"the first request is not carried over: {first}"
 
 
 async def _run(store: MemoryStore, toolbox: Lingering) -> TurnEnded:
