@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -110,6 +111,15 @@ def facts(screen: Screen, kind: type[E]) -> list[E]:
     """Return the entries of a kind that were told."""
     entries = [told.entry for told in list(screen.told) if isinstance(told, Fact)]
     return [entry for entry in entries if isinstance(entry, kind)]
+
+
+def open_files() -> set[Path]:
+    """Return the files that this process has open."""
+    files: set[Path] = set()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            files.add(link.readlink())
+    return files
 
 
 def asking() -> list[Entry]:
@@ -271,7 +281,9 @@ def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> N
     assert screen.agent.close(20)
 
 
-def test_a_session_that_does_not_close_well_is_given_up_all_the_same(screen: Screen) -> None:
+def test_a_session_that_does_not_close_well_is_given_up_all_the_same(tmp_path: Path) -> None:
+    """What it holds is let go of, and the next one opens."""
+    screen = Screen(tmp_path, debug=True)
     session = screen.session()
     close = session.toolbox.close
 
@@ -290,6 +302,8 @@ def test_a_session_that_does_not_close_well_is_given_up_all_the_same(screen: Scr
     screen.idle(4)
     assert screen.said()[-1] == "again"
     assert any(isinstance(told, Trouble) and "Tools do not end" in told.message for told in screen.told)
+    assert screen.catalog.folder(session.id) / "debug.log" not in open_files()
+    assert screen.agent.close(20)
 
 
 def long_turns(screen: Screen, count: int) -> None:
