@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.calls import Effect, FileChange, FileSeen, Image, Outcome, Pattern, ProcessId, Remember, ToolSchema
-from holdfast.session.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session import parts
 from holdfast.text import valid_unicode
 
 FORMAT = 1
@@ -45,7 +45,12 @@ When = Literal["steer", "later"]
 """When words given while a turn runs are sent: with its next request, or as the prompt of the turn after it."""
 
 
+CallPart = parts.CallPart
+TextPart = parts.TextPart
+ThinkingPart = parts.ThinkingPart
+Usage = parts.Usage
 Part = TextPart | ThinkingPart | CallPart
+"""What a response is made of."""
 
 Why = Literal["asked", "auto", "overflow"]
 """Why a conversation was compacted: a person asked, its window was nearly full, its provider says it is too long."""
