@@ -10,10 +10,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import cohere_melody as cohere
 import deepseek_recipe as deepseek
+import pydantic
+from google.genai import types as google
 from mistral_common.exceptions import MistralCommonException
 from mistral_common.protocol.instruct import request as mistral
 from mistral_common.protocol.instruct import validator as mistral_validator
@@ -24,8 +26,12 @@ Json = dict[str, object]
 
 
 def judge(wire: str, body: bytes | Json) -> None:
-    """Raise `AssertionError` with the words of DeepSeek's validator unless it accepts the body."""
-    if refusal := _deepseek(wire, body, deepseek.ReasoningContentBehavior.FillEmpty):
+    """Raise `AssertionError` with the words of DeepSeek's validator, for Gemini Google's types, unless it accepts."""
+    if wire == "gemini":
+        refusal = _google(_BODY, body if isinstance(body, bytes) else json.dumps(body), lenient=False)
+    else:
+        refusal = _deepseek(wire, body, deepseek.ReasoningContentBehavior.FillEmpty)
+    if refusal:
         raise AssertionError(refusal)
 
 
@@ -168,6 +174,53 @@ def _part(part: dict[str, Any]) -> Json:
     return part
 
 
+# --- Google ----------------------------------------------------------------------------------------------------------
+
+
+class _Body(pydantic.BaseModel, extra="forbid"):
+    """A request to generate content, of which only the parts have types in Google's SDK."""
+
+    contents: list[google.Content]
+    system_instruction: google.Content | None = pydantic.Field(None, alias="systemInstruction")
+    tools: list[google.Tool] | None = None
+    tool_config: google.ToolConfig | None = pydantic.Field(None, alias="toolConfig")
+    generation_config: google.GenerationConfig | None = pydantic.Field(None, alias="generationConfig")
+
+
+_BODY = pydantic.TypeAdapter(_Body)
+_CONTENTS = pydantic.TypeAdapter(list[google.Content])
+
+
+def google_refusal(wire: str, messages: list[object]) -> str:
+    """Return what the types of Google's own SDK say to contents.
+
+    They check JSON, the types of fields, that arguments and responses are objects, base64 and Unicode; of a whole body
+    (`judge`) also that no field is unknown.
+    They let pass everything that is between contents: order, roles, how many results there are, signatures but for
+    their base64, names, empty contents and empty parts. Requests are written by the same SDK, from other types.
+    """
+    del wire
+    listed = [_listed(cast("Json", each)) if isinstance(each, dict) else each for each in messages]
+    return _google(_CONTENTS, json.dumps(listed), lenient=True)
+
+
+def _listed(content: Json) -> Json:
+    """Return the content with a list of parts: a single one is taken for it by the endpoint, a text by the SDK."""
+    parts = content.get("parts")
+    if isinstance(parts, list) or parts is None:
+        return content
+    return content | {"parts": [{"text": parts} if isinstance(parts, str) else parts]}
+
+
+def _google(shape: pydantic.TypeAdapter[Any], raw: str | bytes, *, lenient: bool) -> str:
+    try:
+        shape.validate_json(raw)
+    except pydantic.ValidationError as error:
+        told = [each for each in error.errors() if not lenient or each["type"] != "extra_forbidden"]
+        return "; ".join(f"Judge refused the gemini body: {each['loc']} {each['msg']}" for each in told)
+    return ""
+
+
 def _every() -> Iterator[tuple[str, Judge]]:
     wires = ("openai-chat", "anthropic", "openai-responses")
     yield "deepseek", Judge(formats=wires, profiles=("deepseek",), refusal=deepseek_refusal)
@@ -176,6 +229,7 @@ def _every() -> Iterator[tuple[str, Judge]]:
     for version in (TokenizerVersion.v3, TokenizerVersion.v7, TokenizerVersion.v13):
         refusal = mistral_refusal(version)
         yield f"mistral-{version.value}", Judge(formats=("openai-chat",), profiles=("mistral",), refusal=refusal)
+    yield "google", Judge(formats=("gemini",), profiles=("gemini",), refusal=google_refusal)
     yield "cohere", Judge(formats=("openai-chat",), profiles=("cohere",), refusal=cohere_refusal)
 
 

@@ -238,13 +238,14 @@ def accepted(name: str, request: Captured) -> None:
     profile = PROVIDERS[name.partition(":")[0]].profile
     body = json.loads(request.raw)
     assert check(body, format=request.wire, profile=profile.name) == []
-    if request.wire in JUDGES["deepseek"].formats:
+    if request.wire in {*JUDGES["deepseek"].formats, *JUDGES["google"].formats}:
         judge(request.wire, request.raw)
     for judge_name, each in JUDGES.items():
         if judge_name == "mistral-v3":
             continue  # of models that wanted no text beside calls, see tests/history/disagreements.py
         if request.wire in each.formats and profile.name in each.profiles:
-            assert each.refusal(request.wire, body["messages"]) == ""
+            said = next(body[key] for key in ("messages", "input", "contents") if key in body)
+            assert each.refusal(request.wire, said) == ""
 
 
 def shown(request: Captured) -> int:

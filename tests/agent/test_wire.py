@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -30,7 +31,7 @@ STREAMS = [
     b"event: response.incomplete\r\ndata: {}\r\n\r\n",
     b"event:response.failed\ndata: {}\n\n",
 ]
-TERMINAL = b"|".join((chat.WIRE.terminal, messages.WIRE.terminal, responses.WIRE.terminal))
+TERMINAL = b"|".join(each.WIRE.terminal or b"" for each in (chat, messages, responses))
 GHOSTS = [b"", b"event: ping\ndata: {}\n\n", b"\n\n\n", b"data: [DONE]\n\n", b"x" * 50]
 
 
@@ -53,7 +54,7 @@ async def read(*chunks: bytes, content_type: str = "text/event-stream") -> bytes
         del request
         return httpx2.Response(200, headers={"content-type": content_type}, stream=_Chunks(chunks))
 
-    client = guarded(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), "openai-chat:m", terminal=TERMINAL)
+    client = guarded(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), "openai-chat:m", TERMINAL)
     async with client, client.stream("GET", "http://provider/") as response:
         return b"".join([chunk async for chunk in response.aiter_raw()])
 
@@ -74,6 +75,76 @@ async def test_words_that_look_like_the_end_are_none(words: bytes) -> None:
     assert await read(quoted, b"data: " + words.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n\n", quoted[:20]) == (
         quoted + b"data: " + words.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n\n" + quoted[:20]
     )
+
+
+# --- where nothing marks the end -------------------------------------------------------------------------------------
+
+
+class _Then(httpx2.AsyncByteStream):
+    """Chunks, and then what never ends or breaks."""
+
+    def __init__(self, chunks: Sequence[bytes], after: str) -> None:
+        self._chunks = chunks
+        self._after = after
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self._chunks:
+            yield chunk
+        if self._after == "reset":
+            raise httpx2.ReadError("reset")
+        while self._after == "blank lines":
+            yield b"\r\n"
+            await asyncio.sleep(0.01)
+        if self._after == "silence":
+            await asyncio.Event().wait()
+
+
+async def heard(*chunks: bytes, after: str = "its end") -> tuple[bytes, list[bytes]]:
+    """Return what a guarded client gives of such a body, and the events that it was asked about."""
+    asked: list[bytes] = []
+
+    def tells(event: bytes) -> bool:
+        asked.append(event)
+        return b"why" in event
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        del request
+        headers = {"content-type": "text/event-stream"}
+        return httpx2.Response(200, headers=headers, stream=_Then(chunks, after))
+
+    client = guarded(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), "google:m", None, tells=tells)
+    async with client, client.stream("GET", "http://provider/") as response:
+        return b"".join([chunk async for chunk in response.aiter_raw()]), asked
+
+
+@given(
+    blank=st.sampled_from([b"\n\n", b"\r\n\r\n", b"\r\r"]), cuts=st.sets(st.integers(0, 60)), spaces=st.integers(0, 3)
+)
+async def test_every_event_is_asked_about_however_it_is_cut(blank: bytes, cuts: set[int], spaces: int) -> None:
+    events = [b"data: one", b"data: two\ndata: three", b"data: four"]
+    body = (blank * spaces).join(each + blank for each in events)
+    places = [0, *sorted(cut for cut in cuts if cut < len(body)), len(body)]
+    chunks = [body[start:end] for start, end in itertools.pairwise(places)]
+    assert await heard(*chunks) == (body, events)
+
+
+@pytest.mark.parametrize("after", ["its end", "silence", "blank lines", "reset"])
+async def test_nothing_is_waited_for_behind_what_tells_why(after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "LAST_EVENT", 0.1)
+    body, _ = await heard(b"data: one\n\n", b"data: why\n\ndata: and more\n\n", after=after)
+    assert body.strip() == b"data: one\n\ndata: why\n\ndata: and more"
+
+
+async def test_before_it_a_broken_connection_is_one() -> None:
+    with pytest.raises(httpx2.ReadError):
+        await heard(b"data: one\n\n", after="reset")
+
+
+async def test_an_event_that_nobody_ends_is_dropped_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "LONGEST_EVENT", 1000)
+    assert len((await heard(*[b"x" * 400 + b"\n\n"] * 10))[0]) == 4020
+    with pytest.raises(ProviderFailed, match="sent an event longer than"):
+        await heard(*[b"x" * 400] * 3)
 
 
 @pytest.mark.parametrize("content_type", ["text/event-stream", "application/json", "text/html"])

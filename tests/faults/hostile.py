@@ -40,6 +40,7 @@ _TOO_LONG: dict[WireName, str] = {
     "openai-chat": "This model's maximum context length is 128000 tokens. However, your messages resulted in 200000.",
     "openai-responses": "Your input exceeds the context window of this model. Please adjust your input and try again.",
     "anthropic": "prompt is too long: 210000 tokens > 200000 maximum",
+    "gemini": "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
 }
 _ERROR_EVENT: dict[WireName, bytes] = {
     "openai-chat": b'data: {"error": {"message": "It fell over.", "type": "server_error", "code": null}}\n\n',
@@ -47,6 +48,7 @@ _ERROR_EVENT: dict[WireName, bytes] = {
     b' "param": null, "sequence_number": 9}\n\n',
     "anthropic": b'event: error\ndata: {"type": "error", "error":'
     b' {"type": "api_error", "message": "It fell over."}}\n\n',
+    "gemini": b'data: {"error": {"code": 500, "message": "It fell over.", "status": "INTERNAL"}}\r\n\r\n',
 }
 
 _CLOSING: dict[WireName, bytes] = {
@@ -54,7 +56,16 @@ _CLOSING: dict[WireName, bytes] = {
     "openai-responses": b'event: response.incomplete\ndata: {"type": "response.incomplete", "sequence_number": 9,'
     b' "response": {"id": "resp_1", "object": "response", "status": "incomplete", "output": []}}\n\n',
     "anthropic": b'event: message_stop\ndata: {"type": "message_stop"}\n\n',
+    "gemini": b"\r\n",
 }
+
+_EVENT: dict[WireName, bytes] = {
+    "openai-chat": b"",
+    "openai-responses": b"event: response.output_text.delta\n",
+    "anthropic": b"event: content_block_delta\n",
+    "gemini": b"",
+}
+"""The line before the data of an event."""
 
 Ends = Literal["provider", "finished"]
 
@@ -110,7 +121,10 @@ def _status(status: int, fault: ProviderFault, *, retry_after: float | None = No
 def _with_tool_messages(request: Request) -> Sequence[Action]:
     """Hang on a request that holds a tool's result, answer every other."""
     results = any(
-        message.get("role") == "tool" or "tool_result" in str(message.get("content")) or "output" in message
+        message.get("role") == "tool"
+        or "tool_result" in str(message.get("content"))
+        or "output" in message
+        or "functionResponse" in str(message.get("parts"))
         for message in request.messages
     )
     return (NEVER,) if results else (CALL,)
@@ -131,19 +145,30 @@ def _says_why(wire: WireName) -> list[Mode]:
     return [fine, _fine(call, CALL, Finish("tool_calls"), Cut(), kept="after it", ran=1)]
 
 
+def _ghost_call(wire: WireName) -> Mode:
+    """Return a response with a call after its end; where nothing but the last byte is one, it is a call like any."""
+    if wire == "gemini":
+        return _fine("a call after the reason", Say("done"), End(), CALL, kept="after it", ran=1)
+    return _fine("a ghost call after the end", Say("done"), End(), CALL, kept="done")
+
+
 def modes(wire: WireName) -> list[Mode]:
     """Return every mode on a wire."""
     half = CALL.name, '{"path": "a'
-    event = {"openai-chat": b"", "openai-responses": b"event: response.output_text.delta\n"}.get(
-        wire, b"event: content_block_delta\n"
-    )
+    event = _EVENT[wire]
+    half_calls = [
+        _broken("stalls in arguments", Call(*half), NEVER, faults={"silent"}, says="sent nothing"),
+        _broken("reset in arguments", Call(*half), Reset(), faults={"unreachable", "cut"}),
+        _broken("cut in arguments", Call(*half), Cut(), faults={"cut"}),
+        _broken("cut right after a call's name", Call(TOOL, ""), Cut(), faults={"cut"}),
+    ]
     return [
         # Silence.
         _broken("never answers", NEVER, faults={"silent"}, says="sent nothing for"),
         _broken("headers, then silence", Headers(), NEVER, faults={"silent"}, says="sent nothing for"),
         _broken("stalls in text", Say("half of it"), NEVER, faults={"silent"}, says="sent nothing", shown="half of it"),
         _broken("stalls in thinking", Think("hm"), NEVER, faults={"silent"}, says="sent nothing", shown=" "),
-        _broken("stalls in arguments", Call(*half), NEVER, faults={"silent"}, says="sent nothing"),
+        *([] if wire == "gemini" else half_calls),  # there a call comes whole, or not at all
         _broken("stalls after a call, before the end", CALL, NEVER, faults={"silent"}, says="sent nothing"),
         _broken("keep-alives for ever", Ping(FOR_EVER, every=0.01), faults={"silent"}, says="sent nothing"),
         _broken(
@@ -190,13 +215,10 @@ def modes(wire: WireName) -> list[Mode]:
         _broken("reset before headers", Reset(), faults={"unreachable"}, says="broke off"),
         _broken("reset after headers", Headers(), Reset(), faults={"unreachable", "cut"}),
         _broken("reset in text", Say("half of it"), Reset(), faults={"unreachable", "cut"}, shown="half of it"),
-        _broken("reset in arguments", Call(*half), Reset(), faults={"unreachable", "cut"}),
         _broken("reset after a whole call", CALL, Reset(), faults={"unreachable", "cut"}),
         _broken("cut before anything", Headers(), Cut(), faults={"cut", "malformed"}),
         _broken("cut in text", Say("half of it"), Cut(), faults={"cut"}, shown="half of it"),
         _broken("cut in thinking", Think("hm"), Cut(), faults={"cut"}, shown=" "),
-        _broken("cut in arguments", Call(*half), Cut(), faults={"cut"}),
-        _broken("cut right after a call's name", Call(TOOL, ""), Cut(), faults={"cut"}),
         _broken("cut after a whole call", CALL, Cut(), faults={"cut"}),
         _broken("ends without saying why", Say("half"), Raw(_CLOSING[wire]), Cut(), faults={"cut"}, shown="half"),
         _broken(
@@ -240,7 +262,7 @@ def modes(wire: WireName) -> list[Mode]:
         _fine("an answer without a word", Finish("stop")),
         *_says_why(wire),
         _fine("ghost text after the end", Say("done"), End(), Say(" and more"), kept="done"),
-        _fine("a ghost call after the end", Say("done"), End(), CALL, kept="done"),
+        _ghost_call(wire),
         _fine("a reset after the end", Say("done"), Finish("stop"), End(), Wait(0.2), Reset(), kept="done"),
         _fine("silence after the end", Say("done"), End(), NEVER, kept="done"),
         _fine("keep-alives after the end", Say("done"), End(), Ping(FOR_EVER, every=0.01), kept="done"),

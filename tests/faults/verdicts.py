@@ -25,8 +25,13 @@ from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Say
 from judges import judge
 
-KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
-WIRES = {"openai-responses": "openai:gpt-5.5", "openai-chat": "openai-chat:m", "anthropic": "anthropic:m"}
+KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key", "GEMINI_API_KEY": "test-key"}
+WIRES = {
+    "openai-responses": "openai:gpt-5.5",
+    "openai-chat": "openai-chat:m",
+    "anthropic": "anthropic:m",
+    "gemini": "google:gemini-3-m",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,10 +80,33 @@ _RESPONSES: list[object] = [
     {"role": "assistant", "content": "x"},
     {"type": "message", "role": "user", "content": "x"},
 ]
+_GEMINI: list[object] = [
+    {"role": "user", "parts": [{"text": "x"}, {"inlineData": {"mimeType": "image/png", "data": _BYTES}}]},
+    {
+        "role": "model",
+        "parts": [
+            {"text": "x", "thought": True},
+            {"text": "x", "thoughtSignature": "eA=="},
+            {"functionCall": {"id": "a", "name": "read", "args": {"a": 1}}, "thoughtSignature": "eA=="},
+            {"functionCall": {"name": "read", "args": {}}},
+        ],
+    },
+    {
+        "role": "user",
+        "parts": [
+            {"functionResponse": {"id": "a", "name": "read", "response": {"output": "x"}}},
+            {"functionResponse": {"name": "read", "response": {"error": "x"}}},
+        ],
+    },
+    {"role": "user", "parts": [{"text": "x"}]},
+    {"role": "model", "parts": [{"text": "x"}]},
+    {"role": "user", "parts": [{"text": "x"}, {"fileData": {"fileUri": "x", "mimeType": "text/plain"}}]},
+]
 BODIES: dict[str, list[list[object]]] = {
     "openai-chat": [_CHAT, _THOUGHT_CHAT],
     "anthropic": [_ANTHROPIC],
     "openai-responses": [_RESPONSES],
+    "gemini": [_GEMINI],
 }
 
 _ROLES = ("user", "assistant", "tool", "system", "developer", "function", "model", "human")
@@ -142,6 +165,24 @@ _BLOCKS: dict[str, tuple[Json, ...]] = {
         {"type": "function_call_output", "call_id": "a", "output": "y"},
         {"type": "compaction", "encrypted_content": "x"},
         {"role": "developer", "content": "x"},
+        {"role": "tool", "tool_call_id": "a", "content": "x"},
+    ),
+    "gemini": (
+        {"text": "x"},
+        _TEXT,
+        {"text": ""},
+        {"function_call": {"name": "read", "args": {}}},
+        {"functionCall": {"name": "read", "args": "{}"}},
+        {"functionCall": {"name": "read"}, "thoughtSignature": "x"},
+        {"functionResponse": {"name": "read", "response": "x"}},
+        {"functionResponse": {"name": "read", "response": {"output": "x"}, "parts": [{"text": "x"}]}},
+        {"executableCode": {"language": "PYTHON", "code": "x"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "x"}},
+        {"inlineData": {"mimeType": "image/png", "data": "x"}},
+        {"toolCall": {"id": "s", "toolType": "GOOGLE_SEARCH_WEB", "args": {}}},
+        {"role": "user", "parts": {"text": "x"}},
+        {"role": "function", "parts": [{"functionResponse": {"name": "read", "response": {"output": "x"}}}]},
+        {"role": "assistant", "content": "x"},
         {"role": "tool", "tool_call_id": "a", "content": "x"},
     ),
 }

@@ -24,6 +24,7 @@ from bodies import (
 
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Call, Fail, Finish, FinishReason, Ping, Reply, Say, Think
+from judges import judge
 
 CALLS_AFTER = (
     "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
@@ -374,3 +375,19 @@ def test_reasons_to_finish(reason: FinishReason, word: str) -> None:
 
 def test_a_body_of_another_wire_is_refused() -> None:
     assert ask(ScriptedProvider(), GEMINI, chat(USER)).status_code == 400
+
+
+# --- the judge -------------------------------------------------------------------------------------------------------
+
+TYPES = ("unknown field of a part", "a text that is none", "arguments that are text", "a response that is text")
+
+
+@pytest.mark.parametrize("body", GOOD_GEMINI.values(), ids=GOOD_GEMINI)
+def test_the_judge_accepts_too(body: Json) -> None:
+    judge("gemini", {("systemInstruction" if key == "system_instruction" else key): body[key] for key in body})
+
+
+@pytest.mark.parametrize("body", [case[1] for case in REFUSED if case[0] in TYPES], ids=TYPES)
+def test_the_judge_refuses_what_its_types_do_not_have(body: Json) -> None:
+    with pytest.raises(AssertionError, match="Judge refused the gemini body"):
+        judge("gemini", body)

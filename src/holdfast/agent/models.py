@@ -6,10 +6,9 @@ provider's own terminal event is never called finished (pydantic-ai makes one up
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from http import HTTPStatus
@@ -38,10 +37,6 @@ from holdfast.session.fold import Conversation
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation that are kept; some quote the request, and some are whole pages."""
-
-
-LAST_CHUNK = 2.0
-"""Seconds that more of a response may take once it has told why it ended, where nothing marks its end."""
 
 
 class ConnectedModel:
@@ -80,7 +75,7 @@ class ConnectedModel:
                 yield _at_once(await model.request(messages, settings, parameters))
                 return
             async with model.request_stream(messages, settings, parameters) as response:
-                yield _events(response if self._wire.terminal is not None else _until_told(response), response)
+                yield _events(response)
         except ProviderFailed:
             raise
         except Exception as error:  # the provider boundary: whatever a library raises becomes ours
@@ -100,7 +95,7 @@ def open_model(
     connections and the `limits` on connecting and writing). Raises `ModelUnusable`.
     """
     wire = wire_of(target.provider.kind)
-    client = guarded(http() if http else new_client(limits or Limits()), target.name, terminal=wire.terminal)
+    client = guarded(http() if http else new_client(limits or Limits()), target.name, wire.terminal, tells=wire.tells)
     if target.provider.foreign:
         private(client, with_key=target.key is not None)
     if log is not None:
@@ -208,27 +203,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-async def _until_told(response: StreamedResponse) -> AsyncIterator[pai.ModelResponseStreamEvent]:
-    """Yield the response's events; once it has told why it ended, neither silence nor a broken connection matters."""
-    events = aiter(response)
-    while True:
-        told = response.finish_reason is not None
-        try:
-            async with asyncio.timeout(LAST_CHUNK if told else None):
-                event = await anext(events)
-        except StopAsyncIteration:
-            return
-        except (TimeoutError, pai_errors.ModelConnectionError):
-            if told:
-                return
-            raise
-        yield event
-
-
-async def _events(
-    events: AsyncIterable[pai.ModelResponseStreamEvent], response: StreamedResponse
-) -> AsyncIterator[StreamEvent]:
-    async for event in events:
+async def _events(response: StreamedResponse) -> AsyncIterator[StreamEvent]:
+    async for event in response:
         match event:
             case pai.PartStartEvent(part=pai.TextPart(content=text)) if text:
                 yield TextDelta(text)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from itertools import pairwise
 
 import httpx2
 
@@ -22,6 +23,9 @@ LONGEST_EVENT = 8 * 1024 * 1024
 
 LAST_BYTES = 0.3
 """Seconds that a body may take to end after its terminal event; one that does not costs the connection."""
+
+LAST_EVENT = 2.0
+"""Seconds that more events may take behind the one that tells why they end."""
 
 _BLANK = re.compile(rb"\n\r?\n|\r\r")
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
@@ -41,11 +45,14 @@ def new_client(limits: Limits) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(timeout=timeout, follow_redirects=True)
 
 
-def guarded(client: httpx2.AsyncClient, name: str, *, terminal: bytes | None) -> httpx2.AsyncClient:
+def guarded(
+    client: httpx2.AsyncClient, name: str, terminal: bytes | None, *, tells: Callable[[bytes], bool] | None = None
+) -> httpx2.AsyncClient:
     """Return the client of the model `name`, whose bodies from now on end with their terminal event.
 
-    `terminal` matches the line that begins that event, None if there is none. They raise `ProviderFailed` for an event
-    that is too long.
+    `terminal` matches the line that begins that event. Where there is none, `tells` says of an event whether it tells
+    why the response ends: more may come behind it, but is not waited for. They raise `ProviderFailed` for an event that
+    is too long.
     """
     last = re.compile(rb"[\r\n](?:%b)[\r\n]" % (rb"(?!)" if terminal is None else terminal))
 
@@ -53,7 +60,10 @@ def guarded(client: httpx2.AsyncClient, name: str, *, terminal: bytes | None) ->
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         events = response.headers.get("content-type", "").startswith("text/event-stream")
         body = response.stream
-        response.stream = _Events(body, name, last) if events else _Document(body, name)
+        if events:
+            response.stream = _Events(body, name, last) if tells is None else _Told(body, name, tells)
+        else:
+            response.stream = _Document(body, name)
 
     # Only what comes as it is can be measured before it is unpacked, and packed it would come late anyway.
     client.headers["accept-encoding"] = "identity"
@@ -159,6 +169,43 @@ class _Events(_Document):
             self._grown(len(seen) - blank[-1] if blank else self._size + len(chunk))
             tail = seen[last.end() - 1 if last else 0 :][-_TAIL:]
             yield chunk
+
+
+class _Told(_Document):
+    """A body of events, of which one tells why they end, though it need not be the last."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, name: str, tells: Callable[[bytes], bool]) -> None:
+        super().__init__(body, name)
+        self._tells = tells
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        begun, late = bytearray(), None
+        body = aiter(self._body)
+        while True:
+            try:
+                async with asyncio.timeout_at(late):
+                    chunk = await anext(body)
+            except StopAsyncIteration:
+                return
+            except (TimeoutError, httpx2.TransportError):
+                if late is None:
+                    raise
+                return
+            for event in _taken(begun, chunk):
+                if late is not None or self._tells(event):
+                    late = asyncio.get_running_loop().time() + LAST_EVENT
+            self._grown(len(begun))
+            yield chunk
+
+
+def _taken(begun: bytearray, chunk: bytes) -> list[bytes]:
+    """Take the events out that the chunk completes, those that say anything."""
+    looked = max(len(begun) - 2, 0)  # a blank line may have begun before
+    begun += chunk
+    ends = [found.end() for found in _BLANK.finditer(begun, looked)]
+    events = [bytes(begun[start:end]).strip() for start, end in pairwise([0, *ends])]
+    del begun[: ends[-1] if ends else 0]
+    return [event for event in events if event]
 
 
 async def _drained(body: AsyncIterator[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import ssl
 from collections.abc import AsyncGenerator
@@ -10,7 +11,7 @@ from typing import Any
 
 import httpx2
 from google.genai import Client
-from google.genai.types import HttpOptions
+from google.genai.types import Content, GenerateContentConfig, GenerateContentResponse, HttpOptions, Tool
 from pydantic_ai import RunContext
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
@@ -22,6 +23,8 @@ from holdfast.agent.providers import Target
 from holdfast.agent.wires.wire import NO_KEY, ModelFor, Wire
 
 logging.getLogger("google_genai").addHandler(logging.NullHandler())  # its warnings would be printed over our output
+for _shape in (Content, Tool, GenerateContentConfig, GenerateContentResponse):
+    _shape.model_rebuild()  # which the SDK puts off until the first request, and that is on the event loop
 
 
 class _Named(GoogleProvider):
@@ -89,4 +92,15 @@ def _patient(http: httpx2.AsyncClient) -> httpx2.AsyncClient:
     return http
 
 
-WIRE = Wire(build=_build, terminal=None, marks_errors=True)
+def _tells(event: bytes) -> bool:
+    """Return whether one of the event's candidates says why it ends."""
+    if b'"finishReason"' not in event:
+        return False
+    try:
+        told = json.loads(event.removeprefix(b"data: "))
+        return any("finishReason" in candidate for candidate in told["candidates"])
+    except (ValueError, TypeError, LookupError):  # the SDK meets it, too, and says what is wrong
+        return False
+
+
+WIRE = Wire(build=_build, terminal=None, marks_errors=True, tells=_tells)

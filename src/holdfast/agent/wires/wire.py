@@ -25,10 +25,11 @@ class Wire:
 
     `build` makes what makes the model; it may block, and raises pydantic-ai's `UserError` for what cannot be used.
     `terminal` matches the line that begins the last event of a stream, without its ends and in 30 bytes at most; None
-    if there is none, and what tells why a response ended is the last of it.
+    if there is none. `tells` is then given each event, and returns whether it tells why the response ends.
     `marks_errors` tells whether a result can be marked as an error.
     """
 
     build: Callable[[Target, httpx2.AsyncClient], ModelFor]
     terminal: bytes | None
     marks_errors: bool
+    tells: Callable[[bytes], bool] | None = None
