@@ -37,8 +37,9 @@ from holdfast.session.entries import (
 from holdfast.session.fold import UserMessage
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Hold, Say
-from holdfast.ui.tui.agent import Agent, Wishes
+from holdfast.ui.tui.agent import Agent
 from holdfast.ui.tui.told import Asked, Busy, GaveUp, GivenBack, Idle, Opened, Refused, Taken, Told, Trouble
+from holdfast.ui.tui.wishes import Wishes
 
 MODEL = "openai-chat:scripted"
 
@@ -342,3 +343,19 @@ def test_a_stop_while_it_is_summed_up_leaves_all_as_it_was(screen: Screen) -> No
     screen.agent.prompt("go on")
     screen.idle(6)
     assert screen.said() == ["request 0", "request 1", "request 2", "go on"]
+
+
+def test_what_is_older_is_not_summed_up_while_a_turn_runs(screen: Screen) -> None:
+    """The turn goes on, what waits for it waits, and it can be stopped."""
+    screen.model.extend([Say("hm"), Hold("more"), Say("done")])
+    screen.agent.open(screen.session)
+    screen.agent.prompt("go")
+    screen.agent.prompt("and then", "later")
+    screen.until(lambda told: isinstance(told, LiveText))
+    screen.agent.compact("")
+    screen.until(lambda told: isinstance(told, Trouble) and "is running" in told.message)
+    screen.until(lambda told: isinstance(told, Taken), 3)
+    assert not [told for told in screen.told if isinstance(told, GivenBack)]
+    assert isinstance([told for told in screen.told if isinstance(told, Busy | Idle)][-1], Busy)
+    screen.agent.stop()
+    screen.until(lambda told: isinstance(told, GivenBack))

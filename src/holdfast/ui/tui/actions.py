@@ -102,7 +102,7 @@ def renamed(title: str) -> str:
 
 def _compact(desk: Desk, rest: str) -> None:
     _open(desk)
-    desk.agent.compact(rest)
+    desk.compact(rest)
 
 
 def _uncompact(desk: Desk, _rest: str) -> None:

@@ -7,9 +7,8 @@ raises is told in words, and the next command is served.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from holdfast.agent.calls import Answer
 from holdfast.agent.driver import Driver
@@ -17,14 +16,12 @@ from holdfast.agent.events import Fact
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, fork, resume
-from holdfast.agent.providers import Providers
 from holdfast.agent.remembered import Project
 from holdfast.agent.settle import Leave
 from holdfast.agent.windows import window_of
 from holdfast.calls import Mode, Pattern
-from holdfast.config import Context, Limits
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
-from holdfast.session.catalog import Catalog, Summary
+from holdfast.session.catalog import Summary
 from holdfast.session.entries import CallPart, TurnEnded, When
 from holdfast.session.sqlite import read_copy
 from holdfast.tools.thread import in_daemon
@@ -47,24 +44,10 @@ from holdfast.ui.tui.told import (
     Trouble,
     Window,
 )
+from holdfast.ui.tui.wishes import Wishes
 
 Begin = Callable[[], OpenSession]
 """Opens a session, new or old; raises `HoldfastError`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What every session of a run has in common; `connect` gives the model of a name."""
-
-    catalog: Catalog
-    environ: Mapping[str, str]
-    connect: Callable[[str, Log | None], Awaitable[Model]]
-    providers: Providers
-    limits: Limits
-    context: Context = Context()  # noqa: RUF009 - frozen
-    debug: bool = False
-    pid_namespace: bool = False
-    addresses: tuple[str, ...] = ()
 
 
 class Agent(Serving):
@@ -164,9 +147,12 @@ class Agent(Serving):
         """Sum up what is older in the conversation, keeping `wish` of it especially; `stop` leaves it as it is."""
 
         async def begin() -> None:
-            await self._begin(driver := self._session(), lambda: driver.compact(wish))
+            driver = self._session()
+            if await driver.begun():
+                raise UsageError("A turn of this session is running, an idle session was expected. Wait for it.")
+            await self._begin(driver, lambda: driver.compact(wish))
 
-        self._do(begin)
+        self._give(begin)
 
     def uncompact(self) -> None:
         """Send again what was last summed up."""
@@ -335,11 +321,11 @@ class Agent(Serving):
         except HoldfastError as error:
             self._tell(Refused(text, str(error)))
             return
-        if self._turn is not None:
-            await self._turn  # it has ended: its last words
         await self._begin(driver, lambda: self._prompt(driver, text))
 
     async def _begin(self, driver: Driver, turn: Callable[[], Awaitable[object]]) -> None:
+        if self._turn is not None:
+            await self._turn  # it has ended: its last words
         self._turn = asyncio.create_task(self._run(driver, turn), name="turn")
         await asyncio.sleep(0)  # it has the session before the next command is served
 

@@ -28,7 +28,7 @@ from holdfast.text import literal
 from holdfast.tools.thread import in_daemon
 from holdfast.ui.table import home
 from holdfast.ui.tui.advice import on_screen
-from holdfast.ui.tui.agent import Agent, Wishes
+from holdfast.ui.tui.agent import Agent
 from holdfast.ui.tui.approval import Approval
 from holdfast.ui.tui.branch import branch
 from holdfast.ui.tui.completion import Completions
@@ -42,6 +42,7 @@ from holdfast.ui.tui.status import Status, StatusLine
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.told import Told
 from holdfast.ui.tui.transcript import Transcript
+from holdfast.ui.tui.wishes import Wishes
 from holdfast.ui.view import View
 
 T = TypeVar("T")
@@ -256,6 +257,11 @@ class Desk(App[int]):
         self._have_session()
         self._starts()
         self.agent.shell(command, share=share)
+
+    def compact(self, wish: str) -> None:
+        """Sum up what is older in the session that is open."""
+        self._starts()
+        self.agent.compact(wish)
 
     def _starts(self) -> None:
         """Show at once that something was given: from now on it can be stopped, whenever the agent comes to it."""
