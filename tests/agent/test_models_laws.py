@@ -20,7 +20,7 @@ from holdfast.session.fold import Conversation, fold
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.provider import ScriptedProvider
-from holdfast.testing.script import Action, Call, Cut, Fail, Finish, Hold, Ping, Reply, Reset, Say, Think, Wait
+from holdfast.testing.script import Action, Call, Cut, Fail, Finish, Hold, Ping, Raw, Reply, Reset, Say, Think, Wait
 
 NAMES = ["scripted", "openai", "openai-chat", "anthropic", "google"]
 KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key", "GEMINI_API_KEY": "test-key"}
@@ -206,3 +206,26 @@ async def test_cancelling_the_consumer_closes_the_request(kind: str, *, whole: b
     if isinstance(connected, ScriptedModel):
         assert connected.open_streams == 0
     await connected.aclose()
+
+
+@pytest.mark.parametrize("event", ["error", "response.failed"])
+@pytest.mark.parametrize(
+    ("code", "fault", "said"),
+    [
+        ("server_error", "overloaded", "status 500: It fell over."),
+        ("rate_limit_exceeded", "rate_limited", "status 429: It fell over."),
+        ("context_length_exceeded", "too_long", "It fell over. Shorten it"),
+        ("invalid_prompt", "cut", "ended its response with an error: invalid_prompt: It fell over. Say 'go on'"),
+    ],
+)
+async def test_an_error_in_the_stream_of_responses_is_what_it_says(
+    event: str, code: str, fault: str, said: str
+) -> None:
+    error = {"code": code, "message": "It fell over."}
+    failed = {"id": "resp_1", "object": "response", "status": "failed", "output": [], "error": error}
+    told = {"response": failed} if event == "response.failed" else {**error, "param": None}
+    data = json.dumps({"type": event, "sequence_number": 9, **told})
+    with pytest.raises(ProviderFailed) as caught:
+        await played("openai", Say("half"), Raw(f"event: {event}\ndata: {data}\n\n".encode()), Cut())
+    assert caught.value.fault == fault
+    assert said in str(caught.value)

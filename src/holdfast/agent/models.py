@@ -32,8 +32,8 @@ from holdfast.agent.wires import wire_of
 from holdfast.agent.wires.wire import Wire
 from holdfast.config import Limits
 from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
-from holdfast.session.entries import Usage
 from holdfast.session.fold import Conversation
+from holdfast.session.parts import Usage
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation that are kept; some quote the request, and some are whole pages."""
@@ -124,6 +124,10 @@ def failure(error: Exception, name: str) -> ProviderFailed:
         case pai_errors.ModelConnectionError():
             fault = "unreachable"
             message = f"Model {name!r} could not be reached or broke off: {_root(error)}. {_NEXT[fault]}"
+            return ProviderFailed(message, fault=fault)
+        case pai_errors.ModelAPIError() as error if error.in_stream:
+            fault = "cut"
+            message = f"Model {name!r} ended its response with an error: {_said(str(error))} {_NEXT[fault]}"
             return ProviderFailed(message, fault=fault)
         case _:
             fault = "malformed"

@@ -15,8 +15,8 @@ from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from holdfast.agent.providers import Target
 from holdfast.agent.wires.wire import NO_KEY, ModelFor, Wire
-from holdfast.session.entries import ThinkingPart
 from holdfast.session.fold import AssistantMessage, Conversation
+from holdfast.session.parts import ThinkingPart
 
 
 class Foreign(OpenAIChatModel):
