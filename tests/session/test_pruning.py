@@ -163,6 +163,15 @@ def test_whatever_is_pruned_whenever_every_provider_takes_it(
         assert violations(folded.conversation(), profile) == ()
 
 
+@given(journals)
+def test_whatever_came_before_the_newest_turns_are_protected(journal: list[Entry]) -> None:
+    """What was taken back, compacted or damaged before them moves no protection."""
+    whole = [opened, *journal, *turn(50, ("zz", "read", "ok", BIG)), PromptAccepted(turn=51, text="now")]
+    for turns in (1, 2):
+        settings = Context(prune_protect=0, prune_least=0, prune_turns=turns)
+        assert ("zz" in gone(whole, settings)) == (turns == 1)
+
+
 @given(journals, st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from(["[left out]", " "]), min_size=1))
 def test_only_those_results_and_later_signed_thinking_change(journal: list[Entry], outputs: dict[str, str]) -> None:
     before = fold([opened, *journal]).messages
