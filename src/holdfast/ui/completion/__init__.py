@@ -144,8 +144,7 @@ def _wanting(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.
 
 
 def _values(action: argparse.Action, known: Known) -> Iterator[Candidate]:
-    if isinstance(action.choices, Mapping):
-        below = cast("Mapping[str, argparse.ArgumentParser]", action.choices)
+    if below := _commands(action):
         yield from (Candidate(name, parser.description or "") for name, parser in below.items())
     elif action.choices is not None:
         yield from (Candidate(str(each)) for each in action.choices)
@@ -155,8 +154,13 @@ def _values(action: argparse.Action, known: Known) -> Iterator[Candidate]:
 
 def _below(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """Return the commands below a command."""
-    found = (each.choices for each in _actions(parser) if isinstance(each.choices, Mapping))
-    return cast("Mapping[str, argparse.ArgumentParser]", next(found, {}))
+    return next((below for each in _actions(parser) if (below := _commands(each))), {})
+
+
+def _commands(action: argparse.Action) -> Mapping[str, argparse.ArgumentParser]:
+    """Return the commands that an argument may be, none if it is another kind of argument."""
+    choices: object = action.choices
+    return cast("dict[str, argparse.ArgumentParser]", choices) if isinstance(choices, dict) else {}
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:

@@ -36,6 +36,7 @@ _KINDS: Mapping[str, str] = {
     "openai-responses": "OpenAI's Responses",
     "anthropic": "Anthropic's Messages",
     "gemini": "Google's Gemini",
+    "mistral": "Mistral's chat",
 }
 Again = Literal["again", "key", "model", "provider", "keep", "leave"]
 
