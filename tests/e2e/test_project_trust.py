@@ -97,9 +97,15 @@ def test_no_is_remembered_too(project: World) -> None:
         terminal.wait_text("Trust it")
         terminal.send("n\r")
         terminal.wait_text("--trust-project to obey")
+        terminal.wait_text("Set up a provider")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("Set up a provider")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     with screen(project) as terminal:
         terminal.wait_text("--trust-project to obey")
+        terminal.wait_text("Set up a provider")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("Set up a provider")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0

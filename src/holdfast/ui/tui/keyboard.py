@@ -15,7 +15,7 @@ from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
 IDLE = 0.1
 """Seconds after which the thread looks whether it should end."""
@@ -62,4 +62,4 @@ class Keyboard(LinuxDriver):
     def _heard(self) -> bool:
         """Return whether what is typed would be written; before that it would go nowhere."""
         screens = self._app.screen_stack
-        return bool(screens) and isinstance(screens[-1].focused, TextArea)
+        return bool(screens) and isinstance(screens[-1].focused, TextArea | Input)  # a prompt, or a question before it
