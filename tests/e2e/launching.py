@@ -316,7 +316,7 @@ def systems(request: Captured) -> list[str]:
     """Return every system prompt of a request."""
     body: Any = request.body
     if request.wire == "anthropic":
-        return [body["system"]] if "system" in body else []
+        return [_text(body["system"])] if "system" in body else []
     said: list[Any] = body["input" if request.wire == "openai-responses" else "messages"]
     return [message["content"] for message in said if message.get("role") in ("system", "developer")]
 

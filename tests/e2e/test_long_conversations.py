@@ -1,0 +1,49 @@
+"""A conversation that its model cannot read any more: shortened by real processes, killed in the middle, gone on with."""
+
+from __future__ import annotations
+
+from launching import World
+
+from holdfast.session.entries import Compacted
+from holdfast.testing.script import Call, Fail, Hold, Say
+
+TOO_LONG = "This model's maximum context length is 8192 tokens. prompt is too long: 9000 tokens > 8192 maximum"
+
+
+def long_turns(world: World, count: int) -> None:
+    """Run so many turns, each of which reads a long file."""
+    (world.folder / "long.txt").write_text("a line of a long file\n" * 400)
+    for turn in range(count):
+        world.script((Call("read", {"path": "long.txt"}),), (Say(f"answer {turn}"),))
+        ran = world.go_on() if turn else world.ask("read it")
+        assert ran.code == 0, ran.err
+
+
+def test_it_is_summed_up_and_the_turn_goes_on(world: World) -> None:
+    world.one_past = False
+    long_turns(world, 4)
+    world.script((Fail(400, TOO_LONG),), (Fail(503),), (Say("Four times the same file."),), (Say("All is well."),))
+    ran = world.go_on("--output-format", "stream-json")
+    (line,) = ran.of("compacted")
+    assert (line["cause"], line["before"] > line["after"]) == ("overflow", True)
+    assert "Four times the same file." in line["content"]
+    assert [error["fault"] for error in ran.of("error")] == ["too_long"]
+    assert any("503" in said["message"] for said in ran.of("compacting"))
+    assert ran.of("result")[0]["result"] == "All is well."
+    world.verify()
+
+
+def test_killed_while_it_is_summed_up_it_is_as_it_was_and_the_next_prompt_works(world: World) -> None:
+    world.one_past = False
+    long_turns(world, 4)
+    world.script((Fail(400, TOO_LONG),), (Hold("here"),))
+    agent = world.start("-c", "-p", "and now?", "--yolo")
+    world.provider.wait_for("here")
+    agent.kill()
+    assert not [entry for entry in world.entries() if isinstance(entry, Compacted)]
+    world.script((Fail(400, TOO_LONG),), (Say("Four times the same file."),), (Say("All is well."),))
+    ran = world.go_on()
+    assert ran.out.strip() == "All is well."
+    assert "From here on the older part is not sent to the model" in ran.err
+    assert [entry.why for entry in world.entries() if isinstance(entry, Compacted)] == ["overflow"]
+    world.verify()
