@@ -222,8 +222,8 @@ async def test_an_error_in_the_stream_of_responses_is_what_it_says(
     event: str, code: str, fault: str, said: str
 ) -> None:
     error = {"code": code, "message": "It fell over."}
-    failed = {"id": "resp_1", "object": "response", "status": "failed", "output": [], "error": error}
-    told = {"response": failed} if event == "response.failed" else {**error, "param": None}
+    failed: dict[str, object] = {"id": "resp_1", "object": "response", "status": "failed", "output": [], "error": error}
+    told: dict[str, object] = {"response": failed} if event == "response.failed" else {**error, "param": None}
     data = json.dumps({"type": event, "sequence_number": 9, **told})
     with pytest.raises(ProviderFailed) as caught:
         await played("openai", Say("half"), Raw(f"event: {event}\ndata: {data}\n\n".encode()), Cut())
