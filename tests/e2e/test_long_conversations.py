@@ -1,10 +1,12 @@
-"""A conversation that its model cannot read any more: shortened by real processes, killed in the middle, gone on with."""
+"""A conversation that its model cannot read any more: shortened by real processes, killed while at it, gone on with."""
 
 from __future__ import annotations
 
 from launching import World
+from terminal import Key
+from test_terminal import screen
 
-from holdfast.session.entries import Compacted
+from holdfast.session.entries import Compacted, Uncompacted
 from holdfast.testing.script import Call, Fail, Hold, Say
 
 TOO_LONG = "This model's maximum context length is 8192 tokens. prompt is too long: 9000 tokens > 8192 maximum"
@@ -47,3 +49,27 @@ def test_killed_while_it_is_summed_up_it_is_as_it_was_and_the_next_prompt_works(
     assert "From here on the older part is not sent to the model" in ran.err
     assert [entry.why for entry in world.entries() if isinstance(entry, Compacted)] == ["overflow"]
     world.verify()
+
+
+def test_in_the_terminal_it_is_asked_for_stopped_done_and_taken_back(one_world: World) -> None:
+    one_world.one_past = False
+    long_turns(one_world, 4)
+    one_world.script((Hold("never"),), (Say("The engine was read, four times."),), (Say("All is well."),))
+    with screen(one_world, "-c") as terminal:
+        terminal.wait_text("answer 3")
+        terminal.line("/compact the engine")
+        one_world.provider.wait_for("never")
+        terminal.wait_text("summing up")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("esc stops|stopping|summing up ")
+        assert not [entry for entry in one_world.entries() if isinstance(entry, Compacted)]
+        terminal.line("/compact the engine")
+        terminal.wait_text("From here on the older part is not sent")
+        terminal.line("and now?")
+        terminal.wait_text("All is well")
+        assert "The engine was read" in one_world.said[0]
+        terminal.line("/uncompact")
+        terminal.wait_text("is sent to the model again")
+        shown = terminal.settle()
+    decided = [entry for entry in one_world.entries() if isinstance(entry, Compacted | Uncompacted)]
+    assert [type(entry) for entry in decided] == [Compacted, Uncompacted], shown
