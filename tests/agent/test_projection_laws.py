@@ -77,7 +77,8 @@ def signed(entry: Entry) -> Entry:
             text = part.text or "hm"
             seal = sign(text, place=place)
             provider = entry.model.partition(":")[0]
-            parts.append(ThinkingPart(text, signature=seal, id=f"rs_{entry.step}_{place}", provider=provider))
+            item = f"rs_{entry.step}_{place}" if provider == "openai" else None  # in Chat it names the field
+            parts.append(ThinkingPart(text, signature=seal, id=item, provider=provider))
         else:
             parts.append(part)
     return ResponseEnded(
