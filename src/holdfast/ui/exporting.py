@@ -33,9 +33,9 @@ FORMS: dict[Form, tuple[str, str]] = {
 
 def form_of(name: str) -> Form:
     """Return what a file of that name is to hold, as its ending tells; one that can be imported if it tells nothing."""
-    endings: list[Form] = sorted(FORMS, key=lambda form: -len(FORMS[form][0]))  # the longest first: most end in .json
+    found: list[Form] = [form for form, (ending, _) in FORMS.items() if name.lower().endswith(ending)]
     otherwise: Form = "pydantic-ai"
-    return next((form for form in endings if name.lower().endswith(FORMS[form][0])), otherwise)
+    return max(found, key=lambda form: len(FORMS[form][0])) if found else otherwise
 
 
 def exported(folder: Path, form: Form = "pydantic-ai") -> tuple[dict[str, object] | str, tuple[Finding, ...]]:
