@@ -154,7 +154,8 @@ def _values(action: argparse.Action, known: Known) -> Iterator[Candidate]:
 
 def _below(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """Return the commands below a command."""
-    return next((below for each in _actions(parser) if (below := _commands(each))), {})
+    none: Mapping[str, argparse.ArgumentParser] = {}
+    return next((below for each in _actions(parser) if (below := _commands(each))), none)
 
 
 def _commands(action: argparse.Action) -> Mapping[str, argparse.ArgumentParser]:
