@@ -34,6 +34,7 @@ MODELS: dict[WireName, str] = {
     "openai-chat": "openai-chat:gpt-5.5",
     "anthropic": "anthropic:claude-sonnet-5-5",
     "openai-responses": "openai:gpt-5.5",
+    "gemini": "google:gemini-3.8-flash",
 }
 WALKED: tuple[WireName, ...] = ("openai-chat", "anthropic")
 """The wires of every story; `test_every_wire.py` walks the others."""
@@ -297,7 +298,7 @@ class World:
             (system,) = systems(request)
             assert system in journalled or not self.one_past
             assert request.body is not None
-            groups.setdefault((request.wire, str(request.body["model"]), system), []).append(request)
+            groups.setdefault((request.wire, str(request.body.get("model", request.path)), system), []).append(request)
         if self.one_past:
             for requests in groups.values():
                 for earlier, later in pairwise(requests):
@@ -317,6 +318,8 @@ def systems(request: Captured) -> list[str]:
     body: Any = request.body
     if request.wire == "anthropic":
         return [_text(body["system"])] if "system" in body else []
+    if request.wire == "gemini":
+        return [_text(body["systemInstruction"]["parts"])] if "systemInstruction" in body else []
     said: list[Any] = body["input" if request.wire == "openai-responses" else "messages"]
     return [message["content"] for message in said if message.get("role") in ("system", "developer")]
 
@@ -324,7 +327,7 @@ def systems(request: Captured) -> list[str]:
 def messages(request: Captured) -> list[Any]:
     """Return the messages of a request without the system prompt."""
     body: Any = request.body
-    said: list[Any] = body["input" if request.wire == "openai-responses" else "messages"]
+    said: list[Any] = next(body[key] for key in ("messages", "input", "contents") if key in body)
     return [message for message in said if message.get("role") not in ("system", "developer")]
 
 
@@ -342,7 +345,8 @@ def blocks(request: Captured) -> list[Block]:
     names: dict[str, str] = {}
     found: list[Block] = []
     for message in messages(request):
-        role = str(message.get("role", "assistant"))
+        role = str(message.get("role", "assistant")).replace("model", "assistant")
+        found.extend(_part(role, part) for part in message.get("parts", ()))
         match message.get("type"):
             case "reasoning":
                 found.append(Block(role, "thinking", _text(message["summary"])))
@@ -377,6 +381,19 @@ def blocks(request: Captured) -> list[Block]:
             names[call["id"]] = call["function"]["name"]
             found.append(Block(role, "call", call["function"]["arguments"], call["function"]["name"]))
     return found
+
+
+def _part(role: str, part: dict[str, Any]) -> Block:
+    """Return a part of Gemini's."""
+    match part:
+        case {"functionCall": call}:
+            return Block(role, "call", json.dumps(call["args"]), call["name"])
+        case {"functionResponse": result}:
+            return Block(role, "result", str(next(iter(result["response"].values()))), result["name"])
+        case {"inlineData": _}:
+            return Block(role, "image", json.dumps(part))
+        case _:
+            return Block(role, "thinking" if part.get("thought") else "text", part["text"])
 
 
 def _text(content: Any) -> str:

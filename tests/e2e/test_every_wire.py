@@ -59,7 +59,8 @@ def test_after_a_stop_a_kill_and_an_end_that_is_none_the_next_prompt_works(other
 
 def test_a_session_goes_to_the_other_wires_and_back(other_world: World) -> None:
     world = other_world
-    calls = (Think(THOUGHT), Call("glob", {"pattern": "*"}), Call("unknown", "{"))
+    unread = "{}" if world.wire == "gemini" else "{"  # half an object is no call there
+    calls = (Think(THOUGHT), Call("glob", {"pattern": "*"}), Call("unknown", unread))
     models = [world.model, *(MODELS[wire] for wire in WALKED), world.model]
     for number, model in enumerate(models):
         world.script(calls, (Say(str(number)),))
