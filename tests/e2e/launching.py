@@ -321,7 +321,7 @@ def systems(request: Captured) -> list[str]:
     if request.wire == "gemini":
         return [_text(body["systemInstruction"]["parts"])] if "systemInstruction" in body else []
     said: list[Any] = body["input" if request.wire == "openai-responses" else "messages"]
-    return [message["content"] for message in said if message.get("role") in ("system", "developer")]
+    return [_text(message["content"]) for message in said if message.get("role") in ("system", "developer")]
 
 
 def messages(request: Captured) -> list[Any]:
