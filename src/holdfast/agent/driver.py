@@ -195,6 +195,7 @@ class Driver(Machine):
             await self.recover()
             compacted = await self._compacting.compact(stop, "asked", wish)
         except Left:
+            self._shortening("Stopped; nothing was summed up.")
             return None
         finally:
             await self._connection.drop()

@@ -172,7 +172,7 @@ class Screen(Desk):
             self.say(renamed(event.entry.title))
         before = self.status
         self.known.take(event)
-        if self.status.queued != before.queued:
+        if self.status.queued != before.queued or not self.status.doing:  # while something is done it is drawn anyway
             self.tell(self.status)
         begun = bool(self.view.keys)
         self.transcript.show(self.view.take(event, at=time.monotonic()))
