@@ -37,7 +37,7 @@ BROAD_EXCEPTS = {
     "tools/thread.py": "work in a thread: whatever it raises is handed to whoever awaits it",
     "agent/models.py": "the provider boundary: whatever a provider's library raises becomes ProviderFailed",
     "ui/cli.py": "the top: a bug becomes a sentence, its traceback and an exit code",
-    "ui/tui/serving.py": "the top of the agent thread: a bug becomes words on the screen, and the next command is served",
+    "ui/tui/serving.py": "the top of the agent thread: a bug becomes words on the screen, the next command is served",
 }
 
 # Adapters speak to libraries that say Any.

@@ -18,6 +18,9 @@ from holdfast.agent.wires.wire import NO_KEY, ModelFor, Wire
 from holdfast.session.fold import AssistantMessage, Conversation
 from holdfast.session.parts import ThinkingPart
 
+_REASONING_FIELDS = frozenset({"reasoning", "reasoning_content"})
+"""Where the services that speak Chat put reasoning; pydantic-ai names the field as the id of the thinking."""
+
 
 class Foreign(OpenAIChatModel):
     """A model of a service that is not OpenAI's."""
@@ -58,7 +61,7 @@ def _reasoning_field(conversation: Conversation) -> str | None:
     """Return the field in which the model's own reasoning first came, None if none came in a field."""
     own = (m for m in conversation.messages if isinstance(m, AssistantMessage) and m.model == conversation.model)
     thoughts = (part for message in own for part in message.parts if isinstance(part, ThinkingPart))
-    return next((part.id for part in thoughts if part.id not in (None, "content")), None)  # "content": it was text
+    return next((part.id for part in thoughts if part.id in _REASONING_FIELDS), None)  # an imported id may be anything
 
 
 WIRE = Wire(build=build, terminal=rb"data: ?\[DONE\]", marks_errors=False)
