@@ -119,6 +119,13 @@ class Compacting:
         if compacted is None:
             self._failed_in = self._session.conversation.turns
 
+    def is_possible(self) -> bool:
+        """Return whether something is old enough to be summed up when the provider says that all of it is too long."""
+        conversation = self._session.conversation
+        window = self._windows.get(conversation.model, 0)
+        bounds = self._bounds(conversation, context_tokens(conversation), window, "overflow")
+        return older(conversation, self._session.steps, keep=bounds.keep, most=bounds.most) is not None
+
     async def compact(self, stop: Stop, why: Why, wish: str = "") -> Compacted | None:
         """Sum up what is older and return the entry, None if there is nothing worth it; `wish` is what to keep of it.
 

@@ -179,6 +179,7 @@ class Machine(Record):
             abandoned=self._abandoned,
             emit=self._emit,
             limits=self._limits,
+            can_shorten=self._compacting.is_possible,
             shorten=lambda: self._shortened(stop),
         )
         calls = self._calls = Calls(

@@ -53,6 +53,7 @@ class Requests:
         abandoned: Abandoned,
         emit: Callable[[Event], None],
         limits: Limits,
+        can_shorten: Callable[[], bool],
         shorten: Callable[[], Awaitable[Conversation | None]],
     ) -> None:
         """Send by the `connection`; `shorten` gives what is left of a conversation that is too long, None if all is."""
@@ -62,6 +63,7 @@ class Requests:
         self._abandoned = abandoned
         self._emit = emit
         self._limits = limits
+        self._can_shorten = can_shorten
         self._shorten = shorten
         self._stream: Stream | None = None
         self._cut_calls: tuple[str, ...] = ()
@@ -89,7 +91,7 @@ class Requests:
             try:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._turn.to(Signal.EVENT))
             except ProviderFailed as failed:
-                too_long = failed.fault == "too_long" and not shortened and not stream.shown
+                too_long = failed.fault == "too_long" and not (shortened or stream.shown) and self._can_shorten()
                 delay = (
                     0.0 if too_long else retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
                 )
