@@ -8,12 +8,13 @@ ARGS ?=
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint check fix bench faults clean
+.PHONY: help demo test llama lint check fix bench faults clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
 	@echo "make test    run the tests"
-	@echo "make check   run everything CI runs: the tests, the formatter, the linter, the type checker"
+	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
+	@echo "make check   run what CI runs, make llama apart: the tests, the formatter, the linter, the type checker"
 	@echo "make fix     format, and mend what the linter can mend"
 	@echo "make bench   measure start-up, appending and folding"
 	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (half an hour)"
@@ -24,6 +25,10 @@ demo: $(READY)
 
 test: $(READY)
 	@$(RUN) -m pytest $(ARGS)
+
+llama: $(READY)
+	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
+	@$(RUN) -m pytest tests/e2e/test_llama.py $(ARGS)
 
 lint: $(READY)
 	@$(RUN) -m ruff format --check .

@@ -1,0 +1,157 @@
+"""llama.cpp's server with a model whose weights are a script: `python llama_program.py MODEL.gguf N_PREDICT`.
+
+Two rules. It prints its address, and ends when its standard input does. What the model says next follows from the last
+token alone (attention is nought); the prompt's last token names the script, and is `say` if the user asks for no other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+BEGINNING = 259  # behind <unk>, <s>, </s> and one token for each byte
+END = 2
+WIDTH = 128
+"""Half of it for the bytes, at random; half for the tokens of the scripts, one dimension each."""
+
+CALLED = '<tool_call>{"name": '
+SCRIPTS: dict[str, tuple[str, ...]] = {
+    "say": ("Hello", " from", " a", " small", " server", "."),
+    "glob": ("I", " look", "\n", CALLED + '"glob", "argum', 'ents": {"pat', 'tern": "*', '.txt"}}', "</tool_call>"),
+    "bash": (
+        CALLED + '"bash", "arguments": {"command": "echo be',
+        'gun; sleep 300"}}</tool_call>\n',
+        CALLED + '"bash", "arguments": {"command": "echo sec',
+        'ond"}}</tool_call>',
+    ),
+    "forever": (" on", " and"),
+    "noise": (),
+}
+"""What the model says, token by token; no token is in two places. "forever" never ends, "noise" is bytes by chance."""
+
+# The rules of roles and ids are Mistral's, in its words; how a call is written is that of Qwen and Hermes.
+TEMPLATE = r"""
+{%- if messages[0].role == "system" %}{{- "[SYSTEM]" + messages[0].content }}{% set said = messages[1:] %}
+{%- else %}{% set said = messages %}{% endif %}
+{%- if tools %}{{- "[TOOLS]" + (tools | tojson) }}{% endif %}
+{%- set ns = namespace(index=0) %}
+{%- for message in said %}
+    {%- if message.role == "user" or (message.role == "assistant" and not message.tool_calls) %}
+        {%- if (message.role == "user") != (ns.index % 2 == 0) %}
+{{- raise_exception("After the optional system message, conversation roles must alternate user/assistant/...") }}
+        {%- endif %}
+        {%- set ns.index = ns.index + 1 %}
+    {%- elif message.role not in ("assistant", "tool") %}
+        {{- raise_exception("Only user, assistant and tool roles are supported, with a system message at the start") }}
+    {%- endif %}
+    {{- "[" + message.role + "]" }}{{- message.content or "" }}
+    {%- for call in message.tool_calls or [] %}
+        {%- if call.id | length != 9 %}
+            {{- raise_exception("Tool call IDs should be alphanumeric strings with length 9!") }}
+        {%- endif %}
+        {{- '<tool_call>{"name": ' + (call.function.name | tojson) + ', "arguments": ' }}
+        {{- (call.function.arguments | tojson) + "}</tool_call>\n" }}
+    {%- endfor %}
+    {%- if message.role == "assistant" %}{{- eos_token }}{% endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {%- set ns.script = "say" %}
+    {%- for name in ["glob", "bash", "forever", "noise"] %}
+        {%- if said[-1].role == "user" and "script " + name in said[-1].content %}{% set ns.script = name %}{% endif %}
+    {%- endfor %}
+    {{- "[assistant]<|" + ns.script + "|>" }}
+{%- endif %}
+"""
+
+
+def write(path: Path) -> None:
+    """Write the model: a vocabulary of bytes and scripts, and one layer that does nothing."""
+    gguf, numpy = importlib.import_module("gguf"), importlib.import_module("numpy")
+    chance = numpy.random.default_rng(1)
+    names = [f"<|{name}|>" for name in SCRIPTS]
+    pieces = [piece for script in SCRIPTS.values() for piece in script]
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *names, *pieces]
+    kind = gguf.TokenType
+    kinds = [
+        kind.UNKNOWN,
+        *[kind.CONTROL] * 2,
+        *[kind.BYTE] * 256,
+        *[kind.CONTROL] * len(names),
+        *[kind.NORMAL] * len(pieces),
+    ]
+    place = {token: number for number, token in enumerate(tokens)}
+    assert len(place) == len(tokens)
+
+    heard = numpy.zeros((len(tokens), WIDTH), numpy.float32)
+    said = numpy.zeros((len(tokens), WIDTH), numpy.float32)
+    heard[3:BEGINNING, : WIDTH // 2] = chance.standard_normal((256, WIDTH // 2))
+    said[3:BEGINNING, : WIDTH // 2] = chance.standard_normal((256, WIDTH // 2))
+    for number in range(BEGINNING, len(tokens)):
+        heard[number, WIDTH // 2 + number - BEGINNING] = 1
+    for name, script in SCRIPTS.items():
+        last = place[f"<|{name}|>"]
+        for piece in script:
+            said[place[piece]] += 8 * heard[last]
+            last = place[piece]
+        if name == "noise":
+            said[3:BEGINNING] += numpy.outer(chance.standard_normal(256), heard[last])
+        else:
+            said[place[script[0]] if name == "forever" else END] += 8 * heard[last]
+
+    model = gguf.GGUFWriter(str(path), "llama")
+    model.add_context_length(65536)
+    model.add_embedding_length(WIDTH)
+    model.add_block_count(1)
+    model.add_feed_forward_length(32)
+    model.add_head_count(1)
+    model.add_rope_dimension_count(WIDTH)
+    model.add_layer_norm_rms_eps(1e-5)
+    model.add_tokenizer_model("llama")
+    model.add_token_list(tokens)
+    model.add_token_scores([0.0] * len(tokens))
+    model.add_token_types(kinds)
+    model.add_unk_token_id(0)
+    model.add_bos_token_id(1)
+    model.add_eos_token_id(END)
+    model.add_add_bos_token(value=False)
+    model.add_add_space_prefix(value=False)
+    model.add_chat_template(TEMPLATE)
+    model.add_tensor("token_embd.weight", heard)
+    model.add_tensor("output.weight", said)
+    for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
+        model.add_tensor(f"{name}.weight", numpy.ones(WIDTH, numpy.float32))
+    for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+        model.add_tensor(f"blk.0.{name}.weight", numpy.zeros((WIDTH, WIDTH), numpy.float32))
+    for name, shape in {"ffn_gate": (32, WIDTH), "ffn_up": (32, WIDTH), "ffn_down": (WIDTH, 32)}.items():
+        model.add_tensor(f"blk.0.{name}.weight", numpy.zeros(shape, numpy.float32))
+    model.write_header_to_file()
+    model.write_kv_data_to_file()
+    model.write_tensors_to_file()
+    model.close()
+
+
+def serve(path: Path, longest: int) -> None:
+    """Serve the model, one request at a time, until standard input ends."""
+    llama = importlib.import_module("xllamacpp")
+    how = llama.CommonParams()
+    how.model.path = str(path)
+    how.hostnames = ["127.0.0.1"]
+    how.port = 0
+    how.n_ctx = 65536
+    how.n_predict = longest
+    how.n_parallel = 1
+    how.cpuparams.n_threads = 1
+    how.cpuparams_batch.n_threads = 1
+    how.sampling.seed = 1
+    how.warmup = False
+    how.verbosity = -1
+    server = llama.Server(how)
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
+    serve(Path(sys.argv[1]), int(sys.argv[2]))
