@@ -325,10 +325,14 @@ def systems(request: Captured) -> list[str]:
 
 
 def messages(request: Captured) -> list[Any]:
-    """Return the messages of a request without the system prompt."""
-    body: Any = request.body
+    """Return the messages of a request without the system prompt, and without cache markers: those move along."""
+    body: Any = json.loads(request.raw, object_hook=_unmarked)
     said: list[Any] = next(body[key] for key in ("messages", "input", "contents") if key in body)
     return [message for message in said if message.get("role") not in ("system", "developer")]
+
+
+def _unmarked(found: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if key != "cache_control"}
 
 
 def assert_grown(earlier: Captured, later: Captured) -> None:

@@ -89,7 +89,7 @@ def test_a_session_with_accidents(world: World, how: str) -> None:  # noqa: PLR0
         eventually(lambda: not sleeper(world), 2)
 
         terminal.line("third words")
-        terminal.wait_text("rm -rf precious")
+        terminal.wait_text("No, and say why")
         terminal.send("n")
         terminal.wait_text("Why not")
         terminal.send("that is all I have")

@@ -333,7 +333,7 @@ def test_an_import_mends_says_so_and_leaves_the_file_alone(catalog: Catalog, her
 
 def test_an_import_of_a_model_unknown_here_says_to_choose_one(catalog: Catalog, here: Path) -> None:
     source = here / "other.json"
-    source.write_text(json.dumps({"model": "mistral:large", "messages": HISTORY}))
+    source.write_text(json.dumps({"model": "nobody:large", "messages": HISTORY}))
     assert run("import", str(source))[1].endswith("-m PROVIDER:MODEL\n")
     run("import", str(source), "-m", "openai-chat:x")
     assert {summary.model for summary in catalog.all()} == {"", "openai-chat:x"}
