@@ -211,3 +211,14 @@ async def test_an_answer_that_comes_faster_than_it_is_read_comes_in_few_events(k
     assert len(said) < len(text) / 3 / 10
     assert isinstance(seen[-1], Finished)
     assert seen[-1].parts == (TextPart(text),)
+
+
+def test_two_texts_side_by_side_are_never_taken_for_one() -> None:
+    said = [("", "THINK"), ("", "ING"), ("hello", ""), (" you", "")]
+    deltas = [chat(delta={"content": text, "reasoning_content": thought}) for text, thought in said]
+    data = b"".join(b"data: " + json.dumps(delta).encode() + b"\n\n" for delta in deltas)
+    events = joined(data, begun=False).removesuffix(b"\n\n").split(b"\n\n")
+    assert [json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"] for event in events] == [
+        {"content": "", "reasoning_content": "THINKING"},
+        {"content": "hello you", "reasoning_content": ""},
+    ]

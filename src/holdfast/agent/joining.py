@@ -80,7 +80,7 @@ class _Growth:
     holder: Json
     key: str
     text: str
-    frame: tuple[bytes, Json]
+    frame: tuple[bytes, _Path, Json]
 
 
 def _events(data: bytes) -> Iterator[bytes]:
@@ -120,7 +120,7 @@ def _growth(raw: bytes) -> _Growth | None:
         if holder is not None and isinstance(text, str):
             holder[key] = ""
             frame = {name: value for name, value in event.items() if name not in _RUNNING}
-            return _Growth(raw, before, event, after, holder, key, text, (before, frame))
+            return _Growth(raw, before, event, after, holder, key, text, (before, path, frame))
     return None
 
 
