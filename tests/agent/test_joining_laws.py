@@ -222,3 +222,8 @@ def test_two_texts_side_by_side_are_never_taken_for_one() -> None:
         {"content": "", "reasoning_content": "THINKING"},
         {"content": "hello you", "reasoning_content": ""},
     ]
+
+
+def test_what_is_no_utf_8_stays_as_it_came() -> None:
+    event = b'data: {"choices": [{"delta": {"content": "\xb0"}}]}\n\n'
+    assert joined(event * 2, begun=False) == event * 2

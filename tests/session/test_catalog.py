@@ -135,7 +135,7 @@ def test_what_holds_no_journal_is_not_listed(catalog: Catalog, root: Path) -> No
     assert [summary.id for summary in catalog.all()] == ["s1"]
 
 
-@pytest.mark.parametrize("cache", [None, b"", b"{", b"\xff\xfe", b'{"id": "other"}', b'{"id": 3}'])
+@pytest.mark.parametrize("cache", [None, b"", b"{", b"\xff\xfe", b'{"id": "\xb0"}', b'{"id": "other"}', b'{"id": 3}'])
 def test_a_cache_that_is_missing_or_wrong_is_rebuilt(catalog: Catalog, root: Path, cache: bytes | None) -> None:
     session(root, "s1", text="the title")
     first = catalog.find("s1")

@@ -225,6 +225,7 @@ def without(*missing: int) -> list[int]:
         ("UPDATE entry SET sum = x'00112233445566778899AABBCCDDEEFF' WHERE seq = 7", "checksum"),
         ("UPDATE entry SET sum = 'text' WHERE seq = 7", "columns"),
         ("UPDATE entry SET body = x'7B22626C6F62223A' WHERE seq = 7", "reference"),
+        ("UPDATE entry SET body = x'7B22626C6F62223A22B0227D' WHERE seq = 7", "reference"),  # and no UTF-8
     ],
 )
 def test_a_damaged_row_is_found_and_costs_only_itself(closed: Path, statement: str, says: str) -> None:

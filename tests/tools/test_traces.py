@@ -62,7 +62,7 @@ def test_without_it_only_what_was_printed_is_known(tmp_path: Path) -> None:
     left(spool, "")
     assert traces_of(spool, 0.0) is None
     left(spool, "half\n")
-    Path(f"{spool}.end").write_text('{"kind": "en')  # the power failed
+    Path(f"{spool}.end").write_bytes(b'{"kind": "en\xb0"}')  # the power failed
     found = traces_of(spool, spool.stat().st_mtime - 2.5)
     assert found is not None
     assert found.output.interrupted

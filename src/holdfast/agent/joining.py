@@ -110,7 +110,7 @@ def _growth(raw: bytes) -> _Growth | None:
     before, data, after = found.groups()
     try:
         event: object = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):  # for the SDK to say what is wrong with it
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # for the SDK to say what is wrong with it
         return None
     if not is_object(event):
         return None

@@ -75,7 +75,7 @@ class Project:
             kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
         except FileNotFoundError:
             return _Kept(self._project)
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigInvalid(
                 f"File {str(self._path)!r} cannot be read: {error}, what was decided about {self._project!r} was "
                 "expected. Correct it, or delete it to be asked again."

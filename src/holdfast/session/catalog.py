@@ -229,7 +229,7 @@ def _summary(folder: Path, *, free: bool = False) -> Summary:
 def _cached(folder: Path) -> _About | None:
     try:
         about = msgspec.json.decode((folder / ABOUT).read_bytes(), type=_About)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # missing or unreadable: it is rebuilt
     return about if about.id == folder.name else None  # a copied folder brings the cache of the original
 

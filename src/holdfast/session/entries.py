@@ -356,7 +356,7 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(body: bytes) -> Entry:
-    """Return the entry stored in `body`; raises `msgspec.DecodeError` (or its `ValidationError`) if it is not one."""
+    """Return the entry stored in `body`; raises `msgspec.DecodeError` or `UnicodeDecodeError` if it is not one."""
     return _decoder.decode(body)
 
 

@@ -81,7 +81,7 @@ class Blobs:
             return stored
         try:
             reference = msgspec.json.decode(stored, type=_Reference)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamageError(f"Its reference to a blob cannot be understood ({error}).") from error
         try:
             body = (self._folder / reference.blob).read_bytes()
@@ -136,5 +136,5 @@ def _record(values: Sequence[object], blobs: Blobs, link: bytes) -> tuple[Record
         raise DamageError("Its checksum does not fit.")
     try:
         return Record(seq=row.seq, at=row.at, entry=decode(body)), expected
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamageError(f"Its body is not an entry this version knows ({error}).") from error

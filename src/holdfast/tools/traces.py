@@ -22,7 +22,7 @@ def traces_of(spool: Path, since: float) -> Traces | None:
     """
     try:
         ended = msgspec.json.decode(end_of(spool).read_bytes(), type=Ended)
-    except (OSError, msgspec.DecodeError):  # it did not end, nobody was there to see it, or the disk was full
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # no end, nobody there to see it, or a full disk
         return _cut_short(spool, since)
     return Traces(output=output(finished(ended, spool)), seconds=round(ended.seconds, 3))
 
