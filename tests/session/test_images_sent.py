@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.calls import Image
-from holdfast.history.profiles import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_COMPATIBLE, MediaLimits, Profile
+from holdfast.history.profiles import (
+    ANTHROPIC,
+    BEDROCK,
+    GEMINI,
+    MISTRAL,
+    NO_MEDIA,
+    OPENAI_CHAT,
+    OPENAI_COMPATIBLE,
+    PROFILES,
+    MediaLimits,
+    Profile,
+)
 from holdfast.session.conversation import Said, UserMessage
 from holdfast.session.entries import CallEnded, CallStarted, Entry, PromptAccepted, ResponseEnded
 from holdfast.session.fold import fold
@@ -17,7 +28,7 @@ from holdfast.session.outgoing import outgoing
 from holdfast.session.parts import CallPart, Usage
 from shown_images import picture
 
-BLIND = msgspec.structs.replace(OPENAI_COMPATIBLE, media=MediaLimits(types=frozenset()))
+BLIND = msgspec.structs.replace(OPENAI_COMPATIBLE, media=NO_MEDIA)
 
 
 def sent(profile: Profile, *entries: Entry) -> list[Said]:
@@ -84,3 +95,44 @@ def test_no_image_that_was_shown_is_taken_away_by_more_of_them(large: list[bool]
         before = now
     shown = sum(isinstance(said, Image) for said in before)
     assert shown == len(large) if not any(large) else shown >= min(len(large), 20)
+
+
+FEW = msgspec.structs.replace(ANTHROPIC, media=MediaLimits(size=50, crowded=3, crowded_side=2_000, most=5, total=120))
+pictures = st.builds(
+    lambda size, width: Image(media_type="image/png", data=bytes(size), name="a.png", width=width, height=width),
+    st.sampled_from([1, 20, 40, 60]),
+    st.sampled_from([0, 2, 3_000]),  # 0: not known
+)
+
+
+@given(st.lists(pictures, max_size=12))
+def test_nor_by_their_number_or_their_bytes(images: list[Image]) -> None:
+    journal = [prompt(turn, image) for turn, image in enumerate(images, 1)]
+    before: list[Said] = []
+    for count in range(1, len(journal) + 1):
+        now = sent(FEW, *journal[:count])
+        assert now[: len(before)] == before
+        before = now
+    shown = [said for said in before if isinstance(said, Image)]
+    assert len(shown) <= 5
+    assert sum(len(image.data) for image in shown) <= 120
+    assert len(shown) <= 3 or all(0 < image.width <= 2_000 for image in shown)
+
+
+@pytest.mark.parametrize(
+    ("profile", "most"), [(MISTRAL, 8), (BEDROCK, 20), (OPENAI_COMPATIBLE, 20), (ANTHROPIC, 100), (OPENAI_CHAT, 130)]
+)
+def test_no_more_are_sent_than_a_request_may_hold(profile: Profile, most: int) -> None:
+    said = sent(profile, *(prompt(turn, picture(f"{turn}.png")) for turn in range(1, 131)))
+    assert [each.name for each in said if isinstance(each, Image)] == [f"{turn}.png" for turn in range(1, most + 1)]
+    notes = [each for each in said if isinstance(each, str) and f"there are {most} already" in each]
+    assert len(notes) == 130 - most
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_a_request_with_as_many_bytes_of_images_as_it_may_hold_has_room_for_words(profile: Profile) -> None:
+    large = Image(media_type="image/png", data=bytes(3_700_000), name="a.png", width=1_500, height=1_500)
+    said = sent(profile, *(prompt(turn, large) for turn in range(1, 21)))
+    shown = sum(len(each.data) for each in said if isinstance(each, Image))
+    assert shown > profile.media.total - 3_700_000
+    assert shown * 4 / 3 < {"anthropic": 32e6, "openai-chat": 50e6, "openai-responses": 50e6}.get(profile.name, 20e6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,25 @@ def test_an_image_is_told_by_its_bytes() -> None:
 def test_what_nobody_takes_is_refused_in_words(content: bytes, why: str) -> None:
     with pytest.raises(ToolFailed, match=why):
         image(content, "a.png")
+
+
+def jpeg(width: int, height: int, *before: bytes) -> bytes:
+    """Return the head of a JPEG whose frame stands behind other segments."""
+    frame = b"\xff\xc0" + struct.pack(">HBHH", 11, 8, height, width) + b"\x01\x01\x11\x00"
+    segments = b"".join(b"\xff\xe1" + struct.pack(">H", len(each) + 2) + each for each in before)
+    return b"\xff\xd8" + segments + frame + b"\xff\xd9"
+
+
+def test_the_size_of_a_jpeg_is_found_behind_whatever_else_it_holds() -> None:
+    shown = image(jpeg(300, 200, bytes(60_000), bytes(65_000), bytes(65_000)), "a.jpg")
+    assert (shown.media_type, shown.width, shown.height) == ("image/jpeg", 300, 200)
+    with pytest.raises(ToolFailed, match="is 9000 x 9000 pixels"):
+        image(jpeg(9_000, 9_000, bytes(65_000)), "a.jpg")
+
+
+def test_padding_before_a_marker_of_a_jpeg_is_skipped() -> None:
+    content = jpeg(300, 200, bytes(10)).replace(b"\xff\xc0", b"\xff\xff\xff\xc0")
+    assert image(content, "a.jpg").width == 300
 
 
 def test_words_name_images(tmp_path: Path) -> None:

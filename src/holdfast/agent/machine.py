@@ -181,6 +181,7 @@ class Machine(Record):
             limits=self._limits,
             can_shorten=self._compacting.is_possible,
             shorten=lambda: self._shortened(stop),
+            admitted=self._admitted,
         )
         calls = self._calls = Calls(
             self,

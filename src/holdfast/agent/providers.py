@@ -21,10 +21,10 @@ from holdfast.history.profiles import (
     BEDROCK,
     GEMINI,
     MISTRAL,
+    NO_MEDIA,
     OPENAI_CHAT,
     OPENAI_COMPATIBLE,
     OPENAI_RESPONSES,
-    MediaLimits,
     Profile,
 )
 
@@ -188,7 +188,7 @@ def _provider(name: str, server: Server) -> Provider:
 
 def blind(profile: Profile) -> Profile:
     """Return the profile of a provider whose models cannot see."""
-    return msgspec.structs.replace(profile, media=MediaLimits(types=frozenset()))
+    return msgspec.structs.replace(profile, media=NO_MEDIA)
 
 
 def _is_address(text: str) -> bool:

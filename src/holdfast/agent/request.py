@@ -15,12 +15,20 @@ from holdfast.agent.connection import Connection
 from holdfast.agent.events import Event
 from holdfast.agent.limits import retry_delay, without_streaming
 from holdfast.agent.model import Finish
+from holdfast.agent.seeing import refuses_images
 from holdfast.agent.stop import Stop
 from holdfast.agent.stream import Stream
 from holdfast.agent.turn import Signal
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
-from holdfast.session.entries import CallPart, RequestFailed, RequestStarted, ResponseCheckpoint, ResponseEnded
+from holdfast.session.entries import (
+    NO_IMAGES,
+    CallPart,
+    RequestFailed,
+    RequestStarted,
+    ResponseCheckpoint,
+    ResponseEnded,
+)
 from holdfast.session.fold import Conversation
 from holdfast.text import valid_unicode
 
@@ -55,8 +63,12 @@ class Requests:
         limits: Limits,
         can_shorten: Callable[[], bool],
         shorten: Callable[[], Awaitable[Conversation | None]],
+        admitted: Callable[[], Conversation],
     ) -> None:
-        """Send by the `connection`; `shorten` gives what is left of a conversation that is too long, None if all is."""
+        """Send by the `connection`; `shorten` gives what is left of a conversation that is too long, None if all is.
+
+        `admitted` gives what may be sent by now, where what is journalled has changed it.
+        """
         self._turn = turn
         self._stop = stop
         self._connection = connection
@@ -65,6 +77,7 @@ class Requests:
         self._limits = limits
         self._can_shorten = can_shorten
         self._shorten = shorten
+        self._admitted = admitted
         self._stream: Stream | None = None
         self._cut_calls: tuple[str, ...] = ()
 
@@ -73,7 +86,7 @@ class Requests:
         number = sent.steps + 1
         limits = self._limits.of(sent.model)
         attempt = 0
-        whole, fell_back, shortened = False, False, False
+        whole, fell_back, shortened, blinded = False, False, False, False
         while True:
             attempt += 1
             model = await self._connection.model(sent.model, self._stop)
@@ -92,9 +105,9 @@ class Requests:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._turn.to(Signal.EVENT))
             except ProviderFailed as failed:
                 too_long = failed.fault == "too_long" and not (shortened or stream.shown) and self._can_shorten()
-                delay = (
-                    0.0 if too_long else retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
-                )
+                no_images = not (blinded or stream.shown) and refuses_images(failed, sent)
+                changed = too_long or no_images
+                delay = 0.0 if changed else retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
                 whole = delay is not None and without_streaming(failed, fell_back=fell_back)
                 fell_back = fell_back or whole
                 stream.checkpoint()
@@ -102,7 +115,7 @@ class Requests:
                     RequestFailed(
                         step=number,
                         attempt=attempt,
-                        fault=failed.fault,
+                        fault=NO_IMAGES if no_images else failed.fault,
                         message=valid_unicode(str(failed)),
                         status=failed.status,
                         retry_in=delay,
@@ -119,6 +132,8 @@ class Requests:
                     if shorter is None:
                         raise
                     sent = shorter
+                elif no_images:
+                    blinded, sent = True, self._admitted()
                 else:
                     await self._stop.race(asyncio.sleep(delay))
                 continue

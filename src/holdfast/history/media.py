@@ -29,7 +29,7 @@ def look(declared: str, data: str) -> Media:
         head = base64.b64decode(data[:_HEAD], validate=True)
     except (binascii.Error, ValueError):
         return Media(declared=declared, found="broken", size=size)
-    found, width, height = _read(head)
+    found, width, height = told(head)
     if not found and declared in _TOLD and not head.startswith(_MAGIC) and len(head) >= _FEW:
         found = "no image"
     return Media(declared=declared, found=found, size=size, width=width, height=height)
@@ -52,7 +52,8 @@ def look_at(url: object) -> Media:
 _MAGIC = (b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"RIFF")
 
 
-def _read(head: bytes) -> tuple[str, int, int]:
+def told(head: bytes) -> tuple[str, int, int]:
+    """Return the type, the width and the height that the first bytes of a file tell, "" and 0 for what they do not."""
     try:
         if head.startswith(b"\x89PNG\r\n\x1a\n"):
             return "image/png", *struct.unpack(">II", head[16:24])
@@ -70,6 +71,9 @@ def _read(head: bytes) -> tuple[str, int, int]:
 def _jpeg(head: bytes) -> tuple[int, int]:
     at = 2
     while at + 9 < len(head):
+        if head[at + 1] == 0xFF:  # noqa: PLR2004 - padding before a marker
+            at += 1
+            continue
         marker, length = head[at + 1], struct.unpack(">H", head[at + 2 : at + 4])[0]
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # noqa: PLR2004 - the frame markers of JPEG
             height, width = struct.unpack(">HH", head[at + 5 : at + 9])

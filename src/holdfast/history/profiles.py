@@ -26,14 +26,24 @@ other programs take care of it, or somebody remembers.
 
 
 class MediaLimits(msgspec.Struct, frozen=True):
-    """What images may be: bytes, and pixels of a side when more than `crowded` images are in one request."""
+    """What images may be: bytes, and pixels of a side when more than `crowded` images are in one request.
+
+    `most` and `total` are how many a request may hold, and how many bytes of them: what is sent keeps them, no rule
+    judges them. A request's limit is on base64, a third more, beside everything else. They are hearsay but where it is
+    said; of those who say nothing, 20 images and 20 MB a request, which many take.
+    """
 
     types: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
     size: int = 20_000_000
     side: int = 8_000
     crowded: int = 100
     crowded_side: int = 8_000
+    most: int = 20
+    total: int = 14_000_000
 
+
+NO_MEDIA = MediaLimits(types=frozenset())
+"""Of a model that cannot see."""
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -112,6 +122,8 @@ unknown-role late-system last-not-user block-misplaced arguments-not-object medi
 server-result-without-call thinking-unsigned thinking-foreign thinking-altered thinking-not-first thinking-forbidden
 """
 
+_OPENAI_MEDIA = MediaLimits(most=500, total=36_000_000)  # 500, and 50 MB a request
+
 OPENAI_CHAT = Profile(
     name="openai-chat",
     rules=_known(
@@ -124,6 +136,7 @@ OPENAI_CHAT = Profile(
     id_length=40,
     makers=frozenset({"openai"}),
     calls=128,
+    media=_OPENAI_MEDIA,
     unknown=_words(openai_chat="assistant/untyped assistant/mistyped user/bare-image tool/bare-image"),
 )
 OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they stand: adjacency is no rule of it
@@ -142,6 +155,7 @@ OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they 
         openai_responses="user/text user/output_text system/text system/output_text assistant/text assistant/input_text"
         " tool/text tool/output_text"
     ),
+    media=_OPENAI_MEDIA,
     keeps=True,
 )
 ANTHROPIC = Profile(
@@ -159,7 +173,9 @@ ANTHROPIC = Profile(
     name_pattern=re.compile(r"[a-zA-Z0-9_-]{1,128}"),
     makers=frozenset({"anthropic"}),
     marks=4,
-    media=MediaLimits(size=5_000_000, crowded=20, crowded_side=2_000),
+    media=MediaLimits(  # 100; and 32 MB a request, documented
+        size=5_000_000, crowded=20, crowded_side=2_000, most=100, total=22_000_000
+    ),
 )
 GEMINI = Profile(
     name="gemini",
@@ -173,7 +189,9 @@ GEMINI = Profile(
     ),
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
     makers=frozenset({"google"}),
-    media=MediaLimits(types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})),
+    media=MediaLimits(  # 3,000, documented; and 20 MB a request
+        types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}), most=3_000
+    ),
 )
 MISTRAL = Profile(
     name="mistral",
@@ -189,6 +207,7 @@ MISTRAL = Profile(
     id_exact=True,
     id_pattern=re.compile(r"[a-zA-Z0-9]+"),
     makers=frozenset({"mistral"}),
+    media=MediaLimits(most=8),
     unknown=_words(openai_chat=f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"),
 )
 BEDROCK = Profile(
@@ -204,7 +223,7 @@ BEDROCK = Profile(
     id_length=64,
     id_pattern=_WORD,
     makers=frozenset({"anthropic", "bedrock"}),
-    media=MediaLimits(size=3_750_000),
+    media=MediaLimits(size=3_750_000, crowded=20, crowded_side=2_000),  # Claude's
 )
 DEEPSEEK = Profile(
     name="deepseek",
@@ -307,7 +326,9 @@ ANY = Profile(
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"),
     marks=4,
     unknown=_unknown_to(_PROVIDERS),
-    media=MediaLimits(types=MediaLimits().types & GEMINI.media.types, size=3_750_000, crowded=20, crowded_side=2_000),
+    media=MediaLimits(
+        types=MediaLimits().types & GEMINI.media.types, size=3_750_000, crowded=20, crowded_side=2_000, most=8
+    ),
 )
 
 PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for profile in (*_PROVIDERS, ANY)})

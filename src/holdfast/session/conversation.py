@@ -180,7 +180,7 @@ class Conversation:
     `open_shells` are the person's own commands without an end. `allowed` is what needs no more asking. `queued` are the
     messages that are neither sent nor taken back, in the order they were given. `prompts` are those that it can be
     taken back to, `rewound` the turns it was taken back to before. `counted` is the last request that was counted.
-    `compacted` is what stands in the first message for older ones.
+    `compacted` is what stands in the first message for older ones. `blind` are the models that refused images.
     """
 
     opened: SessionOpened | None
@@ -202,6 +202,7 @@ class Conversation:
     rewound: tuple[int, ...]
     counted: Counted | None
     compacted: Compacted | None
+    blind: frozenset[str]
 
     @property
     def is_open(self) -> bool:

@@ -176,6 +176,10 @@ class RequestStarted(_Fact, frozen=True, tag="request-started"):
     model: str
 
 
+NO_IMAGES = "no_images"
+"""The fault of a request that was refused for its images: its model is shown none from then on."""
+
+
 class RequestFailed(_Fact, frozen=True, tag="request-failed"):
     """An attempt got no usable response; `retry_in` is the seconds until the next, None if there will be none.
 

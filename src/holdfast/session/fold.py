@@ -29,6 +29,7 @@ from holdfast.session.conversation import (
     Waiting,
 )
 from holdfast.session.entries import (
+    NO_IMAGES,
     ApprovalAnswered,
     ApprovalAsked,
     CallEnded,
@@ -104,6 +105,7 @@ class Fold:
         self._turn_steps = 0
         self._open_turn: int | None = None
         self._streaming: Streaming | None = None
+        self._blind: frozenset[str] = frozenset()
         self._last_end: TurnEnded | None = None
         self._shells: dict[str, OpenShell] = {}  # the person's own commands that have no end
         self._allowed: dict[Pattern, None] = {}  # in the order it was allowed
@@ -151,10 +153,8 @@ class Fold:
                 self._request(entry)
             case ApprovalAsked() | ApprovalAnswered() | CallStarted() | ProcessStarted():
                 self._progress(entry)
-            case CallEnded():
-                self._call_ended(entry)
-            case CallLate():
-                self._late(entry)
+            case CallEnded() | CallLate():
+                self._outcome(entry)
             case TurnEnded():
                 self._leave_turn()
                 self._last_end = entry
@@ -229,6 +229,7 @@ class Fold:
             rewound=tuple(self._rewound),
             counted=self._counted,
             compacted=cut.entry if cut else None,
+            blind=self._blind,
         )
 
     def _request(self, entry: RequestStarted | RequestFailed | ResponseCheckpoint | ResponseEnded) -> None:
@@ -239,6 +240,8 @@ class Fold:
                 self._turn_steps += 1 if entry.attempt == 1 else 0
                 self._streaming = Streaming(entry.step, entry.model)
             case RequestFailed():
+                if entry.fault == NO_IMAGES and now is not None:
+                    self._blind |= {now.model}
                 if entry.retry_in is not None:  # only what was not shown is sent again; else it is the turn's last word
                     self._streaming = None
             case ResponseCheckpoint():
@@ -374,15 +377,12 @@ class Fold:
         after = self._exchange.messages(self._left)[: len(self._exchange.closed) - self._exchange.hidden]
         self._counted = shortened(self._counted, self._opened, before, after)
 
-    def _call_ended(self, entry: CallEnded) -> None:
-        if not self._exchange.ended(entry):
-            self._late(entry)
+    def _outcome(self, entry: CallEnded | CallLate) -> None:
+        if isinstance(entry, CallLate) or not self._exchange.ended(entry):
+            if (name := self._exchange.calls.get(entry.call)) is not None:
+                self._note(words.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
         elif entry.seen is not None:
             self._look(entry.seen.path, (entry.seen,))
-
-    def _late(self, entry: CallEnded | CallLate) -> None:
-        if (name := self._exchange.calls.get(entry.call)) is not None:
-            self._note(words.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
 
     def _note(self, note: str, *, lasts: bool = False, call: str = "") -> None:
         if note.strip():

@@ -15,7 +15,7 @@ import msgspec
 from holdfast.calls import Image
 from holdfast.history.formats.format import is_arguments
 from holdfast.history.ids import hashed_id, legal_name
-from holdfast.history.profiles import ANY, MediaLimits, Profile
+from holdfast.history.profiles import ANY, NO_MEDIA, MediaLimits, Profile
 from holdfast.history.shape import NO_RESPONSE
 from holdfast.session.conversation import Said
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
@@ -24,7 +24,8 @@ from holdfast.session.fold import AssistantMessage, Conversation, Message, Resul
 
 def outgoing(conversation: Conversation, profile: Profile) -> Conversation:
     """Return the conversation as it is sent to its model, whose provider is `profile`'s."""
-    ids, album = _Ids(), _Album(profile.media)
+    ids = _Ids()
+    album = _Album(NO_MEDIA if conversation.model in conversation.blind else profile.media)
     messages: list[Message] = []
     for message in conversation.messages:
         match message:
@@ -105,12 +106,14 @@ def _of_call(part: CallPart, ids: _Ids, *, own: bool) -> CallPart:
 class _Album:
     """The images of a conversation, each shown if its provider takes it: what was shown once is always shown again.
 
-    A provider that takes only small ones beside more than so many is never sent more, once there is a large one.
+    A provider that takes only small ones beside more than so many is never sent more, once there is a large one. Nor is
+    it ever sent more than a request may hold: the first stay.
     """
 
     def __init__(self, limits: MediaLimits) -> None:
         self._limits = limits
         self._shown = 0
+        self._bytes = 0
         self._side = 0  # of the largest
 
     def said(self, message: UserMessage) -> Iterator[Said]:
@@ -122,7 +125,8 @@ class _Album:
                 yield f"[Image {one.described} cannot be shown: {reason}.]"
             else:
                 self._shown += 1
-                self._side = max(self._side, one.width, one.height)
+                self._bytes += len(one.data)
+                self._side = max(self._side, self._side_of(one))
                 yield f"[Image {one.described}:]"
                 yield one
 
@@ -134,9 +138,21 @@ class _Album:
             return f"this model takes no {image.media_type}"
         if len(image.data) > limits.size or max(image.width, image.height) > limits.side:
             return "it is larger than this model takes"
-        if self._shown >= limits.crowded and max(self._side, image.width, image.height) > limits.crowded_side:
+        return self._too_much(image)
+
+    def _too_much(self, image: Image) -> str:
+        limits = self._limits
+        if self._shown >= limits.most:
+            return f"there are {self._shown} already, and this model takes no more"
+        if self._bytes + len(image.data) > limits.total:
+            return "with those before it, it is more than this model takes"
+        if self._shown >= limits.crowded and max(self._side, self._side_of(image)) > limits.crowded_side:
             return f"there are {self._shown} already, and so many may not be large"
         return ""
+
+    def _side_of(self, image: Image) -> int:
+        """Return the pixels of the longer side; one of unknown size may be as large as they get."""
+        return max(image.width, image.height) or self._limits.side
 
 
 class _Ids:

@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 from pathlib import Path
 
 from holdfast.calls import Image
 from holdfast.errors import ToolFailed
-from holdfast.history.media import look
+from holdfast.history.media import told
 from holdfast.history.profiles import ANY, MediaLimits
 
 LARGEST = ANY.media.size
 """The size in bytes up to which every provider that takes images takes one."""
 
 _TYPES = MediaLimits().types
-_HEAD = 60_000  # bytes: a JPEG may hold much else before its size
 _NAMED = re.compile(r"(?:^|(?<=\s))@(\S+\.(?:png|jpe?g|gif|webp))(?=$|[\s,.;:!?)\]])", re.IGNORECASE)
 
 
 def is_image(head: bytes) -> bool:
     """Return whether a file that begins with `head` is an image of a kind that can be shown."""
-    return look("", base64.b64encode(head[:_HEAD]).decode()).found in _TYPES
+    return told(head)[0] in _TYPES
 
 
 def image(content: bytes, name: str) -> Image:
     """Return the image that is the whole content of a file; raises `ToolFailed` if nobody could be shown it."""
-    found = look("", base64.b64encode(content[:_HEAD]).decode())
-    if found.found not in _TYPES:
+    media_type, width, height = told(content)
+    if media_type not in _TYPES:
         msg = f"File {name!r} is no image that can be shown, PNG, JPEG, GIF or WebP was expected. Convert it."
         raise ToolFailed(msg)
     if len(content) > LARGEST:
         raise ToolFailed(too_large(name, len(content)))
-    if max(found.width, found.height) > ANY.media.side:
+    if max(width, height) > ANY.media.side:
         msg = (
-            f"Image {name!r} is {found.width} x {found.height} pixels, at most {ANY.media.side} a side were expected. "
+            f"Image {name!r} is {width} x {height} pixels, at most {ANY.media.side} a side were expected. "
             "Make a smaller copy."
         )
         raise ToolFailed(msg)
-    return Image(media_type=found.found, data=content, name=name, width=found.width, height=found.height)
+    return Image(media_type=media_type, data=content, name=name, width=width, height=height)
 
 
 def too_large(name: str, size: int) -> str:

@@ -1,0 +1,28 @@
+"""Refused images on every wire: the same step is sent once more without them, and accepted."""
+
+from __future__ import annotations
+
+import pytest
+from test_matrix import MODELS, OTHERS, Session, accepted, shown
+
+from holdfast.session.entries import RequestFailed
+from holdfast.testing.script import Call, Fail, Say
+
+
+@pytest.mark.parametrize("model", [*MODELS, *OTHERS])
+async def test_what_is_left_is_accepted(model: str) -> None:
+    session = Session()
+    driver = session.begin(model)
+    refused = Fail(400, "This model does not support image input.")
+    session.provider.extend(
+        [Call("look", {}), Call("read", {})], [refused], [Call("look", {})], [Say("I cannot see it")]
+    )
+    assert (await driver.run("what does it show?")).cause == "finished"
+    session.provider.extend([Say("still here")])
+    assert (await session.driver().run("go on")).cause == "finished"
+    (failed,) = [each for each in session.entries if isinstance(each, RequestFailed)]
+    assert (failed.fault, failed.status) == ("no_images", 400)
+    sent = session.sent()
+    assert [shown(request) for _, request in sent] == [0, 1, 0, 0, 0]
+    for name, request in sent[2:]:
+        accepted(name, request)
