@@ -98,11 +98,14 @@ def test_no_image_that_was_shown_is_taken_away_by_more_of_them(large: list[bool]
 
 
 FEW = msgspec.structs.replace(ANTHROPIC, media=MediaLimits(size=50, crowded=3, crowded_side=2_000, most=5, total=120))
-pictures = st.builds(
-    lambda size, width: Image(media_type="image/png", data=bytes(size), name="a.png", width=width, height=width),
-    st.sampled_from([1, 20, 40, 60]),
-    st.sampled_from([0, 2, 3_000]),  # 0: not known
-)
+
+
+def blob(size: int, side: int) -> Image:
+    """Return an image of so many bytes; 0 pixels are not known."""
+    return Image(media_type="image/png", data=bytes(size), name="a.png", width=side, height=side)
+
+
+pictures = st.builds(blob, st.sampled_from([1, 20, 40, 60]), st.sampled_from([0, 2, 3_000]))
 
 
 @given(st.lists(pictures, max_size=12))
@@ -131,7 +134,7 @@ def test_no_more_are_sent_than_a_request_may_hold(profile: Profile, most: int) -
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_a_request_with_as_many_bytes_of_images_as_it_may_hold_has_room_for_words(profile: Profile) -> None:
-    large = Image(media_type="image/png", data=bytes(3_700_000), name="a.png", width=1_500, height=1_500)
+    large = blob(3_700_000, 1_500)
     said = sent(profile, *(prompt(turn, large) for turn in range(1, 21)))
     shown = sum(len(each.data) for each in said if isinstance(each, Image))
     assert shown > profile.media.total - 3_700_000
