@@ -169,6 +169,11 @@ KEYS = "holdfast-keys.json"
 """The name of the file of kept keys, which no tool of a model opens, wherever it is."""
 
 
+def holds_keys(name: str) -> bool:
+    """Return whether a file of that name holds kept keys, or does for a moment: one half written may be left."""
+    return name == KEYS or name.startswith(f".{KEYS}.")
+
+
 class Homes(msgspec.Struct, frozen=True):
     """Where things are: `config` is the file, `sessions` the folder of session folders. They need not exist."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -107,8 +108,10 @@ class Ring(KeyringBackend):
 PROGRAM = """
 import sys
 from pathlib import Path
+import asyncio, os
 from holdfast.agent import vault
-from holdfast.agent.keys import KeyFile
+from holdfast.agent.keys import KeyFile, aimed, asked, found
+from holdfast.agent.providers import PROVIDERS
 vault.PATIENCE = 1.0
 file = KeyFile(Path("holdfast-keys.json"))
 try:
@@ -139,7 +142,9 @@ def test_a_key_goes_to_the_keyring_and_comes_back(tmp_path: Path) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-f', place='file'); file.keep('{NAME}', 'sk-ring', place='keyring')")
     assert "sk-" not in (tmp_path / "holdfast-keys.json").read_text()
     assert "sk-ring" in (tmp_path / "ring.json").read_text()
-    assert with_ring(tmp_path, f"key = file.read()['{NAME}']; print(key.source, key.value)") == "keyring sk-ring\n"
+    assert with_ring(tmp_path, f"key = asked(file.read(), '{NAME}')['{NAME}']; print(key.source, key.value)") == (
+        "keyring sk-ring\n"
+    )
     assert with_ring(tmp_path, f"print(file.forget('{NAME}'), dict(file.read()))") == "True {}\n"
     assert "sk-ring" not in (tmp_path / "ring.json").read_text()
 
@@ -150,7 +155,7 @@ def test_a_key_goes_to_the_keyring_and_comes_back(tmp_path: Path) -> None:
 )
 def test_a_keyring_that_cannot_be_asked_is_one_sentence_in_time(tmp_path: Path, how: str, said: str) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
-    told = with_ring(tmp_path, "file.read()", how=how)
+    told = with_ring(tmp_path, f"asked(file.read(), '{NAME}')", how=how)
     assert told.startswith("ConfigInvalid Keyring ")
     assert said in told
     assert "keep it in a file" in told
@@ -159,7 +164,75 @@ def test_a_keyring_that_cannot_be_asked_is_one_sentence_in_time(tmp_path: Path, 
 def test_one_that_lost_the_key_and_one_that_is_not_there(tmp_path: Path) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
     (tmp_path / "ring.json").unlink()
-    assert f"Key '{NAME}' is not in the keyring" in with_ring(tmp_path, "file.read()")
+    assert f"Key '{NAME}' is not in the keyring" in with_ring(tmp_path, f"asked(file.read(), '{NAME}')")
     none = "keyring.backends.fail.Keyring"
     assert with_ring(tmp_path, "print(vault.lacks())", backend=none) == "no keyring runs here\n"
-    assert "Keyring cannot be used: NoKeyringError" in with_ring(tmp_path, "file.read()", backend=none)
+    said = with_ring(tmp_path, f"asked(file.read(), '{NAME}')", backend=none)
+    assert "Keyring cannot be used: NoKeyringError" in said
+
+
+def test_the_keyring_is_asked_for_what_a_run_needs_and_nothing_else(tmp_path: Path) -> None:
+    with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
+    with_ring(tmp_path, "file.keep('OPENAI_API_KEY', 'sk-file', place='file')")
+    run = "print(aimed('%s:m', {}, PROVIDERS, found(%s, PROVIDERS, file.read())).key)"
+    assert with_ring(tmp_path, run % ("openai", {}), how="locked") == "sk-file\n"
+    assert with_ring(tmp_path, run % ("ollama", {}), how="locked") == "None\n"
+    assert with_ring(tmp_path, run % ("anthropic", {NAME: "sk-of-now"}), how="locked") == "sk-of-now\n"
+    assert with_ring(tmp_path, run % ("anthropic", {})) == "sk-ring\n"
+    assert with_ring(tmp_path, run % ("anthropic", {}), how="locked").startswith("ModelUnusable Keyring cannot be used")
+
+
+def test_it_can_be_asked_where_a_loop_runs(tmp_path: Path) -> None:
+    with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
+    look = f"async def look(): return vault.get('{NAME}')\nprint(asyncio.run(look()))"
+    assert with_ring(tmp_path, look) == "sk-ring\n"
+    assert "did not answer within 1 s" in with_ring(tmp_path, look, how="hangs")
+
+
+def test_what_a_keyring_does_not_give_up_is_said_unused_and_found_again(tmp_path: Path) -> None:
+    with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
+    none = "keyring.backends.fail.Keyring"
+    said = with_ring(tmp_path, f"file.forget('{NAME}')", backend=none)
+    assert f"Key '{NAME}' is not used any more, but may still be in the keyring" in said
+    assert with_ring(tmp_path, "print(dict(file.read()))") == "{}\n"
+    assert with_ring(tmp_path, f"print(file.forget('{NAME}'), file.forget('{NAME}'))") == "True False\n"
+    assert "sk-ring" not in (tmp_path / "ring.json").read_text()
+
+
+def test_a_key_that_moves_to_the_file_is_in_the_keyring_no_longer(tmp_path: Path) -> None:
+    keep = f"file.keep('{NAME}', 'sk-%s', place='%s')"
+    with_ring(tmp_path, keep % ("old", "keyring"))
+    with_ring(tmp_path, keep % ("new", "file"))
+    assert "sk-old" not in (tmp_path / "ring.json").read_text()
+
+    with_ring(tmp_path, keep % ("old", "keyring"))
+    assert with_ring(tmp_path, keep % ("new", "file"), how="locked") == ""
+    assert "sk-old" in (tmp_path / "ring.json").read_text()
+    assert with_ring(tmp_path, f"print(file.read()['{NAME}'].value)", how="locked") == "sk-new\n"
+    assert with_ring(tmp_path, f"print(file.forget('{NAME}'))") == "True\n"
+    assert "sk-old" not in (tmp_path / "ring.json").read_text()
+
+
+COMMAND = """
+from holdfast.ui.cli import main
+from holdfast.ui.setup.wizard import Chosen, Wizard
+home = {"HOLDFAST_HOME": os.getcwd(), "HOME": os.getcwd(), "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+"""
+
+
+@pytest.mark.parametrize("how", ["locked", "lost"])
+def test_nothing_that_needs_no_key_is_kept_from_anybody(tmp_path: Path, how: str) -> None:
+    with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
+    if how == "lost":
+        (tmp_path / "ring.json").unlink()
+    (tmp_path / "config.toml").write_text('model = "anthropic:m"\n')
+    assert re.search(rf"{NAME} +set, keyring", with_ring(tmp_path, COMMAND + "main(['config'], home)", how=how))
+
+    said = with_ring(tmp_path, COMMAND + "main(['doctor'], home)", how=how)
+    assert "keyring" in re.findall(r"FAIL  model .*\n(.*)", said)[0].lower(), said
+    assert f"{NAME} (keyring)" in said
+
+    ask = "wizard = Wizard(home); print(wizard._there(Chosen(provider=PROVIDERS['anthropic'], model='')))"
+    said = with_ring(tmp_path, COMMAND + ask, how=how)
+    assert "keyring" in said.lower()
+    assert said.endswith("None\n")

@@ -78,6 +78,7 @@ def test_from_a_wrong_key_to_a_session_whose_commands_do_not_have_it(fresh: Fres
         answer(terminal, "Key .it is not shown", WRONG)
         answer(terminal, r"Model of openai-chat \[", "")
         terminal.wait_text("The key is wrong")
+        assert f"at {provider.url}/v1 (OPENAI_BASE_URL) for one word" in terminal.text()
         answer(terminal, r"Number or name \[key\]", "")
         answer(terminal, r"(?s)\[key\].*Key .it is not shown", GOOD)
         terminal.wait_text("It works")

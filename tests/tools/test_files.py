@@ -323,14 +323,15 @@ def test_a_file_too_large_to_hash_is_not_replaced_nor_looked_at(tmp_path: Path) 
     assert landed(tmp_path, FileChange(path="huge", before=None, after="0" * 64)) == "other"
 
 
-def test_kept_keys_are_opened_by_no_tool(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [KEYS, f".{KEYS}.4711"])  # what a kill leaves of one being written
+def test_kept_keys_are_opened_by_no_tool(tmp_path: Path, name: str) -> None:
     space = workspace(tmp_path)
-    (space.root / KEYS).write_text('{"keys": {"A_KEY": "sk-secret"}}')
-    (space.root / "link").symlink_to(space.root / KEYS)
+    (space.root / name).write_text('{"keys": {"A_KEY": "sk-secret"}}')
+    (space.root / "link").symlink_to(space.root / name)
     read, write, grep = ReadTool(space), WriteTool(space), GrepTool(space, run=None)
-    for path in (KEYS, "link"):
+    for path in (name, "link"):
         for tool, more in ((read, {}), (write, {"content": "{}"}), (grep, {"pattern": "secret"})):
             with pytest.raises(ToolFailed, match="holds keys of providers"):
                 called(tool, path=path, **more)
     assert "sk-secret" not in called(grep, pattern="secret").text
-    assert KEYS not in called(GlobTool(space), pattern="*").text
+    assert name not in called(GlobTool(space), pattern="*keys*").text

@@ -80,6 +80,12 @@ def test_a_provider_that_is_not_reached_is_grave_if_it_is_the_chosen_one() -> No
     assert "Nobody listens at x.test" in findings.provider(known, gone, chosen=True).todo
 
 
+def test_where_a_key_goes_is_told_if_the_environment_says_it() -> None:
+    way = Reached(step="reached", place="x.test")
+    told = findings.provider(PROVIDERS["anthropic"], way, chosen=True, by="ANTHROPIC_BASE_URL").what
+    assert told == "x.test answers (from ANTHROPIC_BASE_URL)"
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "work").mkdir()
@@ -107,6 +113,7 @@ def test_a_machine_that_is_well(home: Path, capsys: pytest.CaptureFixture[str]) 
     assert "sk-of-the-doctor" not in out
     for name in ("config", "model", "provider anthropic", "commands", "disk", "data folder", "sessions", "keys"):
         assert found[name].level == "ok", found[name]
+    assert "(from ANTHROPIC_BASE_URL)" in found["provider anthropic"].what
     assert "git version" in found["git"].what or found["git"].level == "warn"
 
 

@@ -1,7 +1,7 @@
 """The keys of providers: in the environment, or kept in a file that only its owner may read, or in the keyring.
 
-Two rules. The environment wins. A kept key never comes into the process's own environment, so that nothing that is
-started has it.
+Two rules. The environment wins, and the keyring is asked for the one key that a run needs. A kept key never comes into
+the process's own environment, so that nothing that is started has it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -16,8 +17,8 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.agent.providers import Providers
-from holdfast.errors import ConfigInvalid, StorageFailed
+from holdfast.agent.providers import Providers, Target, split, target
+from holdfast.errors import ConfigInvalid, ModelUnusable, StorageFailed
 from holdfast.session.disk import make_folder, write_whole
 
 Source = Literal["environment", "keyring", "file"]
@@ -26,10 +27,15 @@ Place = Literal["keyring", "file"]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key, and where it was found."""
+    """A key, and where it was found; the value of one in the keyring is "" until it is asked for."""
 
     source: Source
     value: str = field(repr=False)
+
+    @property
+    def unasked(self) -> bool:
+        """Return whether only the keyring knows it."""
+        return self.source == "keyring" and not self.value
 
 
 Keys = Mapping[str, Key]
@@ -44,15 +50,45 @@ def found(environ: Mapping[str, str], providers: Providers, kept: Keys) -> Keys:
 
 
 def with_keys(environ: Mapping[str, str], keys: Keys) -> Mapping[str, str]:
-    """Return the environment as it would be with the keys in it, to look keys up and to hide them."""
-    return MappingProxyType({**environ, **{name: key.value for name, key in keys.items()}})
+    """Return the environment as it would be with the keys in it that are known, to look keys up and to hide them."""
+    return MappingProxyType({**environ, **{name: key.value for name, key in keys.items() if not key.unasked}})
+
+
+def asked(keys: Keys, name: str | None) -> Keys:
+    """Return the keys with that one known, from the keyring if it is there; raises `ConfigInvalid` if it is not."""
+    key = keys.get(name or "")
+    if name is None or key is None or not key.unasked:
+        return keys
+    from holdfast.agent import vault  # noqa: PLC0415 - slow, and few keep a key there
+
+    return MappingProxyType({**keys, name: Key("keyring", vault.get(name))})
+
+
+def aimed(name: str, environ: Mapping[str, str], providers: Providers, keys: Keys) -> Target:
+    """Return what `name` (PROVIDER:MODEL) stands for, with its key out of `keys`; raises `ModelUnusable`."""
+    provider, _ = split(name, providers)
+    try:
+        known = asked(keys, provider.key_variable)
+    except ConfigInvalid as error:
+        raise ModelUnusable(str(error)) from error
+    return target(name, with_keys(environ, known), providers)
 
 
 class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file holds: keys by their variables, and the variables of those that are in the keyring."""
+    """What the file holds: keys by their variables, and the variables of those that are in the keyring.
+
+    `left` are those that the keyring has yet to give up; nobody uses what it has of them.
+    """
 
     keys: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     keyring: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    def without(self, name: str) -> _Kept:
+        """Return what is kept without that key, which may be left in the keyring."""
+        keys = {each: value for each, value in self.keys.items() if each != name}
+        left = tuple(dict.fromkeys((*self.left, name))) if name in self.keyring else self.left
+        return _Kept(keys=keys, keyring=tuple(each for each in self.keyring if each != name), left=left)
 
 
 class KeyFile:
@@ -62,39 +98,54 @@ class KeyFile:
         self.path = path
 
     def read(self) -> Keys:
-        """Return what is kept; raises `ConfigInvalid` if that cannot be read, or if others can read it too."""
-        kept = self._read()
-        keys = {name: Key("file", value) for name, value in kept.keys.items()}
-        if kept.keyring:
-            from holdfast.agent import vault  # noqa: PLC0415 - slow, and few keep a key there
+        """Return what is kept; raises `ConfigInvalid` if that cannot be read, or if others can read it too.
 
-            keys |= {name: Key("keyring", vault.get(name)) for name in kept.keyring}
-        return MappingProxyType(keys)
+        The keyring is not asked: locked or gone it must not keep anybody from what they can do without it.
+        """
+        kept = self._read()
+        ring = {name: Key("keyring", "") for name in kept.keyring}
+        return MappingProxyType({**ring, **{name: Key("file", value) for name, value in kept.keys.items()}})
 
     def keep(self, name: str, value: str, *, place: Place) -> None:
         """Keep a key, durably, in that place and no other; raises `StorageFailed`, or `ConfigInvalid`."""
-        kept = self._read()
-        keys, ring = {**kept.keys, name: value}, tuple(each for each in kept.keyring if each != name)
-        if place == "keyring":
-            from holdfast.agent import vault  # noqa: PLC0415 - slow, and few keep a key there
+        kept = self._read().without(name)
+        if place == "file":
+            self._write(msgspec.structs.replace(kept, keys={**kept.keys, name: value}))
+            with suppress(ConfigInvalid):  # it stays listed, for `forget` to find
+                self._take_out(name)
+            return
+        from holdfast.agent import vault  # noqa: PLC0415 - slow, and few keep a key there
 
-            vault.put(name, value)
-            keys.pop(name)
-            ring = (*ring, name)
-        self._write(_Kept(keys=keys, keyring=ring))
+        vault.put(name, value)
+        left = tuple(each for each in kept.left if each != name)
+        self._write(msgspec.structs.replace(kept, keyring=(*kept.keyring, name), left=left))
 
     def forget(self, name: str) -> bool:
-        """Return whether a key was kept, which it is no longer; raises `StorageFailed`, or `ConfigInvalid`."""
+        """Return whether a key was kept, which is used no longer; raises `StorageFailed`, or `ConfigInvalid`.
+
+        What the keyring does not give up is not used either, and raises.
+        """
         kept = self._read()
-        if name in kept.keyring:
+        if name not in kept.keys and name not in kept.keyring and name not in kept.left:
+            return False
+        self._write(kept.without(name))
+        try:
+            self._take_out(name)
+        except ConfigInvalid as error:
+            raise ConfigInvalid(
+                f"Key {name!r} is not used any more, but may still be in the keyring: {error} Then "
+                "run this again. Or remove it there by hand: it is holdfast's, and has that name."
+            ) from error
+        return True
+
+    def _take_out(self, name: str) -> None:
+        """Remove a key that is left in the keyring, if it is; raises `StorageFailed`, or `ConfigInvalid`."""
+        kept = self._read()
+        if name in kept.left:
             from holdfast.agent import vault  # noqa: PLC0415 - slow, and few keep a key there
 
             vault.remove(name)
-        elif name not in kept.keys:
-            return False
-        keys = {each: value for each, value in kept.keys.items() if each != name}
-        self._write(_Kept(keys=keys, keyring=tuple(each for each in kept.keyring if each != name)))
-        return True
+            self._write(msgspec.structs.replace(kept, left=tuple(each for each in kept.left if each != name)))
 
     def _read(self) -> _Kept:
         try:

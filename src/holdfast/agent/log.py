@@ -79,6 +79,10 @@ class Log:
         self._status = 0
         self._body = b""  # of an answer that is an error
 
+    def hide(self, secrets: tuple[str, ...]) -> None:
+        """Keep these out of the records as well."""
+        self._secrets = (*self._secrets, *secrets)
+
     def record(self, kind: str, **fields: object) -> None:
         """Write one record; one that cannot be written is the last."""
         if self._write is None:

@@ -1,7 +1,7 @@
 """pydantic-ai's Model classes behind our `Model` protocol: stream, map, translate errors, and nothing else.
 
-Two rules. The SDKs' own retries are off: the one retry policy is `holdfast.agent.limits`. A response without the
-provider's own terminal event is never called finished (pydantic-ai makes one up).
+Two rules. A response without the provider's own terminal event is never called finished (pydantic-ai makes one up).
+What a provider says of a failure may quote the key, and leaves here without it: it is printed, and journalled.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from holdfast.agent.log import Log
 from holdfast.agent.messages import from_part, raw_arguments, to_messages, to_tools
 from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.agent.providers import Target
+from holdfast.agent.secrets import hidden, spelt
 from holdfast.agent.wire import guarded, new_client, private, watched
 from holdfast.agent.wires import wire_of
 from holdfast.agent.wires.wire import Wire
@@ -44,6 +45,7 @@ class ConnectedModel:
 
     def __init__(self, target: Target, wire: Wire, http: httpx2.AsyncClient) -> None:
         self._name = target.name
+        self._secrets = _secrets_of(target)
         self._wire = wire
         self._model_for = wire.build(target, http)
         self._http = http
@@ -67,7 +69,7 @@ class ConnectedModel:
     async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         opened = conversation.opened
         parameters = ModelRequestParameters(function_tools=to_tools(opened.tools if opened else ()))
-        settings = ModelSettings(max_retries=0)
+        settings = ModelSettings(max_retries=0)  # the one retry policy is `holdfast.agent.limits`
         try:
             model = self._model_for(conversation)
             messages = to_messages(conversation, marks_errors=self._wire.marks_errors)
@@ -76,10 +78,8 @@ class ConnectedModel:
                 return
             async with model.request_stream(messages, settings, parameters) as response:
                 yield _events(response)
-        except ProviderFailed:
-            raise
         except Exception as error:  # the provider boundary: whatever a library raises becomes ours
-            raise failure(error, self._name) from error
+            raise failure(error, self._name, self._secrets) from error
 
 
 def open_model(
@@ -99,39 +99,49 @@ def open_model(
     if target.provider.foreign:
         private(client, with_key=target.key is not None)
     if log is not None:
+        log.hide(_secrets_of(target))  # a key of the keyring was not known when the log began
         watched(client, log)
     ahead(client)  # last: the others see what came
     try:
         return ConnectedModel(target, wire, client)
     except pai_errors.UserError as error:
-        raise ModelUnusable(f"Model {target.name!r} cannot be used: {error}. Check its name and settings.") from error
+        said = hidden(str(error), _secrets_of(target))
+        raise ModelUnusable(f"Model {target.name!r} cannot be used: {said}. Check its name and settings.") from error
 
 
-def failure(error: Exception, name: str) -> ProviderFailed:
-    """Return what a provider library's exception means, with the provider's own explanation in the message."""
+def _secrets_of(target: Target) -> tuple[str, ...]:
+    return spelt([target.key.strip()] if target.key else [])
+
+
+def failure(error: Exception, name: str, secrets: tuple[str, ...] = ()) -> ProviderFailed:
+    """Return what a provider library's exception means, with the provider's own explanation but none of the secrets."""
     match next((cause for cause in _causes(error) if isinstance(cause, ProviderFailed)), error):
-        case ProviderFailed() as ours:  # of the wire, which a library took for a broken connection
-            return ProviderFailed(str(ours), fault=ours.fault)
+        case ProviderFailed() as ours:  # of the wire, which a library took for a broken connection, or of this module
+            message = hidden(str(ours), secrets)
+            return ProviderFailed(message, fault=ours.fault, status=ours.status, retry_after=ours.retry_after)
         case pai_errors.ModelHTTPError() as error:
-            said = _said(error.body) or f"HTTP status {error.status_code}"
+            said = _short(hidden(_said(error.body), secrets)) or f"HTTP status {error.status_code}"
             fault = "too_long" if _is_too_long(error) else _fault(error)
             next_step = _NEXT[fault]
             message = f"Model {name!r} answered with status {error.status_code}: {said} {next_step}"
             return ProviderFailed(message, fault=fault, status=error.status_code, retry_after=error.retry_after)
         case pai_errors.ModelContextWindowExceededError() as error:  # said in a stream
             fault = "too_long"
-            return ProviderFailed(f"Model {name!r} said: {error}. {_NEXT[fault]}", fault=fault)
+            return ProviderFailed(f"Model {name!r} said: {hidden(str(error), secrets)}. {_NEXT[fault]}", fault=fault)
         case pai_errors.ModelConnectionError():
             fault = "unreachable"
-            message = f"Model {name!r} could not be reached or broke off: {_root(error)}. {_NEXT[fault]}"
+            why = hidden(_root(error), secrets)
+            message = f"Model {name!r} could not be reached or broke off: {why}. {_NEXT[fault]}"
             return ProviderFailed(message, fault=fault)
         case pai_errors.ModelAPIError() as error if error.in_stream:
             fault = "cut"
-            message = f"Model {name!r} ended its response with an error: {_said(str(error))} {_NEXT[fault]}"
+            said = _short(hidden(_said(str(error)), secrets))
+            message = f"Model {name!r} ended its response with an error: {said} {_NEXT[fault]}"
             return ProviderFailed(message, fault=fault)
         case _:
             fault = "malformed"
-            message = f"Model {name!r} sent what its protocol does not allow: {_root(error)}. {_NEXT[fault]}"
+            why = hidden(_root(error), secrets)
+            message = f"Model {name!r} sent what its protocol does not allow: {why}. {_NEXT[fault]}"
             return ProviderFailed(message, fault=fault)
 
 
@@ -184,12 +194,16 @@ def _is_too_long(error: pai_errors.ModelHTTPError) -> bool:
 
 
 def _said(body: object) -> str:
-    """Return the provider's explanation from an error body, as a sentence."""
+    """Return the provider's explanation from an error body, all of it."""
     said: object = body
     while isinstance(said, dict):
         inner: dict[str, object] = said  # pyright: ignore[reportUnknownVariableType] - JSON from outside
         said = inner.get("error") or inner.get("message") or str(inner)
-    text = str(said).strip() if said else ""
+    return str(said).strip() if said else ""
+
+
+def _short(text: str) -> str:
+    """Return an explanation as a sentence, no longer than is kept: once no key is in it that could be cut in two."""
     text = text if len(text) <= LONGEST_EXPLANATION else f"{text[:LONGEST_EXPLANATION]} […]."
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 

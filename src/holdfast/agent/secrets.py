@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote, urlsplit
 
 from holdfast.agent.providers import PROVIDERS, Providers
@@ -30,8 +30,13 @@ def secrets_of(environ: Mapping[str, str], providers: Providers = PROVIDERS) -> 
     """Return what must never be written down, as it may be spelt: every provider's key, and what is named like one."""
     keys = {name for provider in providers.values() for name in (provider.key_variable, provider.also_key_variable)}
     found = {value.strip() for name, value in environ.items() if name in keys or _NAMED.search(name.upper())}
-    spelt = {form for key in found for form in (key, quote(key, safe=""), json.dumps(key)[1:-1])}
-    return tuple(sorted((each for each in spelt if len(each) >= SHORTEST), key=len, reverse=True))
+    return spelt(found)
+
+
+def spelt(keys: Iterable[str]) -> tuple[str, ...]:
+    """Return the keys as they may be spelt, the longest first; what is too short to be one is left out."""
+    forms = {form for key in keys for form in (key, quote(key, safe=""), json.dumps(key)[1:-1])}
+    return tuple(sorted((each for each in forms if len(each) >= SHORTEST), key=len, reverse=True))
 
 
 def hidden(text: str, secrets: tuple[str, ...]) -> str:

@@ -57,6 +57,12 @@ def site_of(provider: Provider) -> Site:
     return SITES.get(provider.name) or Site(title=f"a server of your own, at {provider.address}")
 
 
+def overriding(provider: Provider, environ: Mapping[str, str]) -> str:
+    """Return the variable that says where the provider would be asked, "" if none does: its key goes there, too."""
+    variable = provider.address_variable or ""
+    return variable if environ.get(variable) else ""
+
+
 def address_of(provider: Provider, environ: Mapping[str, str]) -> str:
     """Return where the provider would be asked, "" if only its library knows."""
     own = environ.get(provider.address_variable, "") if provider.address_variable else ""

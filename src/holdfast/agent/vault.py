@@ -6,18 +6,19 @@ wrong in it is one sentence.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
 from holdfast.errors import ConfigInvalid
-from holdfast.tools.thread import in_daemon
+from holdfast.tools.thread import within
 
 SERVICE = "holdfast"
 """The name under which the keyring shows our keys."""
 
 PATIENCE = 20.0
 """Seconds: a person may have to unlock it."""
+
+_INSTEAD = ", or set the key's variable in the environment, or run holdfast setup and keep it in a file"
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ def get(name: str) -> str:
 
         return keyring.get_password(SERVICE, name)
 
-    key = _asked(work)
+    key = _asked(work, _INSTEAD)
     if key is None:
         raise ConfigInvalid(
             f"Key {name!r} is not in the keyring, where holdfast setup had put it. Run holdfast setup again, or set "
@@ -47,7 +48,7 @@ def put(name: str, key: str) -> None:
 
         keyring.set_password(SERVICE, name, key)
 
-    _asked(work)
+    _asked(work, _INSTEAD)
 
 
 def remove(name: str) -> None:
@@ -77,22 +78,23 @@ def lacks() -> str:
         return str(error)
 
 
-def _asked(work: Callable[[], T]) -> T:
+def _asked(work: Callable[[], T], instead: str = "") -> T:
     """Return what the keyring says; raises `ConfigInvalid` if it says nothing in time, or that it cannot."""
-    instead = "Set the key's variable in the environment, or run holdfast setup and keep it in a file."
     try:
         from keyring.errors import KeyringError  # noqa: PLC0415 - likewise
     except ImportError as error:
         raise ConfigInvalid(
-            f"Keyring cannot be used without the library `keyring`, the extra holdfast[keyring] was expected. {instead}"
+            f"Keyring cannot be used without the library `keyring`, the extra holdfast[keyring] was expected. "
+            f"Install it{instead}."
         ) from error
     try:
-        return asyncio.run(asyncio.wait_for(in_daemon(work), PATIENCE))
+        return within(PATIENCE, work)
     except TimeoutError as error:
         raise ConfigInvalid(
-            f"Keyring did not answer within {PATIENCE:g} s, an unlocked one was expected. Unlock it. {instead}"
+            f"Keyring did not answer within {PATIENCE:g} s, an unlocked one was expected. Unlock it{instead}."
         ) from error
     except (KeyringError, OSError, RuntimeError) as error:
         raise ConfigInvalid(
-            f"Keyring cannot be used: {type(error).__name__}: {error}, an unlocked one was expected. {instead}"
+            f"Keyring cannot be used: {type(error).__name__}: {error}, an unlocked one was expected. "
+            f"Unlock it{instead}."
         ) from error

@@ -1,7 +1,7 @@
 """The HTTP client of a model: how long each of its steps may take, and how much of a response is read.
 
-Two rules. Silence is bounded in events, by the driver, and never by the client. Nothing is read past a stream's own
-terminal event, and no event past LONGEST_EVENT, however long its provider goes on.
+Two rules. Nothing is read past a stream's own terminal event, and no event past LONGEST_EVENT, however long its
+provider goes on. Nothing is sent to an address that only a server names: key and conversation would go with it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import pairwise
 import httpx2
 
 from holdfast.agent.log import Log
+from holdfast.agent.secrets import bare
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
 
@@ -36,13 +37,14 @@ _HEADERS = frozenset(
         *("content-type", "content-length", "transfer-encoding", "anthropic-version", "anthropic-beta"),
     }
 )
+_LONGEST_ADDRESS = 200  # characters of one that are shown
 _TAIL = 32  # bytes of a match that the chunk before may hold
 
 
 def new_client(limits: Limits) -> httpx2.AsyncClient:
     """Return a client with pooled connections."""
     timeout = httpx2.Timeout(None, connect=limits.connect, write=limits.write, pool=limits.pool)
-    return httpx2.AsyncClient(timeout=timeout, follow_redirects=True)
+    return httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
 
 
 def guarded(
@@ -52,11 +54,13 @@ def guarded(
 
     `terminal` matches the line that begins that event. Where there is none, `tells` says of an event whether it tells
     why the response ends: more may come behind it, but is not waited for. They raise `ProviderFailed` for an event that
-    is too long.
+    is too long, and the client does for a server that points elsewhere.
     """
     last = re.compile(rb"[\r\n](?:%b)[\r\n]" % (rb"(?!)" if terminal is None else terminal))
 
     async def guard(response: httpx2.Response) -> None:
+        if response.is_redirect:
+            raise _elsewhere(name, response)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         events = response.headers.get("content-type", "").startswith("text/event-stream")
         body = response.stream
@@ -69,6 +73,17 @@ def guarded(
     client.headers["accept-encoding"] = "identity"
     client.event_hooks["response"].append(guard)
     return client
+
+
+def _elsewhere(name: str, response: httpx2.Response) -> ProviderFailed:
+    pointed = response.headers.get("location", "").partition("?")[0][:_LONGEST_ADDRESS]
+    return ProviderFailed(
+        f"Model {name!r} was asked at {bare(str(response.request.url))}, which points to {pointed!r}, an answer was "
+        "expected. Nothing was sent there; if that is where it is now, correct the base_url of its provider, or the "
+        "variable that holds its address.",
+        fault="rejected",
+        status=response.status_code,
+    )
 
 
 def private(client: httpx2.AsyncClient, *, with_key: bool) -> httpx2.AsyncClient:

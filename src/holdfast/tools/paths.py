@@ -18,7 +18,7 @@ from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 
-from holdfast.config import KEYS
+from holdfast.config import holds_keys
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 
@@ -89,7 +89,7 @@ def resolve(root: Path, path: str) -> Place:
     except OSError as error:  # a link became something else between two looks at it
         msg = f"Path {path!r} cannot be followed: {error.strerror}. Look at it with glob, or call it again."
         raise ToolFailed(msg) from error
-    if os.path.basename(real) == KEYS:  # noqa: PTH119 - as realpath gives it
+    if holds_keys(os.path.basename(real)):  # noqa: PTH119 - as realpath gives it
         msg = f"File {path!r} holds keys of providers, which no tool may have. Work without it."
         raise ToolFailed(msg)
     if valid_unicode(real) != real:

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
@@ -40,6 +41,23 @@ async def in_daemon(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, name="blocking work", daemon=True).start()
     return await future
+
+
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """Return what `work` gives in a thread, or raise what it raises; raises `TimeoutError` if it takes longer.
+
+    It holds up whoever calls it, also an event loop: for a loop there is `in_daemon`.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="bounded work", daemon=True).start()
+    return future.result(seconds)
 
 
 async def in_thread(work: Callable[[threading.Event], T], stop: asyncio.Event) -> T:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from holdfast.config import KEYS
+from holdfast.config import holds_keys
 from holdfast.errors import ToolFailed
 from holdfast.tools.paths import Place, folder, opened_in
 
@@ -92,7 +92,7 @@ def walk(root: Path, start: Place, *, stop: threading.Event, unread: list[str]) 
 
 def _entry(below: str, item: os.DirEntry[str]) -> Entry | None:
     """Return the entry, or None for what is neither file nor folder, for `.git`, kept keys, and what is gone."""
-    if item.name in (".git", KEYS):
+    if item.name == ".git" or holds_keys(item.name):
         return None
     try:
         modified = item.stat(follow_symlinks=False).st_mtime_ns

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agent.keys import KeyFile, found, with_keys
+from holdfast.agent.keys import KeyFile, Keys, aimed, found, with_keys
 from holdfast.agent.project import ProjectFile, project_file
-from holdfast.agent.providers import Providers, known_providers
+from holdfast.agent.providers import Providers, Target, known_providers
 from holdfast.agent.remembered import APPROVALS, Project
 from holdfast.calls import Mode, Pattern
 from holdfast.config import Config, Limits, ProjectConfig, homes, with_project
@@ -58,7 +58,8 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = Tr
 class Settings:
     """What a run goes by: its config, with what the project says where that is trusted, and what follows from it.
 
-    `environ` has the keys in it that are kept elsewhere; it is to look things up in, and never handed to a program.
+    `environ` has the keys in it that are kept in a file; it is to look things up in, and never handed to a program.
+    `keys` also names those that the keyring has.
     """
 
     config: Config
@@ -66,6 +67,11 @@ class Settings:
     limits: Limits
     mode: Mode
     environ: Mapping[str, str]
+    keys: Keys
+
+    def aimed(self, model: str) -> Target:
+        """Return what PROVIDER:MODEL stands for, asking the keyring if its key is there; raises `ModelUnusable`."""
+        return aimed(model, self.environ, self.providers, self.keys)
 
 
 def settings_of(
@@ -74,12 +80,14 @@ def settings_of(
     """Return what a run goes by; `own` is the person's config. Raises `ConfigInvalid`."""
     config = with_project(own, project) if project is not None else own
     providers = known_providers(config.providers)
+    keys = found(environ, providers, KeyFile(homes(environ).keys).read())
     return Settings(
         config=config,
         providers=providers,
         limits=limits_of(config, arguments, providers),
         mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
-        environ=with_keys(environ, found(environ, providers, KeyFile(homes(environ).keys).read())),
+        environ=with_keys(environ, keys),
+        keys=keys,
     )
 
 

@@ -19,7 +19,7 @@ from holdfast.agent.events import Event, Fact, Finding
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.opening import OpenSession, create, fork, resume
-from holdfast.agent.providers import Providers, Target, target
+from holdfast.agent.providers import Providers, Target
 from holdfast.agent.settle import Leave
 from holdfast.agent.windows import window_of
 from holdfast.calls import Mode
@@ -37,6 +37,7 @@ from holdfast.errors import (
 )
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.entries import Cause, RequestFailed, TurnEnded
+from holdfast.tools.thread import in_daemon
 from holdfast.ui.account import last_turn
 from holdfast.ui.arguments import Arguments
 from holdfast.ui.attaching import attached
@@ -69,7 +70,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     config, providers, environ = settings.config, settings.providers, settings.environ
 
     def aimed(model: str) -> Target:
-        return target(model, environ, providers)
+        return settings.aimed(model)
 
     session, name = _session(catalog, arguments, summary, cwd=cwd, configured=config.model, aimed=aimed)
     if config.pid_namespace:
@@ -93,6 +94,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
                 arguments=arguments,
                 environ=environ,
                 providers=providers,
+                aimed=aimed,
                 log=log,
             )
     finally:
@@ -136,6 +138,7 @@ def _run(  # noqa: PLR0913 - what a run is made of
     arguments: Arguments,
     environ: Mapping[str, str],
     providers: Providers,
+    aimed: Callable[[str], Target],
     log: Log | None,
 ) -> int:
     """Return the exit code of one turn, once whoever reads it has it all; a turn that was stopped waits for nobody."""
@@ -144,7 +147,8 @@ def _run(  # noqa: PLR0913 - what a run is made of
     faults: list[str] = []
 
     async def connected(model: str) -> Model:
-        connection = await connect(target(model, environ, providers), limits.of(model), log=log)
+        aim = await in_daemon(lambda: aimed(model))  # a keyring may have to be waited for
+        connection = await connect(aim, limits.of(model), log=log)
         gc.freeze()  # what was imported stays; a first look through it would hold up the loop for a tenth of a second
         gc.enable()
         return connection

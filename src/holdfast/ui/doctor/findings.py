@@ -82,10 +82,13 @@ def model(name: str | None, problem: str) -> Finding:
     return Finding(name="model", level="ok", what=name)
 
 
-def provider(provider: Provider, way: Reached, *, chosen: bool) -> Finding:
-    """Return whether a provider can be reached; one that is not is grave if it is the `chosen` one."""
+def provider(provider: Provider, way: Reached, *, chosen: bool, by: str = "") -> Finding:
+    """Return whether a provider can be reached; one that is not is grave if it is the `chosen` one.
+
+    `by` is the variable that says where it is, "" if none does.
+    """
     name = f"provider {provider.name}"
-    through = f" through {way.proxy}" if way.proxy else ""
+    through = f"{f' (from {by})' if by else ''}{f' through {way.proxy}' if way.proxy else ''}"
     if way.step == "reached":
         return Finding(name=name, level="ok", what=f"{way.place} answers{through}")
     said = f" ({way.said})" if way.said else ""

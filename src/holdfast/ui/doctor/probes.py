@@ -15,10 +15,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from holdfast import __version__
-from holdfast.agent.keys import KeyFile, Keys, found, with_keys
-from holdfast.agent.providers import PROVIDERS, Provider, Providers, known_providers, target
+from holdfast.agent.keys import KeyFile, Keys, aimed, found
+from holdfast.agent.providers import PROVIDERS, Provider, Providers, known_providers
 from holdfast.agent.reaching import reached
-from holdfast.agent.sites import address_of
+from holdfast.agent.sites import address_of, overriding
 from holdfast.config import Config, homes, read_config
 from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
 from holdfast.session.catalog import Catalog
@@ -82,14 +82,14 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[Config, Providers, K
         findings.config(home(str(path)), there=path.exists(), problem=problem),
         *([findings.project(notes)] if notes else []),
         found_keys,
-        findings.model(named, _unusable(named, with_keys(environ, keys), providers)),
+        findings.model(named, _unusable(named, environ, providers, keys)),
     ]  # fmt: skip
 
 
-def _unusable(name: str | None, environ: Mapping[str, str], providers: Providers) -> str:
+def _unusable(name: str | None, environ: Mapping[str, str], providers: Providers, keys: Keys) -> str:
     try:
         if name:
-            target(name, environ, providers)
+            aimed(name, environ, providers, keys)
     except ModelUnusable as error:
         return str(error)
     return ""
@@ -128,7 +128,10 @@ async def _ways(config: Config, providers: Providers, keys: Keys, environ: Mappi
     different = sorted(set(addresses.values()))
     found = await asyncio.gather(*(reached(each, environ, patience=PATIENCE) for each in different))
     ways = dict(zip(different, found, strict=True))
-    return [findings.provider(each, ways[addresses[name]], chosen=name == chosen) for name, each in asked.items()]
+    return [
+        findings.provider(each, ways[addresses[name]], chosen=name == chosen, by=overriding(each, environ))
+        for name, each in asked.items()
+    ]
 
 
 def _storage(environ: Mapping[str, str]) -> Iterator[Finding]:

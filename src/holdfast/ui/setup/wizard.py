@@ -11,11 +11,11 @@ from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from holdfast.agent.connecting import preload
-from holdfast.agent.keys import Key, KeyFile, Place, found, with_keys
+from holdfast.agent.keys import Key, KeyFile, Place, asked, found, with_keys
 from holdfast.agent.providers import Provider, Providers, Target, known_providers, target
 from holdfast.agent.reaching import reached
-from holdfast.agent.secrets import hidden, secrets_of
-from holdfast.agent.sites import address_of, site_of
+from holdfast.agent.secrets import bare, hidden, secrets_of
+from holdfast.agent.sites import address_of, overriding, site_of
 from holdfast.agent.trying import tried
 from holdfast.config import Kind, Server, homes, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed, StorageFailed
@@ -149,7 +149,7 @@ class Wizard:
         provider = chosen.provider
         if provider.key_variable is None:
             return chosen
-        there = found(self._environ, self._known(chosen), self._kept).get(provider.key_variable)
+        there = self._there(chosen)
         if there is not None and there.source == "environment":
             print(f"\nIts key is taken from {provider.key_variable} in the environment, which wins over any other.")
             return chosen
@@ -166,6 +166,20 @@ class Wizard:
                 print("A key is one word of letters, digits and signs. Copy all of it, and nothing else.")
             else:
                 return replace(chosen, key=typed)
+
+    def _there(self, chosen: Chosen) -> Key | None:
+        """Return the key that is there already; of a keyring that does not give it, it is said why."""
+        variable = chosen.provider.key_variable
+        keys = found(self._environ, self._known(chosen), self._kept)
+        try:
+            keys = asked(keys, variable)
+        except ConfigInvalid as error:
+            print(literal(f"\n{error}"))
+            return None
+        key = keys.get(variable or "")
+        if variable and key and key.source == "keyring":
+            self._kept = {**self._kept, variable: key}
+        return key
 
     def _model(self, chosen: Chosen) -> Chosen:
         preload(self._target(replace(chosen, model="any")))
@@ -207,7 +221,9 @@ class Wizard:
     def _tried(self, chosen: Chosen) -> ProviderFailed | None:
         """Return why the model did not answer, said already, None if it did."""
         environ = self._with(chosen)
-        print(f"\nAsking {literal(chosen.name)} for one word …", flush=True)
+        by = overriding(chosen.provider, environ)
+        at = f" at {bare(address_of(chosen.provider, environ))} ({by})" if by else ""
+        print(literal(f"\nAsking {chosen.name}{at} for one word …"), flush=True)
         aimed = self._target(chosen)
         try:
             seconds = asyncio.run(tried(aimed, self._config.limits.of(chosen.name)))

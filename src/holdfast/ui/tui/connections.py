@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.agent.connecting import connect
+from holdfast.agent.keys import Keys, aimed
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
-from holdfast.agent.providers import PROVIDERS, Provider, Providers, Target, target
+from holdfast.agent.providers import PROVIDERS, Provider, Providers, Target, split, target
 from holdfast.config import Limits
+from holdfast.tools.thread import in_daemon
 
 if TYPE_CHECKING:
     from holdfast.testing.provider import ScriptedProvider
@@ -24,7 +26,11 @@ _BEHIND = "openai-chat:demo"
 class Connections:
     """Connections to models by their names; the demo's provider begins when it is first asked."""
 
-    def __init__(self, environ: Mapping[str, str], limits: Limits, providers: Providers = PROVIDERS) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], limits: Limits, providers: Providers = PROVIDERS, *, keys: Keys | None = None
+    ) -> None:
+        """Look keys up in `environ`, and those that the keyring has, as `keys` say, there."""
+        self._ring = {name: key for name, key in (keys or {}).items() if key.unasked}
         self.providers = providers
         self.environ = environ
         self._limits = limits
@@ -32,13 +38,16 @@ class Connections:
         self._trial: ScriptedProvider | None = None
 
     def check(self, name: str) -> None:
-        """Return if a model of that name could be asked; raises `ModelUnusable` saying what is missing."""
-        if name != DEMO:
+        """Return if a model of that name could be asked; raises `ModelUnusable` saying what is missing.
+
+        The keyring, which may have to be waited for, is not asked before the model is.
+        """
+        if name != DEMO and split(name, self.providers)[0].key_variable not in self._ring:
             target(name, self.environ, self.providers)
 
     def has_key(self, provider: Provider) -> bool:
         """Return whether the key that the provider wants is there."""
-        return bool(provider.key_in(self.environ))
+        return provider.key_variable in self._ring or bool(provider.key_in(self.environ))
 
     def lacks(self, provider: Provider) -> str:
         """Return what has to be done before the provider can be used, where it is if nothing has to."""
@@ -50,7 +59,7 @@ class Connections:
         """Return a connection; raises `ModelUnusable`."""
         gc.disable()  # looking through what is imported for garbage would take longer, and hold up the screen
         try:
-            return await connect(self._target(name), self._limits.of(name), log=log)
+            return await connect(await in_daemon(lambda: self._target(name)), self._limits.of(name), log=log)
         finally:
             if not self._imported:
                 gc.freeze()  # what was imported stays
@@ -65,7 +74,7 @@ class Connections:
 
     def _target(self, name: str) -> Target:
         if name != DEMO:
-            return target(name, self.environ, self.providers)
+            return aimed(name, self.environ, self.providers, self._ring)
         if self._trial is None:
             from holdfast.ui.tui.trial import provider  # noqa: PLC0415 - 30 ms, not before it is asked for
 

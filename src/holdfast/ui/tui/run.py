@@ -59,7 +59,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         from holdfast.ui.tui.keyboard import Keyboard  # noqa: PLC0415 - likewise
 
         while True:
-            connections = Connections(settings.environ, settings.limits, settings.providers)
+            connections = Connections(settings.environ, settings.limits, settings.providers, keys=settings.keys)
             screen = Screen(start, connections, settings.limits, keyboard=Keyboard)
             gc.freeze()
             gc.enable()
