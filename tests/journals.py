@@ -88,6 +88,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         why=st.just("auto"),
         summary=texts,
         usage=st.just(Usage(input_tokens=1)),
+        said=st.integers(0, 2),
     ),
     st.builds(Uncompacted),
     st.builds(RequestStarted, step=steps, attempt=st.integers(1, 2), model=models),

@@ -111,8 +111,8 @@ async def test_it_is_told_once_in_a_line_as_it_happens_and_afterwards() -> None:
     for number in (1, 2, 3):
         await session.turn(driver, f"prompt {number}")
     (entry,) = session.pruned
-    gone = "The old output of 1 call is not sent to the model from here on"
-    line = f"{gone}, about {entry.saved:,} tokens; the session keeps it."
+    gone = "The output of 1 call is not sent whole to the model from here on"
+    line = f"{gone}, about {entry.saved:,} tokens less; the session keeps it."
     out, err = io.StringIO(), io.StringIO()
     text = TextOutput(out, err, gone=lambda _: None)
     stream = StreamJsonOutput(out, gone=lambda _: None)

@@ -56,9 +56,15 @@ def exchange(results: int = 0, texts: int = 0, answer: int | None = 1, *, opens:
 
 
 def test_the_newest_step_stays_if_it_fits_at_all() -> None:
-    long = [exchange(texts=5, opens=True), exchange(results=100), exchange(results=100, answer=None)]
-    assert cut(long, keep=50, most=200) == 1
-    assert cut(long, keep=50, most=90) == 2
+    long = [exchange(texts=5, opens=True), exchange(results=100), exchange(answer=100)]
+    assert cut(long, keep=50, most=200) == 2
+    assert cut(long, keep=50, most=90) == 3
+
+
+def test_results_that_were_not_answered_stay_with_their_call() -> None:
+    unseen = [exchange(texts=5, opens=True), exchange(results=9, answer=60), exchange(results=100, answer=None)]
+    assert cut(unseen, keep=50, most=70) == 1, "what they weigh does not count"
+    assert cut(unseen, keep=50, most=50) == 2, "what the call weighs does"
 
 
 def test_a_turn_is_where_to_cut_if_that_is_not_far() -> None:

@@ -229,13 +229,13 @@ def test_what_a_left_branch_has_seen_of_files_was_not_seen() -> None:
 
 
 @settings(max_examples=300)
-@given(onwards, st.integers(0, 3), onwards)
+@given(onwards, st.integers(0, 3), st.integers(0, 2), onwards)
 def test_a_compaction_changes_what_is_older_only_and_is_taken_back_whole(
-    before: list[Entry], step: int, after: list[Entry]
+    before: list[Entry], step: int, said: int, after: list[Entry]
 ) -> None:
     """At every step: what stays is as it was but for signed thinking, and without the note all is as if never cut."""
     journal = [opened, *before]
-    note = Compacted(step=step, note="[what was before]", why="asked")
+    note = Compacted(step=step, note="[what was before]", why="asked", said=said)
     was, now = fold(journal).messages, fold([*journal, note]).messages
     assert faults(now) == []
     first, *stays = now
@@ -243,6 +243,8 @@ def test_a_compaction_changes_what_is_older_only_and_is_taken_back_whole(
     assert isinstance(first, UserMessage)
     assert first.texts[0] == "[what was before]"
     assert first.results == ()
+    beside = was[gone] if was else None
+    assert first.said[1:] == (beside.said[said:] if isinstance(beside, UserMessage) else ())
     for old, new in zip(was[gone + 1 :], stays, strict=True):
         assert old == new or (isinstance(old, AssistantMessage) and unsigned(old) == new)
     back = [entry for entry in after if isinstance(entry, PromptAccepted | TurnEnded)]

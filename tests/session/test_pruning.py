@@ -195,7 +195,7 @@ def test_only_those_results_and_later_signed_thinking_change(journal: list[Entry
 
 
 def test_a_person_is_told_in_one_line() -> None:
-    assert words.pruned(1, 20_480).startswith("The old output of 1 call is not sent")
+    assert words.pruned(1, 20_480).startswith("The output of 1 call is not sent whole")
     assert words.pruned(12, 34_000).splitlines() == [words.pruned(12, 34_000)]
 
 

@@ -276,7 +276,7 @@ def test_an_export_has_results_that_are_not_sent_any_more(catalog: Catalog, here
     assert json.loads(document)["messages"][-1]["parts"][0]["content"] == "it all"
     _, shown, _ = run("show", name)
     assert "    it all" in shown.splitlines()
-    assert "The old output of 1 call is not sent to the model" in shown
+    assert "The output of 1 call is not sent whole to the model" in shown
     _, history, _ = run("show", name, "--history")
     assert "it all" not in history
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from holdfast.agent.carried import Older, note, older, work
+from holdfast.agent.carried import LEAST, Older, capped, note, older, work
 from holdfast.agent.drift import drift
 from holdfast.agent.stop import Stop
 from holdfast.agent.summarize import Summarizer, Summary
@@ -96,35 +96,40 @@ class Compacting:
         self._window = window
         self._tell = tell
         self._windows: dict[str, int] = {}
-        self._failed_in = 0  # the turn in which a summary failed that was not urgent
+        self._gave_up_in = 0  # the turn in which a summary failed that was not urgent, or had what was not answered yet
 
     async def is_due(self, stop: Stop) -> bool:
         """Return whether the window is nearly full, and something is to be done about it; raises `Left` on a stop."""
         conversation = self._session.conversation
-        if self._context.compact == "off" or self._failed_in == conversation.turns:
+        if self._context.compact == "off" or self._gave_up_in == conversation.turns:
             return False
         window = await self._size(conversation.model, stop)
         return bool(window) and context_tokens(conversation) > self._context.compact_at * (window - _share(window))
 
-    async def make_room(self, stop: Stop) -> None:
-        """Compact if that can be done; raises `Left` on a stop.
+    async def shorten(self, stop: Stop, why: Why) -> bool:
+        """Compact, cut new results that have no room beside it, return whether any of it was done; `Left` on a stop.
 
         A model that does not sum up what still fits is not asked again in the turn.
         """
+        conversation = self._session.conversation
+        bounds = self._bounds(conversation, await self._size(conversation.model, stop), why)
+        compacted = None
         try:
-            compacted = await self.compact(stop, "auto")
+            compacted = await self.compact(stop, why)
         except (ProviderFailed, UsageError) as failed:
-            compacted = None
+            self._gave_up_in = conversation.turns
             self._tell(f"The conversation could not be summed up, and goes on as it is while it fits: {failed}")
-        if compacted is None:
-            self._failed_in = self._session.conversation.turns
+        cut = capped(self._session.conversation, total=bounds.total)
+        if cut is not None:
+            self._session.append(cut)
+        return compacted is not None or cut is not None
 
     def is_possible(self) -> bool:
-        """Return whether something is old enough to be summed up when the provider says that all of it is too long."""
+        """Return whether something can be sent no more when the provider says that all of it is too long."""
         conversation = self._session.conversation
-        window = self._windows.get(conversation.model, 0)
-        bounds = self._bounds(conversation, context_tokens(conversation), window, "overflow")
-        return older(conversation, self._session.steps, keep=bounds.keep, most=bounds.most) is not None
+        bounds = self._bounds(conversation, self._windows.get(conversation.model, 0), "overflow")
+        part = self._older(conversation, bounds, "overflow")
+        return part is not None or capped(conversation, total=bounds.total) is not None
 
     async def compact(self, stop: Stop, why: Why, wish: str = "") -> Compacted | None:
         """Sum up what is older and return the entry, None if there is nothing worth it; `wish` is what to keep of it.
@@ -135,23 +140,38 @@ class Compacting:
         conversation = self._session.conversation
         before = context_tokens(conversation)
         window = await self._size(conversation.model, stop)
-        bounds = self._bounds(conversation, before, window, why)
-        part = older(conversation, self._session.steps, keep=bounds.keep, most=bounds.most)
+        bounds = self._bounds(conversation, window, why)
+        part = self._older(conversation, bounds, why)
         if part is None:
+            return None
+
+        def entry(summary: Summary, *news: FilesChanged) -> Compacted:
+            return self._entry(conversation, part, summary, news, why=why, longest=bounds.total // 2)
+
+        earlier = conversation.compacted
+        without = Summary(earlier.summary if earlier else "", "", Usage(cost="0"))
+        if self._saved(entry(without)) < LEAST:
             return None
         self._tell(f"Summing up {len(part.messages)} older messages, about {before:,} tokens are in use.")
         news = await self._instructions(conversation, stop)
         try:
             summary = await self._summarizer.summary(conversation, part.messages, stop, room=bounds.total, wish=wish)
+            compacted = self._saving(entry(summary, *news), news)
         except ProviderFailed as failed:
             if why != "overflow" and not (window and before > window - _share(window)):
                 raise
             self._tell(f"The older part could not be summed up, and is left out: {failed}")
-            earlier = conversation.compacted
-            summary = Summary(earlier.summary if earlier else "", "", Usage(cost="0"))
-        return self._replaced(conversation, part, summary, news, why=why, before=before)
+            compacted = entry(without, *news)
+        self._session.append(compacted, *news)
+        if part.unseen:  # they may be looked at again, and must not go unseen again
+            self._gave_up_in = conversation.turns
+        return compacted
 
-    def _replaced(
+    def _older(self, conversation: Conversation, bounds: _Bounds, why: Why) -> Older | None:
+        steps, unsent = self._session.steps, why == "overflow"
+        return older(conversation, steps, keep=bounds.keep, most=bounds.most, unsent=unsent)
+
+    def _entry(
         self,
         conversation: Conversation,
         part: Older,
@@ -159,24 +179,39 @@ class Compacting:
         news: tuple[FilesChanged, ...],
         *,
         why: Why,
-        before: int,
+        longest: int,
     ) -> Compacted:
         done = work(self._session.entries(), self._session.has_call)
         entry = Compacted(
             step=part.step,
-            note=note(conversation, part, done, summary=summary.text, model=summary.model),
+            note=note(conversation, part, done, summary=summary.text, model=summary.model, longest=longest),
             why=why,
             summary=summary.text,
             model=summary.model,
             messages=len(part.messages),
-            before=before,
+            before=context_tokens(conversation),
             usage=summary.usage,
+            said=part.said,
         )
-        entry = msgspec.structs.replace(entry, after=context_tokens(self._session.after(entry, *news)))
-        self._session.append(entry, *news)
+        return msgspec.structs.replace(entry, after=context_tokens(self._session.after(entry, *news)))
+
+    def _saving(self, entry: Compacted, news: tuple[FilesChanged, ...]) -> Compacted:
+        """Return the entry if that is worth it; raises `ProviderFailed`."""
+        if self._saved(entry, *news) < LEAST:
+            raise ProviderFailed(
+                f"Model {entry.model!r} wrote a summary that saves nothing, a shorter one was expected. Try again, or "
+                "choose another model with /model.",
+                fault="malformed",
+            )
         return entry
 
-    def _bounds(self, conversation: Conversation, before: int, window: int, why: Why) -> _Bounds:
+    def _saved(self, *entries: Entry) -> int:
+        """Return how many tokens fewer would be sent with these entries, as we estimate them."""
+        now, then = self._session.conversation, self._session.after(*entries)
+        return estimate(now.messages, now.model) - estimate(then.messages, then.model)
+
+    def _bounds(self, conversation: Conversation, window: int, why: Why) -> _Bounds:
+        before = context_tokens(conversation)
         total = window - _share(window) if window else before
         if why == "overflow":  # whatever was counted and is known of the window: it was too much
             total = min(total, before) // 2

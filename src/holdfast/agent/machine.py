@@ -230,7 +230,7 @@ class Machine(Record):
         self.append(*steering(conversation), *pruned(conversation, self._context))
         if await self._compacting.is_due(stop):
             self.to(Signal.COMPACT)
-            await self._compacting.make_room(stop)
+            await self._compacting.shorten(stop, "auto")
             self.to(Signal.COMPACTED)
         finish = await requests.send(self._admitted())
         stop.go_on()  # even behind the last response: what is queued must not be sent after a stop
@@ -245,11 +245,11 @@ class Machine(Record):
         return sent
 
     async def _shortened(self, stop: Stop) -> Conversation | None:
-        """Return what may be sent of a conversation that its provider said is too long, None if nothing is older."""
+        """Return what may be sent of a conversation that its provider said is too long, None if nothing can go."""
         self.to(Signal.COMPACT)
-        compacted = await self._compacting.compact(stop, "overflow")
+        shortened = await self._compacting.shorten(stop, "overflow")
         self.to(Signal.COMPACTED)
-        return None if compacted is None else self._admitted()
+        return self._admitted() if shortened else None
 
     def _shortening(self, message: str) -> None:
         self._emit(Shortening(message))

@@ -22,14 +22,16 @@ from holdfast.agent.stop import Stop
 from holdfast.agent.stream import Stream
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
-from holdfast.history.tokens import tokens_of
+from holdfast.history.tokens import BYTES, tokens_of
 from holdfast.session.conversation import AssistantMessage, Conversation, Message, UserMessage
 from holdfast.session.entries import CallPart, SessionOpened, TextPart, ThinkingPart, Usage
 from holdfast.text import valid_unicode
 from holdfast.tools.output import cap
 
 CUTS = (16_000, 4_000, 1_000, 300)
-"""Bytes of an output that are quoted, the first with which all of it fits; of what is said four times as many."""
+"""Bytes of an output that are quoted, the first with which all of it fits; of what is said four times as many.
+
+An earlier summary has up to half of the room, whatever else has."""
 
 SMALLER = 3
 """How many times less is quoted when the provider says that it is still too long."""
@@ -112,6 +114,8 @@ def _summary(finished: Finished, model: str) -> Summary:
             f"Model {model!r} wrote no summary, one was expected. Try again, or choose another model with /model.",
             fault="malformed",
         )
+    if finished.finish == "max_tokens":
+        text += "\n[The summary ends here: the model that wrote it came to its limit.]"
     return Summary(text, model, finished.usage)
 
 
@@ -140,7 +144,7 @@ def quoted(messages: Sequence[Message], *, summed_up: bool, room: int) -> list[s
     """
     lines: list[str] = []
     for longest in CUTS:
-        lines = [json.dumps(line, ensure_ascii=False) for line in _lines(messages, longest, summed_up=summed_up)]
+        lines = [json.dumps(line, ensure_ascii=False) for line in _lines(messages, longest, room, summed_up=summed_up)]
         if sum(map(_weight, lines)) <= room:
             return lines
     head, tail = lines[:summed_up], lines[summed_up:]
@@ -159,14 +163,15 @@ def _weight(line: str) -> int:
     return tokens_of(line) + 1
 
 
-def _lines(messages: Sequence[Message], longest: int, *, summed_up: bool) -> Iterator[dict[str, str]]:
+def _lines(messages: Sequence[Message], longest: int, room: int, *, summed_up: bool) -> Iterator[dict[str, str]]:
     for message in messages:
         match message:
             case UserMessage(results=results, said=said):
                 for result in results:
                     yield {"result": cap(result.text, longest), "of": result.name, "outcome": result.outcome}
                 for one in said:
-                    text = cap(one, 4 * longest) if isinstance(one, str) else f"[an image: {one.described}]"
+                    most = max(4 * longest, room * BYTES // 2 if summed_up else 0)
+                    text = cap(one, most) if isinstance(one, str) else f"[an image: {one.described}]"
                     yield {"earlier summary" if summed_up else "user": text}
                     summed_up = False
             case AssistantMessage(parts=parts):

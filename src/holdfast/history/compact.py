@@ -26,8 +26,8 @@ def cut(exchanges: Sequence[Exchange], *, keep: int, most: int) -> int:
     """Return how many exchanges go, 0 if none; of the one after them the results go too.
 
     What stays is the longest end of at most `keep` tokens, or one that begins with a turn, if that is not less than
-    half of it. The newest answered exchange stays though it is longer, up to `most`; the words of one without an answer
-    stay whatever they weigh.
+    half of it. The newest answered exchange stays though it is longer, up to `most`; what one without an answer has
+    does not count then: its words stay whatever they weigh, and its results as long as the call they belong to does.
 
     Laws (`tests/history/test_compact_laws.py`): an exchange without an answer never goes, nothing goes if everything
     fits, and what stays is more than `keep` only if one exchange alone is.
@@ -44,6 +44,7 @@ def cut(exchanges: Sequence[Exchange], *, keep: int, most: int) -> int:
         behind += words + exchanges[place].results
     longest = next((gone for gone in range(last) if stays[gone] <= keep), last)
     if longest == last:
-        return last - 1 if last and stays[last - 1] <= most else last
+        unseen = exchanges[-1].results if exchanges[-1].answer is None else 0
+        return last - 1 if last and stays[last - 1] - unseen <= most else last
     turns = (gone for gone in range(longest, last) if exchanges[gone].opens and 2 * stays[gone] >= stays[longest])
     return next(turns, longest)

@@ -126,12 +126,14 @@ class Waiting:
 class Asked:
     """A prompt that the conversation can be taken back to: the `text` that began `turn`, in the message at `at`.
 
-    That is -1 for one that is summed up.
+    That is -1 for one that is summed up. `behind` is how much was said in that message before: in turns without an
+    answer.
     """
 
     turn: int
     text: str
     at: int
+    behind: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A compaction in force: its note stands for the first `messages` messages, and the results in the one after them.
+    """A compaction in force: its note stands for the first `messages` messages, and what the entry says of the next.
 
     `under` is the one before it.
     """

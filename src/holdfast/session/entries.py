@@ -136,7 +136,7 @@ class Rewound(_Fact, frozen=True, tag="rewound"):
 
 
 class Pruned(_Fact, frozen=True, tag="pruned"):
-    """Old results are not sent from here on: `outputs` has for each call the words that stand in the place of its.
+    """Results are not sent whole from here on: `outputs` has for each call the words that stand in the place of its.
 
     `saved` is about how many tokens that saves.
     """
@@ -148,6 +148,7 @@ class Pruned(_Fact, frozen=True, tag="pruned"):
 class Compacted(_Fact, frozen=True, tag="compacted"):
     """From here on `note` is sent in place of all there was up to the results of the response to request `step`.
 
+    Of what was said beside those results, the first `said` go too: of turns without an answer.
     `summary` is what of the note a model wrote; `model` did, "" if it is an earlier one or none, and the rest is left
     out. `messages` is how many the note stands for, `before` and `after` about how many tokens were and are sent.
     `usage` is what the summary took.
@@ -162,6 +163,7 @@ class Compacted(_Fact, frozen=True, tag="compacted"):
     before: int = 0
     after: int = 0
     usage: Usage = msgspec.field(default_factory=lambda: Usage(cost="0"))
+    said: int = 0
 
 
 class Uncompacted(_Fact, frozen=True, tag="uncompacted"):

@@ -77,7 +77,7 @@ class Exchange:
         ]
         if self.cut is not None:
             texts = sent[0].said if sent and isinstance(sent[0], UserMessage) else ()
-            sent[:1] = [UserMessage((), (self.cut.entry.note, *texts))]
+            sent[:1] = [UserMessage((), (self.cut.entry.note, *texts[self.cut.entry.said :]))]
         return tuple(sent)
 
     def settle(self, left: Cause) -> None:

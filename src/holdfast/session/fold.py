@@ -274,7 +274,7 @@ class Fold:
         closed = self._exchange.closed
         self._prompts.pop(entry.turn, None)  # only in a damaged journal: two prompts of one turn
         self._prompts[entry.turn] = Before(
-            asked=Asked(entry.turn, entry.text, len(closed)),
+            asked=Asked(entry.turn, entry.text, len(closed), behind=len(self._exchange.texts)),
             last=closed[-1] if closed else None,
             results=dict(self._exchange.results),
             texts=tuple(self._exchange.texts),

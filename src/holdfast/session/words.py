@@ -153,11 +153,17 @@ def left_out(outcome: Outcome, text: str, images: int = 0) -> str:
     return f"[Note from holdfast: old output ({outcome}; {size}) left out to save room. Look again if you need it.]"
 
 
+def too_large(text: str, images: int = 0) -> str:
+    """Return what stands in the place of a new result that has no room: `text` is its beginning and its end."""
+    gone = f"; {images} image{'s' * (images > 1)} left out too" if images else ""
+    return f"[Note from holdfast: too large to be sent whole{gone}. Look at it in smaller parts.]\n{text}"
+
+
 def pruned(outputs: int, saved: int) -> str:
-    """Return for a person that old results are not sent any more."""
+    """Return for a person that results are not sent whole any more."""
     calls = "1 call" if outputs == 1 else f"{outputs} calls"
-    gone = f"The old output of {calls} is not sent to the model from here on"
-    return f"{gone}, about {saved:,} tokens; the session keeps it."
+    gone = f"The output of {calls} is not sent whole to the model from here on"
+    return f"{gone}, about {saved:,} tokens less; the session keeps it."
 
 
 def compacted(entry: Compacted) -> str:

@@ -79,6 +79,7 @@ EXAMPLES: tuple[Entry, ...] = (
         before=90000,
         after=9000,
         usage=Usage(input_tokens=9, output_tokens=8, cache_read_tokens=7, cache_write_tokens=6, cost="0.01"),
+        said=1,
     ),
     Uncompacted(),
     RequestStarted(step=1, attempt=1, model="openai-chat:n"),
