@@ -14,7 +14,9 @@ import pytest
 from holdfast.agent.keys import Key, KeyFile, found, with_keys
 from holdfast.agent.providers import PROVIDERS, target
 from holdfast.agent.secrets import secrets_of
+from holdfast.config import Limits
 from holdfast.errors import ConfigInvalid, HoldfastError
+from holdfast.ui.tui.connections import Connections
 
 NAME = "ANTHROPIC_API_KEY"
 KEPT = {NAME: Key("file", "sk-of-the-file"), "PATH": Key("file", "/evil")}
@@ -180,6 +182,15 @@ def test_the_keyring_is_asked_for_what_a_run_needs_and_nothing_else(tmp_path: Pa
     assert with_ring(tmp_path, run % ("anthropic", {NAME: "sk-of-now"}), how="locked") == "sk-of-now\n"
     assert with_ring(tmp_path, run % ("anthropic", {})) == "sk-ring\n"
     assert with_ring(tmp_path, run % ("anthropic", {}), how="locked").startswith("ModelUnusable Keyring cannot be used")
+
+
+def test_the_screen_knows_of_it_without_asking() -> None:
+    connections = Connections({}, Limits(), keys={NAME: Key("keyring", "")})
+    connections.check("anthropic:m")
+    assert connections.has_key(PROVIDERS["anthropic"])
+    assert not connections.has_key(PROVIDERS["openai"])
+    with pytest.raises(HoldfastError, match="Key of provider 'openai' is missing"):
+        connections.check("openai:m")
 
 
 def test_it_can_be_asked_where_a_loop_runs(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from holdfast.agent.log import Log
 from holdfast.agent.models import LONGEST_EXPLANATION, open_model
 from holdfast.agent.providers import PROVIDERS, target
 from holdfast.agent.secrets import HIDDEN
@@ -28,12 +29,14 @@ QUOTED = f"Wrong credentials: Authorization: Bearer {KEY}, x-api-key: {KEY}."
 Answer = Callable[[httpx2.Request], httpx2.Response]
 
 
-async def failed(wire: str, answer: Answer, *, whole: bool = False) -> ProviderFailed:
+async def failed(wire: str, answer: Answer, *, whole: bool = False, log: Log | None = None) -> ProviderFailed:
     provider = PROVIDERS[wire]
     environ = {str(provider.key_variable): KEY, str(provider.address_variable): "http://provider.test/v1"}
     transport = httpx2.MockTransport(answer)
     model = open_model(
-        target(f"{wire}:m", environ), http=lambda: httpx2.AsyncClient(transport=transport, follow_redirects=True)
+        target(f"{wire}:m", environ),
+        http=lambda: httpx2.AsyncClient(transport=transport, follow_redirects=True),
+        log=log,
     )
     opened = SessionOpened(session="s", cwd="/", model=model.name, system="SYSTEM", tools=(), version="0")
     conversation = fold([opened, PromptAccepted(turn=1, text="hello")])
@@ -60,6 +63,21 @@ async def test_a_refusal_that_quotes_the_key_is_told_without_it(wire: str, how: 
     assert "Wrong credentials" in str(told)
     assert HIDDEN in str(told)
     assert KEY not in str(told)
+
+
+async def test_a_debug_log_that_began_without_the_key_learns_it() -> None:
+    lines: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        del request
+        return httpx2.Response(401, content=body())
+
+    async def body() -> AsyncIterator[bytes]:
+        yield f'{{"error": {{"message": "{QUOTED}"}}}}'.encode()
+
+    await failed("openai-chat", answer, log=Log(lines.append, session="s"))
+    assert any("Wrong credentials" in line for line in lines)
+    assert not any(KEY in line for line in lines)
 
 
 async def test_a_key_at_the_end_of_what_is_kept_is_not_cut_in_two() -> None:
