@@ -217,7 +217,7 @@ def decoded(raw: bytes, kind: type[Settings], *, name: str) -> Settings:
         return msgspec.toml.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         raise ConfigInvalid(
-            f"Config {name!r} has a setting that is not allowed: {error}. {_near(str(error))}"
+            f"Config {name!r} has a setting that is not allowed: {error}. {_near(str(error), kind)}"
             "Correct or remove that setting."
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -226,9 +226,14 @@ def decoded(raw: bytes, kind: type[Settings], *, name: str) -> Settings:
         ) from error
 
 
-def _near(error: str) -> str:
+def _near(error: str, config: type[Config | ProjectConfig]) -> str:
     """Return the known setting that an unknown one may stand for, as a sentence; "" if the error is another."""
     unknown = re.search(r"unknown field `([^`]+)`", error)
-    known = {name for kind in (Config, Limits, Fetch, Context, Server, Allowed) for name in kind.__struct_fields__}
-    near = difflib.get_close_matches(unknown[1], sorted(known), n=1) if unknown else []
+    if unknown is None:
+        return ""
+    own = {name for kind in (Config, Limits, Fetch, Context, Server) for name in kind.__struct_fields__}
+    projects = {name for kind in (ProjectConfig, ProjectLimits, Allowed) for name in kind.__struct_fields__}
+    if config is ProjectConfig and unknown[1] in own - projects:
+        return "Only your own config may say that, not a project's. "
+    near = difflib.get_close_matches(unknown[1], sorted(projects if config is ProjectConfig else own), n=1)
     return f"Did you mean {near[0]!r}? " if near else ""

@@ -74,6 +74,15 @@ def test_a_server_of_the_config_is_a_provider_by_its_name(providers: Providers) 
     assert (found.key, found.address, found.provider.kind) == ("sk-work", "https://work.test", "anthropic")
 
 
+@pytest.mark.parametrize(
+    "address", ["http://localhost:99999/v1", "http://[::1/v1", "localhost:1234/v1", "me:s3cret@host"]
+)
+def test_an_address_of_the_environment_is_looked_at_before_anybody_is_asked(address: str) -> None:
+    with pytest.raises(ModelUnusable, match=r"Address of provider 'openai'.* expected in OPENAI_BASE_URL") as failed:
+        target("openai:m", {"OPENAI_API_KEY": "sk-x", "OPENAI_BASE_URL": address})
+    assert address not in str(failed.value)
+
+
 def test_its_rules_are_those_of_its_protocol_and_the_strictest_where_many_speak_it(providers: Providers) -> None:
     assert profile_of("home:m", providers) is OPENAI_COMPATIBLE
     assert profile_of("newer:m", providers) is OPENAI_COMPATIBLE
@@ -266,6 +275,7 @@ def test_amazon_is_where_the_region_is(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelUnusable, match="Region of provider 'bedrock' is missing, AWS_REGION in the environment"):
         open_model(target("bedrock:anthropic.m", AMAZON))
     monkeypatch.setenv("AWS_REGION", "eu-north-1")
+    there = {**AMAZON, "AWS_REGION": "eu-north-1"}
     seen: list[str] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -273,7 +283,7 @@ def test_amazon_is_where_the_region_is(monkeypatch: pytest.MonkeyPatch) -> None:
         return httpx2.Response(400, json={"message": "no"})
 
     transport = httpx2.MockTransport(answer)
-    model = open_model(target("bedrock:anthropic.m", AMAZON), http=lambda: httpx2.AsyncClient(transport=transport))
+    model = open_model(target("bedrock:anthropic.m", there), http=lambda: httpx2.AsyncClient(transport=transport))
 
     async def ask() -> None:
         async with model.stream(asked("bedrock:anthropic.m")) as events:

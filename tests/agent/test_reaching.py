@@ -7,6 +7,7 @@ import datetime as dt
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,6 +97,7 @@ def test_one_that_listens_and_one_that_does_not() -> None:
     assert step(f"http://127.0.0.1:{free_port()}") == "refused"
     assert step(f"http://localhost:{free_port()}") == "refused"
     assert step("http://nowhere.invalid") == "name"
+    assert step("http://a..b") == "name"
 
 
 @pytest.mark.parametrize(("days", "found"), [(1000, "untrusted"), (1, "date")])
@@ -111,6 +113,62 @@ def test_a_certificate_is_looked_at(tmp_path: Path, days: int, found: str, monke
 def test_one_that_takes_too_long_is_left() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:  # its queue accepts, and it never answers a handshake
         assert step(f"https://127.0.0.1:{server.getsockname()[1]}", 0.3) == "time"
+
+
+def test_a_name_that_takes_too_long_is_left_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+
+    def never(*_: object, **__: object) -> list[object]:
+        told.wait(20)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", never)
+    since = time.monotonic()
+    try:
+        assert step("http://slow.test", 0.2) == "time"
+        assert time.monotonic() - since < 5
+    finally:
+        told.set()
+
+
+def test_one_that_does_not_answer_the_end_of_a_connection_was_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem, left = certificate(tmp_path, days=1000), threading.Event()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+
+    def serve(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection, context.wrap_socket(connection, server_side=True):
+            left.wait(20)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, args=(server,), daemon=True)
+        thread.start()
+        try:
+            assert step(f"https://localhost:{server.getsockname()[1]}", 2.0) == "reached"
+        finally:
+            left.set()
+            thread.join(5)
+
+
+@pytest.mark.parametrize("proxy", ["http://ann:s3cretpw", "http://[ann:s3cretpw@h", "ann:s3cretpw@127.0.0.1:{port}"])
+def test_nothing_of_a_proxy_shows_its_password(proxy: str) -> None:
+    environ = {"HTTPS_PROXY": proxy.format(port=free_port())}
+    way = asyncio.run(reached("https://api.example.test", environ, patience=5))
+    assert way.step == "proxy"
+    assert way.proxy
+    assert "s3cretpw" not in str(way)
+
+
+def test_a_proxy_without_a_scheme_is_asked_as_the_libraries_do() -> None:
+    with listening() as port:
+        way = asyncio.run(
+            reached("https://api.example.test", {"HTTPS_PROXY": f"ann:s3cretpw@127.0.0.1:{port}"}, patience=5)
+        )
+    assert (way.step, way.proxy) == ("reached", f"http://127.0.0.1:{port}")
 
 
 def test_a_proxy_stands_in_between_unless_it_is_told_not_to() -> None:

@@ -109,3 +109,28 @@ def test_no_is_remembered_too(project: World) -> None:
         terminal.wait_gone("Set up a provider")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
+
+
+def test_what_the_file_becomes_while_it_is_worked_in_was_not_meant(project: World) -> None:
+    another = CONFIG.replace("echo *", "rm *")
+    with screen(project, "--trust-project") as terminal:
+        terminal.wait_text("of-the-project")
+        written(project, another)
+        terminal.line("/config")
+        terminal.wait_text("is not trusted and ignored")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("is not trusted and ignored")
+        terminal.line("/setup")
+        terminal.wait_text("Number or name")
+        terminal.settle()
+        terminal.send(Key.CTRL_C)
+        terminal.wait_text(r"Trust it, until it changes\? \[y/N\]")
+        terminal.settle()
+        terminal.send("n\r")
+        terminal.wait_text("Ask for something|Set up a provider")
+        terminal.settle()
+        terminal.send(Key.ESC)
+        terminal.settle()
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert "is not trusted and ignored" in project.run("-p", "hello").err

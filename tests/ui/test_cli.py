@@ -74,3 +74,9 @@ def test_two_sessions_at_once_are_a_contradiction(tmp_path: Path) -> None:
     code, _, complaint = run('exec "$@"', "-c", "-r", "x", "-p", "go", cwd=tmp_path)
     assert code == 2
     assert "Option --continue contradicts --resume 'x'" in complaint
+
+
+def test_the_demo_is_for_the_screen(tmp_path: Path) -> None:
+    code, out, complaint = run('exec "$@"', "-m", "demo", "-p", "hello", cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert "Model 'demo' is for the screen, PROVIDER:MODEL was expected with -p." in complaint

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -12,8 +15,9 @@ from holdfast.agent.keys import Key
 from holdfast.agent.providers import PROVIDERS
 from holdfast.agent.reaching import Reached
 from holdfast.session.verify import Problem, Report
+from holdfast.ui.choosing import judge_project
 from holdfast.ui.cli import main
-from holdfast.ui.doctor import findings
+from holdfast.ui.doctor import findings, probes
 from holdfast.ui.doctor.findings import Finding
 
 GB = 1_000_000_000
@@ -39,6 +43,7 @@ def report(session: str, *problems: Problem) -> Report:
         (findings.model("a:b", ""), "ok", "a:b"),
         (findings.model("a:b", "Key is missing."), "fail", "Key is missing."),
         (findings.model(None, ""), "warn", "holdfast setup"),
+        (findings.model("demo", ""), "ok", "not for -p"),
         (findings.disk("~/x", 2 * GB), "ok", "2 GB"),
         (findings.disk("~/x", GB // 2), "warn", "Free some space"),
         (findings.disk("~/x", GB // 20), "fail", "Free some space"),
@@ -49,6 +54,7 @@ def report(session: str, *problems: Problem) -> Report:
         (findings.folder("~/x", mode=0o700, writable=True, kind="nfs4"), "warn", "network"),
         (findings.program("ripgrep", None), "warn", "install ripgrep"),
         (findings.program("git", "git version 2"), "ok", "git version 2"),
+        (findings.program("git", "", "it ended with code 2"), "warn", "installed, but it ended with code 2"),
         (findings.bubblewrap("0.8", works=True, wanted=True, namespaces=""), "ok", "0.8"),
         (findings.bubblewrap(None, works=False, wanted=False, namespaces=""), "ok", "not installed"),
         (findings.bubblewrap(None, works=False, wanted=True, namespaces=""), "warn", "install bubblewrap"),
@@ -132,3 +138,80 @@ def test_one_that_is_not(home: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert found["model"].level == "warn"
     assert main(["doctor"], {"HOLDFAST_HOME": str(home)}) == 1
     assert "FAIL  config" in capsys.readouterr().out
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_programs_that_hang_or_fail_are_not_waited_for_and_not_well(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin", "git", "exec sleep 31415")
+    program(tmp_path / "bin", "rg", "exit 7")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setattr(probes, "ANSWERING", 2.0)
+    since = time.monotonic()
+    _, found, out = examined(home, capsys)
+    assert time.monotonic() - since < 20
+    assert (found["git"].level, found["git"].what) == ("warn", "installed, but it does not answer within 2 s"), out
+    assert (found["ripgrep"].level, found["ripgrep"].what) == ("warn", "installed, but it ended with code 7")
+    assert found["commands"].level == "ok"
+
+
+def test_an_address_that_is_none_and_a_region_that_is_missing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "config.toml").write_text('model = "bedrock:m"\n')
+    environ = {
+        "AWS_BEARER_TOKEN_BEDROCK": "sk-of-amazon-0001",
+        "OPENAI_API_KEY": "sk-of-openai-0001",
+        "OPENAI_BASE_URL": "http://me:s3cret@localhost:99999/v1",
+    }
+    code, found, out = examined(home, capsys, **environ)
+    assert code == 1
+    assert "AWS_REGION" in found["model"].todo
+    assert (found["provider bedrock"].level, found["provider openai"].level) == ("fail", "warn")
+    assert "OPENAI_BASE_URL" in found["provider openai"].todo
+    assert "s3cret" not in out
+    code, found, _ = examined(home, capsys, **environ, AWS_REGION="eu-north-1")
+    assert (code, found["model"].level) == (0, "ok")
+
+
+def test_the_model_of_a_trusted_project_is_the_one_that_is_looked_for(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "config.toml").write_text('model = "demo"\n')
+    code, found, _ = examined(home, capsys)
+    assert (code, found["model"].level) == (0, "ok")
+    (tmp_path / "work/.holdfast").mkdir()
+    (tmp_path / "work/.holdfast/config.toml").write_text('model = "ollama:tiny"\n')
+    environ = {"HOLDFAST_HOME": str(home), "OLLAMA_BASE_URL": "http://127.0.0.1:9/v1"}
+    judge_project(environ, tmp_path / "work", trusted=True)
+    code, found, _ = examined(home, capsys, **environ)
+    assert (code, found["model"].what, found["provider ollama"].level) == (1, "ollama:tiny", "fail")
+
+
+def test_a_proxys_password_is_not_printed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    environ = {"ANTHROPIC_API_KEY": "sk-of-the-doctor", "HTTPS_PROXY": "ann:s3cretpw@127.0.0.1:9"}
+    _, found, out = examined(home, capsys, **environ)
+    assert "through http://127.0.0.1:9" in found["provider anthropic"].what
+    assert "s3cretpw" not in out
+
+
+def test_its_json_has_the_keys_that_are_documented(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[2] / "docs/headless.md").read_text("utf-8")
+    config, doctor = (json.loads(each) for each in re.findall(r"```json\n(.*?)```", text, re.DOTALL)[-2:])
+    (home / "config.toml").write_text('model = "ollama:m"\n')
+    environ = {"HOLDFAST_HOME": str(home), "OPENAI_BASE_URL": "http://x", "ANTHROPIC_API_KEY": "sk-0001-0001"}
+    main(["config", "--json"], environ)
+    found = json.loads(capsys.readouterr().out)
+    assert found.keys() == config.keys()
+    for name, rows in found.items():
+        assert rows
+        assert all(row.keys() == config[name][0].keys() for row in rows), name
+    main(["doctor", "--json"], {**environ, "OPENAI_BASE_URL": "", "OLLAMA_BASE_URL": "http://127.0.0.1:9"})
+    found = json.loads(capsys.readouterr().out)
+    assert all(row.keys() == doctor[0].keys() for row in found)
+    assert {row["level"] for row in found} <= {"ok", "warn", "fail"}

@@ -26,6 +26,8 @@ WELL = Reached(step="reached", place="api.test")
         (402, "rejected", "no credit left"),
         (418, "rejected", "The request was refused."),
         (529, "overloaded", "Try again in a minute"),
+        (400, "credentials", "The key is wrong"),
+        (400, "rejected", "Is it a model of this provider"),
     ],
 )
 def test_a_status_is_told_in_words_with_those_of_the_provider(status: int, fault: ProviderFault, said: str) -> None:
@@ -35,6 +37,22 @@ def test_a_status_is_told_in_words_with_those_of_the_provider(status: int, fault
     words = explained(failed, WELL, model="small")
     assert said in words
     assert words.endswith("\n  It was said: Model 'a:small' answered: no.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("Invalid token.", "The key is wrong"),
+        ("The security token included in the request is expired.", "The key is wrong"),
+        ("API key not valid. Please pass a valid API key.", "The key is wrong"),
+        ("Your API key does not have permission to use the specified resource.", "may not use this model"),
+        ("The caller does not have permission.", "may not use this model"),
+        ("Country, region, or territory not supported.", "may not use this model"),
+    ],
+)
+def test_a_key_that_is_none_is_told_from_one_that_may_not(answer: str, said: str) -> None:
+    message = f"Model 'a:m' answered with status 403: {answer} Check the key in the environment."
+    assert said in explained(ProviderFailed(message, fault="credentials", status=403), WELL, model="m")
 
 
 def test_every_step_has_words_of_its_own() -> None:
@@ -61,13 +79,15 @@ OLD = '# mine\nmodel = "a:b"  # why\n\n[limits]\nmax_steps = 3 # few\n'
 
 def test_a_model_is_written_and_all_else_stays() -> None:
     assert with_model("", "c:d") == 'model = "c:d"\n'
-    assert with_model(OLD, "c:d") == OLD.replace('model = "a:b"  # why', 'model = "c:d"')
+    assert with_model(OLD, "c:d") == OLD.replace('"a:b"', '"c:d"')
     assert with_model("[limits]\nmax_steps = 3\n", "c:d") == 'model = "c:d"\n[limits]\nmax_steps = 3\n'
+    assert with_model("model = 'a:b'# why\r\nx = 1\r\n", "c:d") == 'model = "c:d"# why\r\nx = 1\r\n'
+    assert with_model("x = 1\r\n", "c:d") == 'model = "c:d"\r\nx = 1\r\n'
     odd = 'c:"quoted" \\ name'
     assert tomllib.loads(with_model(OLD, odd))["model"] == odd
 
 
-@pytest.mark.parametrize("text", ['"model" = "a:b"\n', 'model = """\na:b"""\n', 'x = """\nmodel = 1\n"""\n'])
+@pytest.mark.parametrize("text", ['"model" = "a:b"\n', 'model = """\na:b"""\n', 'x = """\nmodel = "1"\n"""\n'])
 def test_a_config_that_cannot_be_read_by_its_lines_is_left_alone(text: str) -> None:
     with pytest.raises(ConfigInvalid, match=r'Write it yourself: model = "c:d"'):
         with_model(text, "c:d")
@@ -84,3 +104,5 @@ def test_a_server_is_added_behind_everything() -> None:
     assert tomllib.loads(twice)["providers"].keys() == {"home", "work"}
     with pytest.raises(ConfigInvalid):
         with_server(new, "home", server)
+    there = with_server(OLD.replace("\n", "\r\n"), "home", server)
+    assert there.count("\n") == there.count("\r\n") == new.count("\n")

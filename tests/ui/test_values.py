@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.agent.keys import KeyFile
-from holdfast.config import Config, decoded
+from holdfast.config import Config, ProjectConfig, decoded
 from holdfast.errors import ConfigInvalid
+from holdfast.ui.arguments import Arguments, parser
+from holdfast.ui.choosing import judge_project, project_config, project_of
 from holdfast.ui.cli import main
+from holdfast.ui.config import settled
 from holdfast.ui.values import layer, options, values
 
 TEXT = """\
@@ -20,7 +23,7 @@ limits.max_steps = 4
 
 [providers.home]  # in the attic
 kind = "openai-chat"
-"base_url" = "http://me:secret@attic/v1"
+"base_url" = "http://me:secret@attic/v1?api-key=zzz"
 limits = { first_event = 900 }
 [context]
 """
@@ -38,6 +41,7 @@ def test_each_value_has_the_last_that_said_it_and_its_line() -> None:
     assert told["providers.home.base_url"] == ("own", 7)
     assert told["providers.home.limits.first_event"] == ("own", 8)
     assert "secret" not in str(found)
+    assert "zzz" not in str(found)
 
 
 def run(home: Path, *arguments: str, **environ: str) -> int:
@@ -92,6 +96,34 @@ def test_a_projects_config_is_told_with_whether_it_counts(
     assert "of:it" in capsys.readouterr().out
 
 
+def test_what_settles_settings_judges_nothing(tmp_path: Path) -> None:
+    file, environ = tmp_path / ".holdfast/config.toml", {"HOLDFAST_HOME": str(tmp_path / "home")}
+    file.parent.mkdir()
+    file.write_text('model = "of:it"\n')
+    arguments = parser().parse_args(["--trust-project"], namespace=Arguments())
+    judge_project(environ, tmp_path, trusted=arguments.trust_project)
+    assert "of:it" in str(settled(arguments, environ, tmp_path))
+    file.write_text('model = "of:another"\n[allow]\nrun = ["rm *"]\n')
+    for _ in range(2):
+        found = str(settled(arguments, environ, tmp_path))
+        assert "is not trusted and ignored" in found
+        assert "of:another" not in found
+    assert project_of(environ, tmp_path).patterns == ()
+
+
+def test_a_projects_config_that_sets_nothing_is_not_asked_about(tmp_path: Path) -> None:
+    (tmp_path / ".holdfast").mkdir()
+    (tmp_path / ".holdfast/config.toml").write_text("# nothing yet\n")
+    said: list[str] = []
+    environ = {"HOLDFAST_HOME": str(tmp_path / "home")}
+
+    def ask(*_: object) -> bool:
+        raise AssertionError
+
+    assert project_config(environ, tmp_path, ask=ask, say=said.append) is None
+    assert said == []
+
+
 @pytest.mark.parametrize(
     ("wrong", "near"),
     [("[limit]", "limits"), ("[limits]\nmax_step = 1", "max_steps"), ("[providers.x]\nbase_ur = 1", "base_url")],
@@ -99,3 +131,26 @@ def test_a_projects_config_is_told_with_whether_it_counts(
 def test_an_unknown_setting_is_told_with_the_nearest(tmp_path: Path, wrong: str, near: str) -> None:
     with pytest.raises(ConfigInvalid, match=f"Did you mean '{near}'"):
         decoded(wrong.encode(), Config, name=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("providers.x.kind = 1", "Only your own config may say that, not a project's."),
+        ("pid_namespace = true", "Only your own config may say that, not a project's."),
+        ("[limits]\nmax_step = 1", "Did you mean 'max_steps'"),
+        ("[alow]", "Did you mean 'allow'"),
+    ],
+)
+def test_what_a_project_may_not_say_is_told_so(wrong: str, said: str) -> None:
+    with pytest.raises(ConfigInvalid, match=said):
+        decoded(wrong.encode(), ProjectConfig, name="of:it")
+
+
+def test_what_is_no_address_of_a_provider_is_told_and_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, OPENAI_BASE_URL="http://[me:secret@x") == 0
+    told = capsys.readouterr().out
+    assert "not an address" in told
+    assert "secret" not in told

@@ -35,7 +35,8 @@ class Provider:
 
     Without a `key_variable` it wants no key; where there is an `also_key_variable`, the key may be in that instead.
     `address` is where it is unless `address_variable` says otherwise; None is the address that its library knows.
-    `model` is one it has, "" if that depends.
+    Where there are `region_variables`, that one is made of what one of them says. `model` is one it has, "" if that
+    depends.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Provider:
     also_key_variable: str | None = None
     address_variable: str | None = None
     address: str | None = None
+    region_variables: tuple[str, ...] = ()
     model: str = ""
 
     @property
@@ -118,6 +120,7 @@ PROVIDERS: Providers = MappingProxyType(
                 profile=BEDROCK,
                 key_variable="AWS_BEARER_TOKEN_BEDROCK",
                 address_variable="ANTHROPIC_BEDROCK_MANTLE_BASE_URL",
+                region_variables=("AWS_REGION", "AWS_DEFAULT_REGION"),
                 model="anthropic.claude-sonnet-5-5",
             ),
             Provider(
@@ -167,7 +170,7 @@ def _provider(name: str, server: Server) -> Provider:
             f"Provider {name!r} of the config has a name that cannot stand in PROVIDER:MODEL, letters, digits, '.', "
             "'_' and '-' were expected. Rename it."
         )
-    if not _is_address(server.base_url):
+    if not is_address(server.base_url):
         raise ConfigInvalid(
             f"Address {server.base_url!r} of provider {name!r} is not one of a server, http://… or https://… was "
             "expected. Correct its base_url."
@@ -191,7 +194,8 @@ def blind(profile: Profile) -> Profile:
     return msgspec.structs.replace(profile, media=NO_MEDIA)
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Return whether the text is an address at which a server can be asked."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -247,9 +251,27 @@ def split(name: str, providers: Providers = PROVIDERS) -> tuple[Provider, str]:
 def target(name: str, environ: Mapping[str, str], providers: Providers = PROVIDERS) -> Target:
     """Return what `name` (PROVIDER:MODEL) stands for; raises `ModelUnusable` naming what is missing."""
     provider, model = split(name, providers)
-    own = environ.get(provider.address_variable) if provider.address_variable else None
     key = None if provider.key_variable is None else _key(provider, environ)
-    return Target(provider, model, key, own or provider.address)
+    return Target(provider, model, key, asked_at(provider, environ))
+
+
+def asked_at(provider: Provider, environ: Mapping[str, str]) -> str | None:
+    """Return the address that the provider is asked at, None for the one its library knows; raises `ModelUnusable`."""
+    own = environ.get(provider.address_variable) if provider.address_variable else None
+    if own and not is_address(own):  # and not shown: it may hold a password
+        raise ModelUnusable(
+            f"Address of provider {provider.name!r} is not one of a server, http://… or https://… was expected in "
+            f"{provider.address_variable}. Correct that variable, or unset it."
+        )
+    if address := own or provider.address:
+        return address
+    if provider.region_variables and not any(environ.get(each) for each in provider.region_variables):
+        wanted = provider.region_variables[0]
+        raise ModelUnusable(
+            f"Region of provider {provider.name!r} is missing, {wanted} in the environment was expected. Set it "
+            f"(export {wanted}=us-east-1) to the one that the key is for."
+        )
+    return None
 
 
 def _key(provider: Provider, environ: Mapping[str, str]) -> str:

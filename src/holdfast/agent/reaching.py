@@ -6,20 +6,22 @@ Two rules. Nothing is asked of the server: a connection is made and closed. Nobo
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 import ssl
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
-from holdfast.agent.secrets import bare
+from holdfast.agent.secrets import HIDDEN, bare
+from holdfast.tools.thread import in_daemon
 
 Step = Literal["reached", "name", "refused", "route", "time", "date", "untrusted", "tls", "proxy"]
 """Where it ended: nowhere; no such name; nobody listens; no way there; too slow; a certificate of another day, or of
 nobody who is trusted here; no TLS at all; the proxy in between."""
 
+_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _OTHER_DAY = (9, 10)  # X.509: not yet valid, and expired
 
 
@@ -34,12 +36,16 @@ class Reached:
 
 
 async def reached(address: str, environ: Mapping[str, str], *, patience: float) -> Reached:
-    """Return how far one comes on the way to `address`, within `patience` seconds."""
+    """Return how far one comes on the way to `address`, which is one, within `patience` seconds."""
     parts = urlsplit(address)
     proxy = proxy_for(parts, environ)
     place = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
-    to = urlsplit(proxy) if proxy else parts
-    step, said = await _step(to, patience)
+    try:
+        to = urlsplit(proxy) if proxy else parts
+        port = to.port or _PORTS.get(to.scheme, 80)
+    except ValueError:  # which quotes what may be a password
+        return Reached(step="proxy", place=place, proxy=HIDDEN, said="its address is none")
+    step, said = await _step(to, port, patience)
     return Reached(
         step="proxy" if proxy and step != "reached" else step,
         place=place,
@@ -57,22 +63,47 @@ def proxy_for(parts: SplitResult, environ: Mapping[str, str]) -> str:
         return ""
     names = (f"{scheme}_proxy", "all_proxy")
     found = (environ.get(name) or environ.get(name.upper()) for name in names)
-    return next((each for each in found if each), "")
+    proxy = next((each for each in found if each), "")
+    return proxy if "://" in proxy or not proxy else f"http://{proxy}"  # as the libraries read it
 
 
-async def _step(parts: SplitResult, patience: float) -> tuple[Step, str]:
-    secure = parts.scheme == "https"
-    port = parts.port or (443 if secure else 80)
+async def _step(parts: SplitResult, port: int, patience: float) -> tuple[Step, str]:
+    host, secure = parts.hostname or "", parts.scheme == "https"
     context = ssl.create_default_context() if secure else None
     try:
         async with asyncio.timeout(patience):
-            _, writer = await asyncio.open_connection(parts.hostname, port, ssl=context)
-            writer.close()
-            with suppress(OSError):  # how it ends says nothing
-                await writer.wait_closed()
+            sock = await _connected(host, port)
+            if context is not None:
+                _, writer = await asyncio.open_connection(sock=sock, ssl=context, server_hostname=host)
+                writer.transport.abort()  # not every server answers a polite end
+            else:
+                sock.close()
+    except UnicodeError as error:  # no name has such a part
+        return "name", str(error)
     except OSError as error:
         return _ended(error, secure=secure), str(error)
     return "reached", ""
+
+
+async def _connected(host: str, port: int) -> socket.socket:
+    """Return a connection to the first of the host's addresses that takes one; raises what the last of them did."""
+    loop = asyncio.get_running_loop()
+    named = functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    failed: OSError = socket.gaierror(socket.EAI_NONAME, "it has no address")
+    for family, kind, protocol, _, address in await in_daemon(named):
+        sock = socket.socket(family, kind, protocol)
+        sock.settimeout(0)  # asyncio wants it so
+        try:
+            await loop.sock_connect(sock, address)
+        except OSError as error:
+            sock.close()
+            failed = error
+        except asyncio.CancelledError:
+            sock.close()
+            raise
+        else:
+            return sock
+    raise failed
 
 
 def _ended(error: OSError, *, secure: bool) -> Step:

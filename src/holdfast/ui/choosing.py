@@ -6,6 +6,7 @@ The same for every interface.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from holdfast.config import Config, Limits, ProjectConfig, homes, with_project
 from holdfast.errors import ConfigInvalid, SessionUnknown, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.ui.arguments import Arguments
+
+DEMO = "demo"
+"""What the screen takes for the model of those who have none yet."""
 
 
 def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = True) -> Summary | None:
@@ -98,6 +102,21 @@ def given_of(arguments: Arguments) -> dict[str, object]:
     return {"model": arguments.model, "permission_mode": mode, **named}
 
 
+def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None) -> None:
+    """Remember what an option says of the project of `cwd` as it is now; None says nothing.
+
+    For the beginning of a run, once: what settles its settings judges nothing, whatever the file has become meanwhile.
+    Raises `StorageFailed`.
+    """
+    if trusted is None:
+        return
+    with suppress(ConfigInvalid):  # said when the settings are settled
+        file = project_file(cwd, homes(environ).config)
+        if file is not None:
+            file.config()
+            _decisions(environ, file.root).judge(file.digest, trusted=trusted)
+
+
 TRUST_IT = "Look at it, then start with --trust-project to obey it."
 
 
@@ -105,14 +124,13 @@ def project_config(
     environ: Mapping[str, str],
     cwd: Path,
     *,
-    trust: bool | None,
     ask: Callable[[ProjectFile, ProjectConfig], bool] | None,
     say: Callable[[str], None],
 ) -> ProjectConfig | None:
     """Return what the project of `cwd` says, None if that is nothing, or not to be obeyed: then it is said why.
 
-    Without `trust` said, what a person answered to this very text counts; if they never did they are asked, where there
-    is somebody to `ask`. Either is remembered. Raises `StorageFailed` if it cannot be.
+    What a person answered to this very text counts; if they never did they are asked, where there is somebody to `ask`,
+    and that is remembered. Raises `StorageFailed` if it cannot be.
     """
     try:
         file = project_file(cwd, homes(environ).config)
@@ -120,16 +138,13 @@ def project_config(
     except ConfigInvalid as error:  # whoever wrote it must not keep anybody from working here
         say(f"{error} It is ignored.")
         return None
-    if file is None or config is None:
+    if file is None or config is None or config == ProjectConfig():  # which sets nothing
         return None
     decisions = _decisions(environ, file.root)
     trusted = decisions.trusts(file.digest)
-    answer = trust
-    if answer is None and trusted is None and ask is not None:
-        answer = ask(file, config)
-    if answer is not None:
-        decisions.judge(file.digest, trusted=answer)
-        trusted = answer
+    if trusted is None and ask is not None:
+        trusted = ask(file, config)
+        decisions.judge(file.digest, trusted=trusted)
     if trusted:
         return config
     say(f"The config of this project, {str(file.path)!r}, is not trusted and ignored. {TRUST_IT}")

@@ -11,13 +11,13 @@ import msgspec
 
 from holdfast.agent.keys import KeyFile, found
 from holdfast.agent.project import project_file
-from holdfast.agent.providers import Providers
+from holdfast.agent.providers import Providers, is_address
 from holdfast.agent.secrets import bare
 from holdfast.config import ProjectConfig, homes, read_config
 from holdfast.errors import EXIT_OK
 from holdfast.text import literal
 from holdfast.ui.arguments import Arguments, add_settings
-from holdfast.ui.choosing import folder, given_of, project_config, settings_of
+from holdfast.ui.choosing import folder, given_of, judge_project, project_config, settings_of
 from holdfast.ui.table import cells, home
 from holdfast.ui.values import Layer, Value, layer, options, shown, values
 
@@ -73,7 +73,9 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     if arguments.what == "path":
         print(homes(environ).config)
         return EXIT_OK
-    found = settled(arguments, environ, folder(arguments.cwd))
+    cwd = folder(arguments.cwd)
+    judge_project(environ, cwd, trusted=arguments.trust_project)
+    found = settled(arguments, environ, cwd)
     if arguments.format == "json":
         print(json.dumps(msgspec.to_builtins(found), indent=2))
     else:
@@ -83,11 +85,11 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 
 
 def settled(arguments: Arguments, environ: Mapping[str, str], cwd: Path) -> Settled:
-    """Return what a run in `cwd` with these options would go by; raises `ConfigInvalid`."""
+    """Return what a run in `cwd` with these options would go by, and judge nothing; raises `ConfigInvalid`."""
     places = homes(environ)
     own = read_config(places.config)
     notes: list[str] = []
-    project = project_config(environ, cwd, trust=arguments.trust_project, ask=None, say=notes.append)
+    project = project_config(environ, cwd, ask=None, say=notes.append)
     settings = settings_of(arguments, environ, own=own, project=project)
     bounds = {"max_steps": settings.limits.max_steps, "timeout": settings.limits.timeout}
     config = msgspec.structs.replace(
@@ -114,7 +116,12 @@ def settled(arguments: Arguments, environ: Mapping[str, str], cwd: Path) -> Sett
             for name, who in _by_variable(settings.providers, "key").items()
         ),
         addresses=tuple(
-            Variable(name=name, providers=who, source="environment", value=bare(environ[name]))
+            Variable(
+                name=name,
+                providers=who,
+                source="environment",
+                value=bare(environ[name]) if is_address(environ[name]) else "not an address",
+            )
             for name, who in _by_variable(settings.providers, "address").items()
             if environ.get(name)
         ),

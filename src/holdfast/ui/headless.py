@@ -41,7 +41,7 @@ from holdfast.tools.thread import in_daemon
 from holdfast.ui.account import last_turn
 from holdfast.ui.arguments import Arguments
 from holdfast.ui.attaching import attached
-from holdfast.ui.choosing import chosen, folder, project_config, project_of, settings_of
+from holdfast.ui.choosing import DEMO, chosen, folder, judge_project, project_config, project_of, settings_of
 from holdfast.ui.debug import debug_log, note
 from holdfast.ui.output import Ended, JsonOutput, Opened, Output, StreamJsonOutput, TextOutput
 
@@ -65,11 +65,17 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     catalog = Catalog(places.sessions)
     summary = chosen(catalog, arguments, cwd=cwd)
     where = Path(summary.cwd) if summary is not None and summary.cwd else cwd
-    project = project_config(environ, where, trust=arguments.trust_project, ask=None, say=note)
+    judge_project(environ, where, trusted=arguments.trust_project)
+    project = project_config(environ, where, ask=None, say=note)
     settings = settings_of(arguments, environ, own=own, project=project)
     config, providers, environ = settings.config, settings.providers, settings.environ
 
     def aimed(model: str) -> Target:
+        if model == DEMO:
+            raise UsageError(
+                f"Model {DEMO!r} is for the screen, PROVIDER:MODEL was expected with -p. Leave -p out to look around, "
+                "or name another with -m."
+            )
         return settings.aimed(model)
 
     session, name = _session(catalog, arguments, summary, cwd=cwd, configured=config.model, aimed=aimed)

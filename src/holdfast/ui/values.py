@@ -14,7 +14,7 @@ from typing import cast
 
 import msgspec
 
-from holdfast.agent.secrets import hidden
+from holdfast.agent.secrets import bare, hidden
 
 _TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _SETTING = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
@@ -55,7 +55,7 @@ def values(effective: msgspec.Struct, layers: Sequence[Layer]) -> list[Value]:
     for name, value in flat(effective).items():
         said = next((each for each in reversed(layers) if name in each.said), None)
         source, line = ("default", 0) if said is None else (said.name, _line(name, said.lines))
-        found.append(Value(name=name, value=_harmless(value), source=source, line=line))
+        found.append(Value(name=name, value=_harmless(name, value), source=source, line=line))
     return found
 
 
@@ -69,9 +69,11 @@ def shown(value: object) -> str:
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _harmless(value: object) -> object:
-    """Return the value without the password that an address may hold."""
-    return hidden(value, ()) if isinstance(value, str) else value
+def _harmless(name: str, value: object) -> object:
+    """Return the value without the password that an address may hold, or the key that it asks with."""
+    if not isinstance(value, str):
+        return value
+    return bare(value) if name.endswith(".base_url") else hidden(value, ())
 
 
 def _flat(settings: Mapping[str, object], above: str = "") -> dict[str, object]:

@@ -15,6 +15,7 @@ from holdfast.agent.keys import Keys
 from holdfast.agent.providers import Provider, Providers
 from holdfast.agent.reaching import Reached
 from holdfast.session.verify import Report
+from holdfast.ui.choosing import DEMO
 from holdfast.ui.setup.failures import unreached
 from holdfast.ui.table import counted, size
 
@@ -74,6 +75,8 @@ def keys(providers: Providers, found: Keys) -> Finding:
 
 def model(name: str | None, problem: str) -> Finding:
     """Return whether the model of the config could be asked; `problem` is why it could not, "" if it could."""
+    if name == DEMO:
+        return Finding(name="model", level="ok", what="demo, scripted: for the screen, not for -p")
     if not name:
         todo = "Run holdfast setup, or name one with -m PROVIDER:MODEL."
         return Finding(name="model", level="warn", what="none is configured", todo=todo)
@@ -95,6 +98,12 @@ def provider(provider: Provider, way: Reached, *, chosen: bool, by: str = "") ->
     return Finding(
         name=name, level="fail" if chosen else "warn", what=f"{way.place}{through}{said}", todo=unreached(way)
     )
+
+
+def unaddressed(provider: Provider, problem: str, *, chosen: bool) -> Finding:
+    """Return that a provider cannot be asked at all: `problem` is what is wrong with where it is."""
+    level: Level = "fail" if chosen else "warn"
+    return Finding(name=f"provider {provider.name}", level=level, what="it is not known where it is", todo=problem)
 
 
 def disk(path: str, free: int) -> Finding:
@@ -126,8 +135,11 @@ _PROGRAMS: Mapping[str, str] = {
 }
 
 
-def program(name: str, version: str | None) -> Finding:
-    """Return whether a program that is used where it is there, is."""
+def program(name: str, version: str | None, problem: str = "") -> Finding:
+    """Return whether a program that is used where it is there, is; `problem` is how asking its version ended."""
+    if problem:
+        todo = f"It cannot be relied on: {_PROGRAMS[name]}"
+        return Finding(name=name, level="warn", what=f"installed, but {problem}", todo=todo)
     if version is None:
         return Finding(name=name, level="warn", what="not installed", todo=_PROGRAMS[name])
     return Finding(name=name, level="ok", what=version)

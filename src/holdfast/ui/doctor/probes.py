@@ -16,16 +16,16 @@ from pathlib import Path
 
 from holdfast import __version__
 from holdfast.agent.keys import KeyFile, Keys, aimed, found
-from holdfast.agent.providers import PROVIDERS, Provider, Providers, known_providers
+from holdfast.agent.providers import PROVIDERS, Provider, Providers, asked_at, known_providers
 from holdfast.agent.reaching import reached
 from holdfast.agent.sites import address_of, overriding
-from holdfast.config import Config, homes, read_config
+from holdfast.config import Config, homes, read_config, with_project
 from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
 from holdfast.session.catalog import Catalog
 from holdfast.session.verify import Report
 from holdfast.tools.launch import CONTAINED
 from holdfast.tools.shell import Keeper
-from holdfast.ui.choosing import project_config
+from holdfast.ui.choosing import DEMO, project_config
 from holdfast.ui.doctor import findings
 from holdfast.ui.doctor.findings import Finding
 from holdfast.ui.table import home
@@ -33,6 +33,12 @@ from holdfast.ui.verify import verified
 
 PATIENCE = 4.0
 """Seconds for a provider to be reached."""
+
+STARTING = 10.0
+"""Seconds for the keeper to start, and to run a command that does nothing."""
+
+ANSWERING = 3.0
+"""Seconds for a program to tell its version."""
 
 READING = 3.0
 """Seconds for sessions to be read; the newest come first."""
@@ -62,7 +68,7 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[Config, Providers, K
     notes: list[str] = []
     trusted = None
     try:
-        trusted = project_config(environ, cwd, trust=None, ask=None, say=notes.append)
+        trusted = project_config(environ, cwd, ask=None, say=notes.append)
     except HoldfastError as error:
         notes.append(str(error))
     kept: Keys = {}
@@ -72,7 +78,9 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[Config, Providers, K
     except ConfigInvalid as error:
         unread = str(error)
     keys = found(environ, providers, kept)
-    named = (trusted.model if trusted else None) or config.model
+    if trusted is not None:
+        config = with_project(config, trusted)
+    named = config.model
     found_keys = findings.keys(providers, keys)
     if unread:
         found_keys = Finding(name="keys", level="fail", what=found_keys.what, todo=unread)
@@ -88,7 +96,7 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[Config, Providers, K
 
 def _unusable(name: str | None, environ: Mapping[str, str], providers: Providers, keys: Keys) -> str:
     try:
-        if name:
+        if name and name != DEMO:
             aimed(name, environ, providers, keys)
     except ModelUnusable as error:
         return str(error)
@@ -123,14 +131,25 @@ async def _ways(config: Config, providers: Providers, keys: Keys, environ: Mappi
     def counts(each: Provider) -> bool:
         return each.name == chosen or each.name in config.providers or each.key_variable in keys
 
-    asked = {each.name: each for each in providers.values() if counts(each) and address_of(each, environ)}
-    addresses = {name: address_of(each, environ) for name, each in asked.items()}
+    addresses: dict[str, str] = {}
+    nowhere: list[Finding] = []
+    for each in filter(counts, providers.values()):
+        try:
+            asked_at(each, environ)
+        except ModelUnusable as error:
+            nowhere.append(findings.unaddressed(each, str(error), chosen=each.name == chosen))
+        else:
+            if address := address_of(each, environ):
+                addresses[each.name] = address
     different = sorted(set(addresses.values()))
     found = await asyncio.gather(*(reached(each, environ, patience=PATIENCE) for each in different))
     ways = dict(zip(different, found, strict=True))
     return [
-        findings.provider(each, ways[addresses[name]], chosen=name == chosen, by=overriding(each, environ))
-        for name, each in asked.items()
+        *nowhere,
+        *(
+            findings.provider(providers[name], ways[at], chosen=name == chosen, by=overriding(providers[name], environ))
+            for name, at in addresses.items()
+        ),
     ]
 
 
@@ -160,18 +179,19 @@ def _kind(path: Path) -> str:
 async def _programs(config: Config) -> tuple[list[Finding], Finding]:
     """Return which programs are there, asked under a keeper as all commands are, and whether that starts."""
     said: dict[str, str | None] = dict.fromkeys(_RUNS)
+    wrong = dict.fromkeys(_RUNS, "")
     works, problem = False, ""
     with tempfile.TemporaryDirectory(prefix="holdfast-doctor-") as name:
         folder = Path(name)
         keeper = Keeper(folder)
         try:
+            problem, _ = await _run(keeper, ["true"], folder, within=STARTING)
             for each, command in _RUNS.items():
                 if shutil.which(command):
-                    code, output = await _run(keeper, [command, "--version"], folder)
-                    said[each] = _first(output) if code == 0 else f"installed, and ended with code {code}"
-            if said["bubblewrap"] is not None:
-                works = (await _run(keeper, [*CONTAINED, "true"], folder))[0] == 0
-            await _run(keeper, ["true"], folder)
+                    wrong[each], output = await _run(keeper, [command, "--version"], folder, within=ANSWERING)
+                    said[each] = _first(output)
+            if said["bubblewrap"] is not None and not wrong["bubblewrap"]:
+                works = not (await _run(keeper, [*CONTAINED, "true"], folder, within=ANSWERING))[0]
         except ToolFailed as error:
             problem = str(error)
         finally:
@@ -179,12 +199,20 @@ async def _programs(config: Config) -> tuple[list[Finding], Finding]:
     wrapped = findings.bubblewrap(
         said["bubblewrap"], works=works, wanted=config.pid_namespace, namespaces=_namespaces()
     )
-    found = [findings.program("git", said["git"]), findings.program("ripgrep", said["ripgrep"]), wrapped]
+    found = [*(findings.program(each, said[each], wrong[each]) for each in ("git", "ripgrep")), wrapped]
     return found, findings.commands(problem)
 
 
-async def _run(keeper: Keeper, argv: list[str], folder: Path) -> tuple[int, bytes]:
-    return await keeper.capture(argv, call="doctor", cwd=folder, spool=folder / "spool")
+async def _run(keeper: Keeper, argv: list[str], folder: Path, *, within: float) -> tuple[str, bytes]:
+    """Return what went wrong with a program, "" if nothing did, and what it said."""
+    try:
+        async with asyncio.timeout(within):
+            # A call and a spool of its own: one that was left is still being ended while the next begins.
+            call, spool = " ".join(argv), folder / f"spool of {argv[0]}"
+            code, output = await keeper.capture(argv, call=call, cwd=folder, spool=spool)
+    except TimeoutError:
+        return f"it does not answer within {within:g} s", b""
+    return f"it ended with code {code}" if code else "", output
 
 
 def _first(output: bytes) -> str:

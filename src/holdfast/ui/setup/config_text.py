@@ -9,7 +9,7 @@ import tomllib
 from holdfast.config import Server
 from holdfast.errors import ConfigInvalid
 
-_MODEL = re.compile(r"^model\s*=.*$", re.MULTILINE)
+_MODEL = re.compile(r"""^(model[ \t]*=[ \t]*)(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')""", re.MULTILINE)
 _TABLE = re.compile(r"^\s*\[", re.MULTILINE)
 
 
@@ -18,7 +18,10 @@ def with_model(text: str, model: str) -> str:
     table = _TABLE.search(text)
     head, tail = (text[: table.start()], text[table.start() :]) if table else (text, "")
     line = f"model = {_string(model)}"
-    new = f"{_MODEL.sub(lambda _: line, head, count=1)}{tail}" if _MODEL.search(head) else f"{line}\n{text}"
+    if _MODEL.search(head):
+        new = f"{_MODEL.sub(lambda found: f'{found[1]}{_string(model)}', head, count=1)}{tail}"
+    else:
+        new = f"{line}{_ending(text)}{text}"
     return _checked(text, new, {"model": model}, line)
 
 
@@ -30,7 +33,14 @@ def with_server(text: str, name: str, server: Server) -> str:
     table = f"[providers.{_string(name)}]\n{lines}"
     before = tomllib.loads(text).get("providers", {})
     new = f"{text.rstrip()}\n\n{table}".lstrip()
+    if (ending := _ending(text)) != "\n":
+        new = new.replace("\r\n", "\n").replace("\n", ending)
     return _checked(text, new, {"providers": {**before, name: said}}, table)
+
+
+def _ending(text: str) -> str:
+    """Return how the lines of the text end."""
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _string(value: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from holdfast.agent.reaching import Reached, Step
 from holdfast.errors import ProviderFailed
@@ -21,6 +22,13 @@ _STATUS: Mapping[int, str] = {
     407: "The proxy {proxy} wants a user and a password: http://USER:PASSWORD@HOST in its variable.",
     429: "The key is used too often, or its account has no credit left.",
 }
+
+_REFUSED = re.compile(
+    r"\b(?:key|token|credential)s?\b.{0,60}?\b(?:not valid|invalid|incorrect|expired|revoked|malformed)\b"
+    r"|\b(?:invalid|incorrect|expired|revoked|malformed|unknown)\b.{0,30}?\b(?:key|token|credential)s?\b",
+    re.IGNORECASE,
+)
+"""What is said of a key that is none, where the status is that of one which may not do a thing."""
 
 _STEPS: Mapping[Step, str] = {
     "name": "The name of {place} is not known here. Is there a network, and is the address spelt right?",
@@ -48,6 +56,8 @@ def unreached(way: Reached) -> str:
 
 def _words(failed: ProviderFailed, way: Reached) -> str:
     if failed.status is not None:
+        if failed.fault == "credentials" and (failed.status != HTTPStatus.FORBIDDEN or _REFUSED.search(str(failed))):
+            return _STATUS[HTTPStatus.UNAUTHORIZED]  # Google says so with 400
         ours = "Its server has a fault or is overloaded. Try again in a minute."
         return _STATUS.get(failed.status, ours if failed.retryable else "The request was refused.")
     if way.step != "reached":

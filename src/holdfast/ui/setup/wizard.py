@@ -12,7 +12,16 @@ from urllib.parse import urlsplit
 
 from holdfast.agent.connecting import preload
 from holdfast.agent.keys import Key, KeyFile, Place, asked, found, with_keys
-from holdfast.agent.providers import Provider, Providers, Target, known_providers, target
+from holdfast.agent.providers import (
+    PROVIDERS,
+    Provider,
+    Providers,
+    Target,
+    asked_at,
+    is_address,
+    known_providers,
+    target,
+)
 from holdfast.agent.reaching import reached
 from holdfast.agent.secrets import bare, hidden, secrets_of
 from holdfast.agent.sites import address_of, overriding, site_of
@@ -108,12 +117,18 @@ class Wizard:
         usable = [each.name for each in self._providers.values() if each.key_variable in keys]
         configured = (self._config.model or "").partition(":")[0]
         default = next((name for name in (configured, *usable) if name in names), names[0])
-        print("Which provider?")
-        name = asking.one_of("Number or name", names, says=[*says, "a server that speaks one of the protocols"],
-                             default=default)  # fmt: skip
-        if name == OTHER:
-            return self._own_server()
-        return Chosen(provider=self._providers[name], model="")
+        while True:
+            print("Which provider?")
+            name = asking.one_of("Number or name", names, says=[*says, "a server that speaks one of the protocols"],
+                                 default=default)  # fmt: skip
+            if name == OTHER:
+                return self._own_server()
+            try:
+                asked_at(self._providers[name], self._environ)
+            except ModelUnusable as error:
+                print(literal(f"{error}\n"))
+                continue
+            return Chosen(provider=self._providers[name], model="")
 
     def _says(self, provider: Provider) -> str:
         key = found(self._environ, self._providers, self._kept).get(provider.key_variable or "")
@@ -123,7 +138,10 @@ class Wizard:
     def _own_server(self) -> Chosen:
         while True:
             address = asking.line("Its address, as in http://localhost:8080/v1")
-            host = urlsplit(address).hostname or "" if address.startswith(("http://", "https://")) else ""
+            if not is_address(address):
+                print("That is no address of a server: it begins with http:// or https://, and has no spaces.")
+                continue
+            host = urlsplit(address).hostname or ""
             usual = re.sub(r"[^a-z0-9-]+", "-", host.lower()).strip("-")
             print("Which protocol?")
             kinds: tuple[Kind, ...] = get_args(Kind)
@@ -131,9 +149,8 @@ class Wizard:
                                   default="openai-chat")  # fmt: skip
             kind: Kind = next(each for each in kinds if each == typed)
             name = asking.line("A name for it, to stand before its models", usual)
-            variable = f"{re.sub('[^A-Z0-9]+', '_', name.upper())}_API_KEY"
             wants = asking.yes("Does it want a key?")
-            server = Server(kind=kind, base_url=address, api_key_env=variable if wants else None)
+            server = Server(kind=kind, base_url=address, api_key_env=self._variable(name) if wants else None)
             if name in self._providers:
                 print(literal(f"There is a provider {name!r} already. Choose another name."))
                 continue
@@ -143,6 +160,15 @@ class Wizard:
                 print(literal(str(error)))
                 continue
             return Chosen(provider=provider, model="", server=server)
+
+    def _variable(self, name: str) -> str:
+        """Return the variable of a new server's key: one that a shell can set, and no other provider's."""
+        known = (*PROVIDERS.values(), *self._providers.values())
+        taken = {*(each.key_variable for each in known), *(each.also_key_variable for each in known)}
+        variable = f"{re.sub('[^A-Z0-9]+', '_', name.upper())}_API_KEY"
+        while variable in taken or variable[0].isdecimal():
+            variable = f"SERVER_{variable}"
+        return variable
 
     def _key(self, chosen: Chosen) -> Chosen:
         """Return what was chosen with a key: the environment's, the one that is kept, or one that is typed now."""
@@ -255,7 +281,7 @@ class Wizard:
 
     def write(self, chosen: Chosen) -> Iterator[str]:
         """Write the key, then the config, and yield what was written; raises `StorageFailed`, or `ConfigInvalid`."""
-        text = self._path.read_text("utf-8") if self._path.exists() else ""
+        text = self._path.read_bytes().decode() if self._path.exists() else ""  # with the line ends that it has
         server = chosen.server
         new = with_server(text, chosen.provider.name, server) if server else text
         new = with_model(new, chosen.name)

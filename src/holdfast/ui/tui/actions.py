@@ -22,11 +22,10 @@ from holdfast.session.entries import Usage
 from holdfast.text import literal
 from holdfast.tools.thread import in_daemon
 from holdfast.ui.blocks import Answer
-from holdfast.ui.choosing import project_of
+from holdfast.ui.choosing import DEMO, project_of
 from holdfast.ui.exporting import FORMS, Form, exported, form_of, write
 from holdfast.ui.table import age, home, size
 from holdfast.ui.tui.commands import COMMANDS, Line, Name
-from holdfast.ui.tui.connections import DEMO
 from holdfast.ui.tui.desk import NO_MODEL, Desk
 from holdfast.ui.tui.pickers import Choice
 from holdfast.ui.tui.status import MODES, Status, share, tokens

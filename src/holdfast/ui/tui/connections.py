@@ -13,12 +13,10 @@ from holdfast.agent.model import Model
 from holdfast.agent.providers import PROVIDERS, Provider, Providers, Target, split, target
 from holdfast.config import Limits
 from holdfast.tools.thread import in_daemon
+from holdfast.ui.choosing import DEMO
 
 if TYPE_CHECKING:
     from holdfast.testing.provider import ScriptedProvider
-
-DEMO = "demo"
-"""What `/model` and `-m` take for the model of those who have none yet."""
 
 _BEHIND = "openai-chat:demo"
 

@@ -16,7 +16,7 @@ from holdfast.config import ProjectConfig, homes, read_config
 from holdfast.errors import EXIT_OK, HoldfastError, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.ui.arguments import Arguments
-from holdfast.ui.choosing import Settings, chosen, folder, project_config, settings_of
+from holdfast.ui.choosing import Settings, chosen, folder, judge_project, project_config, settings_of
 from holdfast.ui.tui.guard import guarded
 from holdfast.ui.tui.start import Start
 
@@ -50,7 +50,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             f"Terminal {environ['TERM']!r} can draw no screen, a cursor that moves was expected. Correct TERM; "
             'or for one turn without a screen: holdfast -p "…".'
         )
-    start, settings = _prepared(arguments, environ)
+    start, settings = _prepared(arguments, environ, trust=arguments.trust_project)
     sys.setswitchinterval(SWITCH)
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
     with guarded() as hand_over:
@@ -94,11 +94,18 @@ def _set_up(environ: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _prepared(
-    arguments: Arguments, environ: Mapping[str, str], *, session: str | None = None, model: str = "", notice: str = ""
+    arguments: Arguments,
+    environ: Mapping[str, str],
+    *,
+    session: str | None = None,
+    model: str = "",
+    notice: str = "",
+    trust: bool | None = None,
 ) -> tuple[Start, Settings]:
     """Return what the screen begins with, and what it goes by; the person may be asked whether they trust a project.
 
-    It is shown anew with the `session` and the `model` that are named: None and "" mean those of the arguments.
+    It is shown anew with the `session` and the `model` that are named: None and "" mean those of the arguments. `trust`
+    is what is said of the project as it is now.
     """
     places = homes(environ)
     own = read_config(places.config)
@@ -111,7 +118,8 @@ def _prepared(
         resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
     where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
     notices = [*([notice] if notice else []), *_encoding(sys.stderr.encoding)]
-    project = project_config(environ, where, trust=arguments.trust_project, ask=_trusts, say=notices.append)
+    judge_project(environ, where, trusted=trust)
+    project = project_config(environ, where, ask=_trusts, say=notices.append)
     settings = settings_of(arguments, environ, own=own, project=project)
     config = settings.config
     start = Start(

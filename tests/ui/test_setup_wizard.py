@@ -1,0 +1,108 @@
+"""The questions of the set-up, answered as a person would: whose key goes where, and what is refused at once."""
+
+from __future__ import annotations
+
+import builtins
+import getpass
+from pathlib import Path
+
+import pytest
+
+from holdfast.agent import vault
+from holdfast.agent.providers import PROVIDERS
+from holdfast.testing.provider import ScriptedProvider
+from holdfast.testing.script import Say
+from holdfast.ui.setup.wizard import Chosen, Wizard
+
+KEY = "sk-of-the-new-server-0001"
+OTHERS = {name: f"sk-of-{name.lower()}" for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY")}
+
+
+class Person:
+    """Types the answers in turn, and leaves when there are none."""
+
+    def __init__(self) -> None:
+        self.answers: list[str] = []
+        self.asked: list[str] = []
+
+    def answer(self, question: str = "") -> str:
+        self.asked.append(question.partition("[")[0].strip(" :\n"))
+        if not self.answers:
+            raise EOFError
+        return self.answers.pop(0)
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> Person:
+    person = Person()
+    monkeypatch.setattr(builtins, "input", person.answer)
+    monkeypatch.setattr(getpass, "getpass", person.answer)
+    monkeypatch.setattr(vault, "lacks", lambda: "this is a test")
+    return person
+
+
+def asked(person: Person, home: Path, *answers: str, **environ: str) -> tuple[Wizard, Chosen | None]:
+    person.answers.extend(answers)
+    wizard = Wizard({"HOLDFAST_HOME": str(home), **environ})
+    return wizard, wizard.run()
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("gemini", "SERVER_GEMINI_API_KEY"),
+        ("OpenAI", "SERVER_OPENAI_API_KEY"),
+        ("Google", "SERVER_GOOGLE_API_KEY"),
+        ("127.0.0.1", "SERVER_127_0_0_1_API_KEY"),
+        ("home-1", "HOME_1_API_KEY"),
+    ],
+)
+def test_a_new_server_gets_a_key_of_its_own(person: Person, tmp_path: Path, name: str, variable: str) -> None:
+    with ScriptedProvider([[Say("ready")]], key=KEY) as server:
+        address = f"{server.url}/v1"
+        wizard, chosen = asked(person, tmp_path, "other", address, "", name, "y", KEY, "small", **OTHERS)
+        assert [request.headers["authorization"] for request in server.requests] == [f"Bearer {KEY}"]
+    assert chosen is not None
+    assert chosen.server is not None
+    assert chosen.server.api_key_env == variable
+    list(wizard.write(chosen))
+    assert variable in (tmp_path / "holdfast-keys.json").read_text()
+    assert f'api_key_env = "{variable}"' in (tmp_path / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("address", ["http://[::1/v1", "http://localhost:99999/v1", "localhost:1234/v1", "http://"])
+def test_what_is_no_address_is_asked_for_again_at_once(person: Person, tmp_path: Path, address: str) -> None:
+    with pytest.raises(EOFError):
+        asked(person, tmp_path, "other", address, "http://localhost:8080/v1")
+    where = "Its address, as in http://localhost:8080/v1"
+    assert person.asked == ["Number or name", where, where, "Number or name"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "environ", "said"),
+    [
+        ("openai", {"OPENAI_BASE_URL": "http://localhost:99999/v1"}, "expected in OPENAI_BASE_URL"),
+        ("bedrock", {}, "AWS_REGION in the environment was expected"),
+    ],
+)
+def test_one_that_the_environment_makes_unusable_is_refused_when_it_is_chosen(
+    person: Person,
+    tmp_path: Path,
+    provider: str,
+    environ: dict[str, str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(EOFError):
+        asked(person, tmp_path, provider, **environ)
+    assert person.asked == ["Number or name"] * 2
+    assert said in capsys.readouterr().out
+
+
+def test_the_config_keeps_the_line_ends_and_the_comments_that_it_has(person: Person, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_bytes(b'model = "a:b"  # cheap, ask Ann\r\n[limits]\r\nmax_steps = 3\r\n')
+    wizard = Wizard({"HOLDFAST_HOME": str(tmp_path)})
+    list(wizard.write(Chosen(provider=PROVIDERS["ollama"], model="tiny")))
+    assert config.read_bytes() == b'model = "ollama:tiny"  # cheap, ask Ann\r\n[limits]\r\nmax_steps = 3\r\n'
+    assert person.asked == []
