@@ -95,6 +95,16 @@ async def test_several_results_share_what_room_there_is() -> None:
     assert 9_000 < len(small.text + large.text + larger.text) // 4 * 1.33 < 12_000
 
 
+async def test_a_result_that_the_provider_finds_too_long_is_cut_and_sent_again() -> None:
+    rig = Rig(uncounted([[Call("look", {})], [Fail(400, TOO_LONG)], [Say("fine")]]), [says("look", LONG * 4)])
+    assert (await rig.driver.run("look")).cause == "finished"
+    assert compacted(rig) == []
+    last = rig.model.requests[-1].messages[-1]
+    assert isinstance(last, UserMessage)
+    assert "too large to be sent whole" in last.results[0].text
+    assert fold(rig.entries) == rig.driver.conversation
+
+
 # --- a prompt that is too long ----------------------------------------------------------------------------------------
 
 
