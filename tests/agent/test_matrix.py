@@ -11,6 +11,7 @@ import base64
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from itertools import product
 
 import httpx2
 import pytest
@@ -41,14 +42,12 @@ from judges import JUDGES, judge
 from shown_images import picture, png
 
 MODELS = ("openai:gpt-5.5", "openai-chat:m", "anthropic:m", "google:gemini-3-m")
-OTHERS = ("mistral:m", "bedrock:anthropic.m")  # which speak the wires of those, by rules of their own
-PAIRS = [
-    *((here, there) for here in MODELS for there in MODELS),
-    *(pair for other in OTHERS for pair in ((other, other), (other, MODELS[0]), (MODELS[2], other))),
-]
+OTHERS = ("mistral:m", "bedrock:anthropic.m", "openrouter:m")  # the same wires, by rules of their own
+PAIRS = tuple(product((*MODELS, *OTHERS), repeat=2))
 KEYS = {
     **{provider.key_variable: "test-key" for provider in PROVIDERS.values() if provider.key_variable},
     "MISTRAL_BASE_URL": "http://provider/mistral/v1",
+    "OPENROUTER_BASE_URL": "http://provider/v1",
     "ANTHROPIC_BEDROCK_MANTLE_BASE_URL": "http://provider/anthropic",
 }
 THOUGHT = "a thought that is nobody else's"

@@ -207,10 +207,22 @@ class _Told(_Document):
                     raise
                 return
             for event in _taken(begun, chunk):
+                self._readable(event)
                 if late is not None or self._tells(event):
                     late = asyncio.get_running_loop().time() + LAST_EVENT
             self._grown(len(begun))
             yield chunk
+
+    def _readable(self, event: bytes) -> None:
+        """Raise `ProviderFailed` for an event that is no text: this wire's SDK would guess at it, and go on."""
+        try:
+            event.decode()
+        except UnicodeDecodeError as error:
+            raise ProviderFailed(
+                f"Model {self._name!r} sent an event that is no UTF-8, text was expected. It was dropped; say 'go on' "
+                "to try again, or choose another model.",
+                fault="malformed",
+            ) from error
 
 
 def _taken(begun: bytearray, chunk: bytes) -> list[bytes]:

@@ -147,13 +147,14 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A compaction in force: its note stands for the first `messages` messages, and what the entry says of the next.
+    """A compaction in force: its note stands for the first `messages` messages, and the first `said` texts of the next.
 
     `under` is the one before it.
     """
 
     entry: Compacted
     messages: int
+    said: int
     under: Cut | None
 
 

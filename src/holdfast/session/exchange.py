@@ -61,7 +61,9 @@ class Exchange:
     def compact(self, entry: Compacted) -> None:
         """Let the note of the entry stand for what is older; nothing else changes, so that it can be taken back."""
         gone = max((place for place, (step, _) in enumerate(self._answers, start=1) if step <= entry.step), default=0)
-        self.cut, self._cuts = Cut(entry, 2 * gone, self.cut), True
+        after = self.closed[2 * gone] if 2 * gone < len(self.closed) else UserMessage((), tuple(self.texts))
+        there = len(after.said) if isinstance(after, UserMessage) else 0  # what is said later is none of it
+        self.cut, self._cuts = Cut(entry, 2 * gone, min(entry.said, there), self.cut), True
 
     def uncompact(self) -> None:
         """Let the last note stand for nothing any more."""
@@ -77,7 +79,7 @@ class Exchange:
         ]
         if self.cut is not None:
             texts = sent[0].said if sent and isinstance(sent[0], UserMessage) else ()
-            sent[:1] = [UserMessage((), (self.cut.entry.note, *texts[self.cut.entry.said :]))]
+            sent[:1] = [UserMessage((), (self.cut.entry.note, *texts[self.cut.said :]))]
         return tuple(sent)
 
     def settle(self, left: Cause) -> None:
