@@ -18,7 +18,7 @@ SAYS = {
     "google": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048575).",
     "mistral": "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
     "bedrock": "prompt is too long: 210000 tokens > 200000 maximum",
-    "openrouter": "This endpoint's maximum context length is 128000 tokens. However, you requested about 210000 tokens.",
+    "openrouter": "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 tokens.",
 }
 
 SIGNED = {"openai", "anthropic", "bedrock"}
