@@ -28,7 +28,8 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.ui.blocks import Answer, Block, Call, CallState, Edit, Note, Prompt, Thinking, TurnEnd
-from holdfast.ui.view import PRINTED, View
+from holdfast.ui.column import PRINTED
+from holdfast.ui.view import View
 
 
 def told(*entries: Entry) -> View:

@@ -45,7 +45,6 @@ from holdfast.session.entries import (
     TurnEnded,
 )
 from holdfast.session.words import went_back, what_happened
-from holdfast.tools.output import HeadTail
 from holdfast.ui.blocks import (
     Answer,
     Block,
@@ -59,12 +58,9 @@ from holdfast.ui.blocks import (
     call_block,
     ended,
     own_command,
-    written,
 )
+from holdfast.ui.column import Column
 from holdfast.ui.notes import Noted, failure, notes
-
-PRINTED = 64_000
-"""Bytes kept of what a running call prints: half of them its beginning, half its end."""
 
 
 @dataclass(slots=True)
@@ -86,41 +82,24 @@ class View:
     """
 
     def __init__(self) -> None:
-        self._order: list[Key] = []
-        self._blocks: dict[Key, Block] = {}
-        self._grown: dict[Key, list[str]] = {}  # text that has come since the block was last looked at
-        self._printed: dict[Key, HeadTail] = {}
+        self._column = Column()
         self._calls: dict[str, Key] = {}
         self._open: dict[Key, None] = {}  # what has no end yet
         self._request: _Request | None = None
         self._told = 0
-        self._changed: set[Key] = set()
 
     @property
     def keys(self) -> Sequence[Key]:
         """Return the keys of all blocks, in order; the sequence changes with the view."""
-        return self._order
+        return self._column.keys
 
     def block(self, key: Key) -> Block | None:
         """Return the block as it is now, None if there is none; costs what its text is long, so ask once a frame."""
-        block = self._blocks.get(key)
-        grown = self._grown.pop(key, None)
-        if grown is None:
-            return block
-        match block:
-            case Answer() | Thinking():
-                self._blocks[key] = replace(block, text=block.text + "".join(grown))
-            case Call(state="writing"):
-                self._blocks[key] = written(block, "".join(grown))
-            case Call(state="running"):
-                self._blocks[key] = replace(block, output=self._printed[key].text())
-            case _:
-                pass
-        return self._blocks.get(key)
+        return self._column.block(key)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return all blocks, in order."""
-        return tuple(block for key in self._order if (block := self.block(key)) is not None)
+        return tuple(block for key in self.keys if (block := self.block(key)) is not None)
 
     def take(self, event: Event, *, at: float | None = None) -> frozenset[Key]:
         """Fold in an event that came at `at` on the clock of your choice, and return the keys of what changed.
@@ -140,15 +119,11 @@ class View:
                 self._thought(at)
                 self._write(event)
             case LiveOutput(call=call, text=text):
-                if (key := self._calls.get(call)) in self._printed:
-                    self._printed[key].add(text.encode("utf-8", "replace"))
-                    self._grown.setdefault(key, [])
-                    self._changed.add(key)
+                self._column.output(self._calls.get(call, ""), text)
             case NotRecorded(message=message) | Finding(message=message) | Shortening(message=message):
                 self._told += 1
                 self._note(f"told{self._told}", "context" if isinstance(event, Shortening) else "trouble", message)
-        changed, self._changed = frozenset(self._changed), set()
-        return changed
+        return self._column.changes()
 
     def load(self, facts: Iterable[Event]) -> None:
         """Fold in what a journal holds of a session that nobody runs: what has no end in it is `cut` or `lost`.
@@ -158,20 +133,20 @@ class View:
         for fact in facts:
             self.take(fact)
         self._rest(asks=True)
-        for key in self._printed:
+        for key in self._column.with_output:
             self._end(key)
-        self._changed.clear()
+        self._column.changes()
 
     def _fact(self, seq: str, entry: Entry, at: float | None) -> None:
         if isinstance(entry, Noted):
             for note in notes(seq, entry):
-                self._add(note)
+                self._column.add(note)
             return
         match entry:
             case ShellStarted():  # it runs beside whatever runs: no turn that ends is its end
                 key = self._calls[entry.id] = f"{seq}.shell"
-                self._printed[key] = HeadTail(PRINTED)
-                self._add(own_command(key, entry, since=at))
+                self._column.add(own_command(key, entry, since=at))
+                self._column.begin_output(key)
             case ShellEnded():
                 self._over(self._called(entry.id, seq), entry)
             case PromptAccepted() | Queued() | Recalled() | Steered() | Rewound():
@@ -181,7 +156,7 @@ class View:
                 self._request = _Request(seq, step)
             case RequestFailed():
                 self._cut_response()
-                self._add(failure(seq, entry))
+                self._column.add(failure(seq, entry))
             case ResponseCheckpoint(step=step, text=text, thinking=thinking):
                 response = self._response(step, seq)
                 if not response.live:  # else it has all been shown
@@ -200,7 +175,7 @@ class View:
                 self._rest()
                 text = "" if entry.cause == "finished" else what_happened(entry.cause, entry.detail)
                 end = TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
-                self._add(end)
+                self._column.add(end)
             case _:
                 assert_never(entry)
 
@@ -210,9 +185,9 @@ class View:
         match entry:
             case PromptAccepted():
                 self._rest()
-                self._add(Prompt(key=f"{seq}.prompt", turn=entry.turn, text=entry.text))
+                self._column.add(Prompt(key=f"{seq}.prompt", turn=entry.turn, text=entry.text))
             case Steered():
-                self._add(Prompt(key=f"{seq}.steered", turn=0, text=entry.text))
+                self._column.add(Prompt(key=f"{seq}.steered", turn=0, text=entry.text))
             case Queued() | Recalled():
                 pass  # what waits is in `Conversation.queued`
             case Rewound():
@@ -233,17 +208,15 @@ class View:
     def _stream(self, response: _Request, kind: Literal["thinking", "answer"], text: str, at: float | None) -> None:
         """Add to the one thinking or the one answer that a response has until its end says which parts it was."""
         key = f"{response.origin}.{kind}0"
-        self._grown.setdefault(key, []).append(text)
-        if key in self._blocks:
-            self._changed.add(key)
-        elif text.strip():  # an answer of white space is none
+        self._column.grow(key, text)
+        if self._column.peek(key) is None and text.strip():  # an answer of white space is none
             block = (
                 Thinking(key=key, text="", live=True, since=at)
                 if kind == "thinking"
                 else Answer(key=key, text="", state="live")
             )
             at_top = kind == "thinking" and response.keys
-            self._add(block, before=response.keys[0] if at_top else None)
+            self._column.add(block, before=response.keys[0] if at_top else None)
             response.keys.insert(0 if at_top else len(response.keys), key)
             self._open[key] = None
 
@@ -253,25 +226,24 @@ class View:
         if key is None:
             key = response.calls[event.index] = f"{response.origin}.call{len(response.calls)}"
             response.keys.append(key)
-            self._add(Call(key=key, call="", name="", title="", arguments="", state="writing"))
+            self._column.add(Call(key=key, call="", name="", title="", arguments="", state="writing"))
             self._open[key] = None
-        block = self._blocks[key]
+        block = self._column.peek(key)
         if isinstance(block, Call) and event.name:
-            self._blocks[key] = replace(block, name=block.name + event.name)
-        self._grown.setdefault(key, []).append(event.arguments)
-        self._changed.add(key)
+            self._column.set(replace(block, name=block.name + event.name))
+        self._column.grow(key, event.arguments)
 
     def _thought(self, at: float | None) -> None:
         """Take note that the model is past its thinking."""
-        block = self._blocks.get(f"{self._request.origin}.thinking0") if self._request is not None else None
+        block = self._column.peek(f"{self._request.origin}.thinking0") if self._request is not None else None
         if isinstance(block, Thinking) and block.live:
             seconds = None if at is None or block.since is None else at - block.since
-            self._set(replace(block, live=False, since=None, seconds=seconds))
+            self._column.set(replace(block, live=False, since=None, seconds=seconds))
 
     def _ended(self, entry: ResponseEnded, seq: str) -> None:
         """Put the parts of the response in the place of what was streamed of it."""
         response = self._response(entry.step, seq)
-        thought = self._blocks.get(f"{response.origin}.thinking0")
+        thought = self._column.peek(f"{response.origin}.thinking0")
         seconds = thought.seconds if isinstance(thought, Thinking) else None
         blocks: list[Answer | Thinking | Call] = []
         counts = {"answer": 0, "thinking": 0, "call": 0}
@@ -290,7 +262,9 @@ class View:
                 case CallPart():
                     blocks.append(call_block(part, key, cut=entry.cut is not None))
                     self._calls[part.id] = key
-        self._replace(response.keys, blocks)
+        for key in response.keys:
+            self._open.pop(key, None)
+        self._column.replace(response.keys, blocks)
         for block in blocks:
             if isinstance(block, Call) and block.state == "ready":
                 self._open[block.key] = None
@@ -317,41 +291,41 @@ class View:
             case CallEnded() if call.seconds is None:  # it has one fate, the first
                 self._over(call, entry)
             case ApprovalAsked(why=why) if call.seconds is None:
-                self._set(replace(call, state="waiting", asked=why))
+                self._column.set(replace(call, state="waiting", asked=why))
                 self._open[call.key] = None
             case ApprovalAnswered() if call.state in ("waiting", "lost"):
-                self._set(replace(call, state="ready"))
+                self._column.set(replace(call, state="ready"))
                 self._open[call.key] = None
             case CallStarted(effect=effect) if call.seconds is None:
-                self._set(replace(call, state="running", effect=effect, since=at))
-                self._printed[call.key] = HeadTail(PRINTED)
+                self._column.set(replace(call, state="running", effect=effect, since=at))
+                self._column.begin_output(call.key)
                 self._open[call.key] = None
             case _:
                 pass
 
     def _over(self, call: Call, entry: CallEnded | ShellEnded) -> None:
-        self._set(ended(call, entry))
-        self._printed.pop(call.key, None)
+        self._column.set(ended(call, entry))
+        self._column.end_output(call.key)
         self._open.pop(call.key, None)
 
     def _called(self, call: str, seq: str) -> Call:
         """Return the block of a call; one that the journal does not have gets one here."""
-        block = self._blocks.get(self._calls.get(call, ""))
+        block = self._column.peek(self._calls.get(call, ""))
         if isinstance(block, Call):
             return block
         title = f"a call that is not in the journal ({call})"
         made = Call(key=f"{seq}.call", call=call, name="", title=title, arguments="", state="lost")
         self._calls[call] = made.key
-        self._add(made)
+        self._column.add(made)
         return made
 
-    # What blocks there are.
+    # What has no end.
 
     def _rest(self, *, asks: bool = False) -> None:
         """Take note that nothing runs, and unless `asks` that nobody is asked."""
         self._cut_response()
         for key in tuple(self._open):
-            block = self._blocks[key]
+            block = self._column.peek(key)
             if not (asks and isinstance(block, Call) and block.state == "waiting"):
                 self._end(key)
 
@@ -360,41 +334,15 @@ class View:
         self._open.pop(key, None)
         match self.block(key):
             case Answer(state="live") as answer:
-                self._set(replace(answer, state="cut"))
+                self._column.set(replace(answer, state="cut"))
             case Thinking(live=True) as thinking:
-                self._set(replace(thinking, live=False, since=None))
+                self._column.set(replace(thinking, live=False, since=None))
             case Call(state="writing") as call:
-                self._set(replace(call, state="not_started"))
+                self._column.set(replace(call, state="not_started"))
             case Call(state="ready" | "waiting" | "running") as call:
-                self._set(replace(call, state="lost", since=None))
+                self._column.set(replace(call, state="lost", since=None))
             case _:
                 pass
 
     def _note(self, key: Key, kind: NoteKind, text: str, detail: str = "") -> None:
-        self._add(Note(key=key, kind=kind, text=text, detail=detail))
-
-    def _set(self, block: Block) -> None:
-        self._blocks[block.key] = block
-        self._changed.add(block.key)
-
-    def _add(self, block: Block, *, before: Key | None = None) -> None:
-        self._order.insert(len(self._order) if before is None else self._place(before), block.key)
-        self._set(block)
-
-    def _place(self, key: Key) -> int:
-        """Return where `key` is; looked for from the end, where everything happens."""
-        return next(at for at in range(len(self._order) - 1, -1, -1) if self._order[at] == key)
-
-    def _replace(self, keys: Sequence[Key], blocks: Sequence[Block]) -> None:
-        """Put `blocks` where those of `keys` were, at the end if there were none."""
-        place = self._place(keys[0]) if keys else len(self._order)
-        for key in keys:
-            del self._order[self._place(key)]
-            self._open.pop(key, None)
-            self._grown.pop(key, None)
-            del self._blocks[key]
-            self._changed.add(key)
-        self._order[place:place] = [block.key for block in blocks]
-        for block in blocks:
-            self._grown.pop(block.key, None)  # white space that was no block yet
-            self._set(block)
+        self._column.add(Note(key=key, kind=kind, text=text, detail=detail))
