@@ -19,6 +19,7 @@ SAYS = {
     "mistral": "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
     "bedrock": "prompt is too long: 210000 tokens > 200000 maximum",
     "openrouter": "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 tokens.",
+    "ollama": "input length exceeds the context length",
 }
 
 SIGNED = {"openai", "anthropic", "bedrock"}

@@ -42,13 +42,14 @@ from judges import JUDGES, judge
 from shown_images import picture, png
 
 MODELS = ("openai:gpt-5.5", "openai-chat:m", "anthropic:m", "google:gemini-3-m")
-OTHERS = ("mistral:m", "bedrock:anthropic.m", "openrouter:m")  # the same wires, by rules of their own
+OTHERS = ("mistral:m", "bedrock:anthropic.m", "openrouter:m", "ollama:m")  # the same wires, by rules of their own
 PAIRS = tuple(product((*MODELS, *OTHERS), repeat=2))
 KEYS = {
     **{provider.key_variable: "test-key" for provider in PROVIDERS.values() if provider.key_variable},
     "MISTRAL_BASE_URL": "http://provider/mistral/v1",
     "OPENROUTER_BASE_URL": "http://provider/v1",
     "ANTHROPIC_BEDROCK_MANTLE_BASE_URL": "http://provider/anthropic",
+    "OLLAMA_BASE_URL": "http://provider/ollama/v1",
 }
 THOUGHT = "a thought that is nobody else's"
 

@@ -73,7 +73,7 @@ def test_a_session_goes_to_the_other_wires_and_back(other_world: World) -> None:
 
 def test_a_session_with_those_who_have_rules_of_their_own_on_a_wire(one_world: World) -> None:
     world = one_world
-    models = ["mistral:mistral-medium-latest", "bedrock:anthropic.claude-sonnet-5-5", "mistral:other"]
+    models = ["mistral:mistral-medium-latest", "bedrock:anthropic.claude-sonnet-5-5", "ollama:qwen3", "mistral:other"]
     for number, model in enumerate(models):
         world.script(
             (Say("I look."), Call("glob", {"pattern": "*"}), Call("read", {"path": "no"})), (Say(str(number)),)
@@ -81,5 +81,6 @@ def test_a_session_with_those_who_have_rules_of_their_own_on_a_wire(one_world: W
         ran = world.run(*([] if number == 0 else ["-c"]), "-m", model, "--yolo", "-p", "look")
         assert (ran.code, ran.out) == (0, f"{number}\n"), ran.err
     mistral, bedrock = "/mistral/v1/chat/completions", "/anthropic/v1/messages"
-    assert [request.path for request in world.provider.requests[::2]] == [mistral, bedrock, mistral]
-    assert len(world.results) == 6
+    ollama = "/ollama/v1/chat/completions"
+    assert [request.path for request in world.provider.requests[::2]] == [mistral, bedrock, ollama, mistral]
+    assert len(world.results) == 8

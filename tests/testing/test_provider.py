@@ -152,6 +152,7 @@ def test_tells_a_child_process_where_it_is() -> None:
             "MISTRAL_API_KEY": "sekret",
             "ANTHROPIC_BEDROCK_MANTLE_BASE_URL": f"{provider.url}/anthropic",
             "AWS_BEARER_TOKEN_BEDROCK": "sekret",
+            "OLLAMA_BASE_URL": f"{provider.url}/ollama/v1",
         }
         # As plain a client as there is.
         request = urllib.request.Request(
@@ -441,3 +442,13 @@ def test_is_entered_once_and_has_no_address_before() -> None:
         pass
     with pytest.raises(UsageError, match="entered before"):
         provider.__enter__()
+
+
+def test_ollama_wants_no_key_whatever_the_others_want() -> None:
+    with ScriptedProvider(after=(Think("hm"), Say("ok")), one_system=False) as provider:
+        url = f"{provider.environ()['OLLAMA_BASE_URL']}/chat/completions"
+        answer = httpx2.post(url, json=ASK)
+        assert answer.json()["choices"][0]["message"]["reasoning"] == "hm"
+        refused = httpx2.post(url, json=ASK, headers=KEY)
+        assert refused.status_code == 401
+        assert "wants no key" in refused.text

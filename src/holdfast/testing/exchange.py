@@ -27,11 +27,13 @@ from holdfast.testing.wires.chat import Chat
 from holdfast.testing.wires.gemini import Gemini
 from holdfast.testing.wires.messages import Messages
 from holdfast.testing.wires.mistral import Mistral
+from holdfast.testing.wires.ollama import Ollama
 from holdfast.testing.wires.responses import Responses
 from holdfast.testing.wires.wire import Answer, Event, Head, Incoming, Refusal, Wire
 
 _CHAT, _MESSAGES, _GEMINI = Chat(), Messages(), Gemini()
-_WIRES: tuple[Wire, ...] = (_CHAT, Responses(), _MESSAGES, _GEMINI, Mistral(), Messages("/anthropic/v1/messages"))
+_AMAZON = Messages("/anthropic/v1/messages")
+_WIRES: tuple[Wire, ...] = (_CHAT, Responses(), _MESSAGES, _GEMINI, Mistral(), _AMAZON, Ollama())
 _KEYS = ("authorization", "x-api-key", "x-goog-api-key")
 
 
@@ -50,6 +52,7 @@ def admitted(wire: Wire, incoming: Incoming, *, key: str | None) -> Request:
 
     Who wants no key refuses one: it would be somebody else's.
     """
+    key = key if wire.wants_key else None
     for header in _KEYS:
         if key is None and header in incoming.headers:
             raise Refusal(f"This server wants no key, and got one in {header}.", status=401)

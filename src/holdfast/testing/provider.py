@@ -53,8 +53,8 @@ class ScriptedProvider:
 
     As a context manager it is a real HTTP server on 127.0.0.1; `holdfast.testing.memory` plays it without a socket.
     Each accepted request plays the next reply, in order of arrival; a refused one plays none. After the last reply
-    every request plays `after`. With no `key`, a request that carries one is refused. With `one_system`, a request
-    without exactly one system prompt makes a complaint. Everything may be used from any thread.
+    every request plays `after`. With no `key`, a request that carries one is refused, as Ollama's always is. With
+    `one_system`, a request without exactly one system prompt makes a complaint. Everything may be used from any thread.
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class ScriptedProvider:
             "GOOGLE_GEMINI_BASE_URL": "",
             "MISTRAL_BASE_URL": "/mistral/v1",
             "ANTHROPIC_BEDROCK_MANTLE_BASE_URL": "/anthropic",
+            "OLLAMA_BASE_URL": "/ollama/v1",
         }
         addresses = {name: f"{self.url}{path}" for name, path in paths.items()}
         keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "AWS_BEARER_TOKEN_BEDROCK")

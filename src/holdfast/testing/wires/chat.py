@@ -23,6 +23,8 @@ class Chat:
 
     name: WireName = "openai-chat"
     path = "/v1/chat/completions"
+    wants_key = True
+    thinks_in = "reasoning_content"
 
     def serves(self, path: str) -> bool:
         """Return whether it answers a POST there."""
@@ -52,7 +54,7 @@ class Chat:
 
     def voice(self, answer: Answer) -> Voice:
         """Return what streams the answer."""
-        return Chunks(answer)
+        return Chunks(answer, thinks_in=self.thinks_in)
 
     def whole(self, answer: Answer) -> bytes:
         """Return the completion as one JSON document."""
@@ -60,7 +62,7 @@ class Chat:
         message: dict[str, object] = {"role": "assistant", "refusal": None}
         message["content"] = "".join(action.text for action in reply if isinstance(action, Say)) or None
         if thoughts := "".join(action.text for action in reply if isinstance(action, Think)):
-            message["reasoning_content"] = thoughts
+            message[self.thinks_in] = thoughts
         if calls := [action for action in reply if isinstance(action, Call)]:
             message["tool_calls"] = [_call(call, answer, i, written(call)) for i, call in enumerate(calls)]
         finish = answer.finish and FINISH[answer.finish]
@@ -71,9 +73,10 @@ class Chat:
 class Chunks:
     """The chunks of one streamed completion; the first that says something brings the role."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, *, thinks_in: str) -> None:
         options = answer.request.body.get("stream_options")
         self.answer = answer
+        self._thinks_in = thinks_in
         self._counted = is_object(options) and options.get("include_usage") is True
         self._opened = False
         self._calls = 0
@@ -113,7 +116,7 @@ class Chunks:
 
     def thought(self, piece: str) -> dict[str, object]:
         """Return how thinking is said."""
-        return {"reasoning_content": piece}
+        return {self._thinks_in: piece}
 
     def open(self) -> Iterator[bytes]:
         """Yield the chunk that brings the role, once."""

@@ -1,7 +1,7 @@
 """What OpenAI's Chat Completions refuses about a body, in its words and in its order.
 
 The order was measured on the real service: model, messages, unknown keys, types and roles, pairing, missing content.
-`reasoning_content` of an assistant is let through, as the compatible services want it back.
+`reasoning_content` and `reasoning` of an assistant are let through, as the compatible services want them back.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ _MESSAGE_KEYS = frozenset(
         "tool_call_id",
         "function_call",
         "reasoning_content",
+        "reasoning",
     }
 )
 _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")

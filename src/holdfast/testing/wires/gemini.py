@@ -65,6 +65,7 @@ class Gemini:
     """
 
     name: WireName = "gemini"
+    wants_key = True
 
     def serves(self, path: str) -> bool:
         """Return whether it answers a POST there."""

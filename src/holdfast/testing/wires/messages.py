@@ -35,6 +35,7 @@ class Messages:
     """The Messages wire, at Anthropic's path or at another's who serves Claude."""
 
     name: WireName = "anthropic"
+    wants_key = True
 
     def __init__(self, path: str = "/v1/messages") -> None:
         self.path = path

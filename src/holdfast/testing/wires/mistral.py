@@ -57,14 +57,14 @@ class Mistral(Chat):
 
     def voice(self, answer: Answer) -> Voice:
         """Return what streams the answer."""
-        return _Chunks(answer)
+        return _Chunks(answer, thinks_in=self.thinks_in)
 
     def whole(self, answer: Answer) -> bytes:
         """Return the completion as one JSON document."""
         body = json.loads(super().whole(answer))
         message = body["choices"][0]["message"]
         del message["refusal"]
-        if thoughts := message.pop("reasoning_content", None):
+        if thoughts := message.pop(self.thinks_in, None):
             said = "".join(action.text for action in answer.reply if isinstance(action, Say))
             message["content"] = [_thought(thoughts), {"type": "text", "text": said}]
         return document(body)

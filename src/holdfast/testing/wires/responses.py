@@ -17,6 +17,7 @@ class Responses:
     """The Responses wire; a `Think` is one reasoning item with one summary, sealed if the client asks for the seal."""
 
     name: WireName = "openai-responses"
+    wants_key = True
     path = "/v1/responses"
 
     def serves(self, path: str) -> bool:

@@ -124,6 +124,11 @@ class Wire(Protocol):
         """Return the wire's name."""
         ...
 
+    @property
+    def wants_key(self) -> bool:
+        """Return whether it takes none but requests with a key."""
+        ...
+
     def serves(self, path: str) -> bool:
         """Return whether it answers a POST there."""
         ...
