@@ -65,7 +65,9 @@ def test_a_file_that_others_can_read_is_refused_and_left_alone(tmp_path: Path, m
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"keys": {"A": 1}}', '{"kees": {"A": "sk-secret"}}', "\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"keys": {"A": 1}}', '{"kees": {"A": "sk-secret"}}', "\xff", '{"\xff": 1}']
+)
 def test_a_damaged_file_is_said_without_what_is_in_it(tmp_path: Path, text: str) -> None:
     path = tmp_path / "holdfast-keys.json"
     path.touch(0o600)

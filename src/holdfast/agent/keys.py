@@ -166,7 +166,7 @@ class KeyFile:
             )
         try:
             return msgspec.json.decode(raw, type=_Kept)
-        except msgspec.DecodeError as error:  # which quotes nothing of what it read
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:  # which quote nothing of what they read
             raise ConfigInvalid(
                 f"File of keys {str(self.path)!r} is not as it was written: {error}. "
                 "Move it away and run: holdfast setup."
