@@ -79,6 +79,18 @@ def new_call() -> str:
     return f"call-{uuid.uuid4().hex}"
 
 
+def strike(keeper: int) -> None:
+    """Kill a keeper and its guard at one moment: neither can do anything after the other's death, nor can the agent.
+
+    A guard's death wakes a frozen keeper, so it comes last.
+    """
+    process = look(keeper)
+    assert process is not None
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        os.kill(keeper, number)
+        os.kill(process.parent, number)
+
+
 @asynccontextmanager
 async def bench(folder: Path) -> AsyncGenerator[Bench]:
     made = Bench(folder)
@@ -417,9 +429,12 @@ def test_commands_of_a_killed_keeper_are_reported_lost_and_the_next_one_works(tm
 
 def test_what_outlives_keeper_and_guard_is_found_by_the_agent(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
-        call = new_call()
-        strike = "guard=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $guard $PPID; kill -9 $PPID $guard"
-        got = await bench.run(f"setsid sleep 300 & setsid sleep 300 & sleep 0.05; {strike}; sleep 300", call=call)
+        keeper, call = await bench.keeper_pid(), new_call()
+        command = "setsid sleep 300 & setsid sleep 300 & sleep 0.05; echo ready; sleep 300"
+        running = asyncio.create_task(bench.run(command, call=call))
+        await bench.ready.wait()
+        strike(keeper)
+        got = await running
         assert (got.cause, got.survivors) == ("lost", None)
         assert got.leftovers >= 2
         assert alive(call) == []
@@ -448,6 +463,37 @@ def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(
         assert got.survivors == 0
         bench.stop.clear()
         assert (await bench.run("echo works")).text == "works\n"
+
+    on_bench(tmp_path, act)
+
+
+def test_a_keeper_that_is_frozen_after_the_death_of_its_guard_is_woken(tmp_path: Path) -> None:
+    async def act(bench: Bench) -> None:
+        pid = await bench.keeper_pid()
+        keeper = look(pid)
+        assert keeper is not None
+        task = asyncio.create_task(bench.run("trap '' TERM; echo ready; while true; do sleep 300; done"))
+        await bench.ready.wait()
+        os.kill(keeper.parent, signal.SIGKILL)
+        eventually(lambda: look(keeper.parent) is None)  # this loop is the agent's, and stands still
+        os.kill(pid, signal.SIGSTOP)
+        got = await task
+        assert (got.cause, got.survivors) == ("stop", 0)
+
+    on_bench(tmp_path, act)
+
+
+def test_a_guard_that_is_frozen_and_loses_its_keeper_is_woken(tmp_path: Path) -> None:
+    async def act(bench: Bench) -> None:
+        pid = await bench.keeper_pid()
+        keeper = look(pid)
+        assert keeper is not None
+        task = asyncio.create_task(bench.run("setsid sleep 300 & echo ready; sleep 300"))
+        await bench.ready.wait()
+        os.kill(keeper.parent, signal.SIGSTOP)
+        os.kill(pid, signal.SIGKILL)
+        got = await task
+        assert (got.cause, got.survivors) == ("lost", 0)
 
     on_bench(tmp_path, act)
 
@@ -574,10 +620,10 @@ def test_a_search_whose_keeper_was_killed_leaves_that_of_another_session_alone(t
         own = tmp_path / "own"
         own.mkdir()
         async with bench(own) as killed:
-            await killed.keeper_pid()
+            keeper = await killed.keeper_pid()
             lost = asyncio.create_task(killed.capture("sleep", "300"))
-            strike = "guard=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $guard $PPID; kill -9 $PPID $guard"
-            await killed.run(f"sleep 0.1; {strike}")
+            await killed.run("sleep 0.1")
+            strike(keeper)
             with pytest.raises(ToolFailed, match="died"):
                 await lost
         assert not searching.done()

@@ -30,39 +30,60 @@ LOCK = "keeper.lock"
 LOG = "keeper.log"
 
 START = 10.0  # seconds the keeper may take to be ready
-ALONE = 2.5  # seconds it may take to end everything once its guard is killed
-THAW = 0.02  # seconds between two looks at a keeper that somebody may freeze
+ALONE = 2.5  # seconds that it or its guard may take to end everything once the other is gone
+THAW = 0.02  # seconds between two wakings of one that somebody may freeze
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
     """A keeper that is ready: the process that was started, which is its guard, and where it `answers`.
 
-    `within` is whether both are in a namespace, `keeper` else a descriptor of the keeper itself, where there is one.
+    `within` is whether both are in a namespace, `pair` else descriptors of the guard and of the keeper itself, where
+    there are such things.
     """
 
     process: asyncio.subprocess.Process
     answers: asyncio.StreamReader
     within: bool
-    keeper: int | None
+    pair: tuple[int, ...]
 
     async def gone(self) -> None:
-        """Return once guard and keeper are gone; a keeper whose guard was killed is not left frozen, nor for long."""
-        ended = select.poll()
+        """Return once guard and keeper are gone; when one of them is, the other is not left frozen, nor for long."""
         try:
-            await self.process.wait()
-            if self.keeper is None:
-                return
-            ended.register(self.keeper, select.POLLIN)
+            # Before Python 3.12.4 the process's own `wait` waits for its pipes too, which a frozen keeper holds
+            # (github.com/python/cpython/issues/119710).
+            left = await _one_ended(self.pair, None if len(self.pair) > 1 else 0)
             until = time.monotonic() + ALONE
-            while not ended.poll(0):
+            while left:
                 number = signal.SIGCONT if time.monotonic() < until else signal.SIGKILL
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self.keeper, number)
-                await asyncio.sleep(THAW)
+                for descriptor in left:
+                    with contextlib.suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(descriptor, number)
+                left = await _one_ended(left, THAW)
+            await self.process.wait()
         finally:
-            if self.keeper is not None:
-                os.close(self.keeper)
+            for descriptor in self.pair:
+                os.close(descriptor)
+
+
+async def _one_ended(processes: tuple[int, ...], seconds: float | None) -> tuple[int, ...]:
+    """Return which of these processes live, once one of them does not or the time is over."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for descriptor in processes:
+        loop.add_reader(descriptor, ended.set)
+    try:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), seconds)
+    finally:
+        for descriptor in processes:
+            loop.remove_reader(descriptor)
+    return tuple(descriptor for descriptor in processes if not _is_over(descriptor))
+
+
+def _is_over(descriptor: int) -> bool:
+    ended = select.poll()
+    ended.register(descriptor, select.POLLIN)
+    return bool(ended.poll(0))
 
 
 class _Ready(msgspec.Struct):
@@ -80,20 +101,21 @@ async def launched(folder: Path, *, contained: bool) -> Launched:
         assert answers is not None
         with contextlib.suppress(TimeoutError):
             if ready := await asyncio.wait_for(answers.readline(), START):
-                pid = msgspec.json.decode(ready, type=_Ready).pid
-                return Launched(process, answers, bool(within), None if within else _descriptor(pid))
+                pids = () if within else (process.pid, msgspec.json.decode(ready, type=_Ready).pid)
+                return Launched(process, answers, bool(within), _descriptors(pids))
         if process.returncode is None:
             process.kill()
         await process.wait()
     raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {folder / LOG} may say why.")
 
 
-def _descriptor(pid: int) -> int | None:
-    """Return what stands for a process of ours, None if it is gone already or there is no such thing."""
-    if LINUX:
+def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:
+    """Return what stands for processes of ours, but for those that are gone already or where there is no such thing."""
+    found: list[int] = []
+    for pid in pids if LINUX else ():
         with contextlib.suppress(OSError):
-            return os.pidfd_open(pid)
-    return None
+            found.append(os.pidfd_open(pid))
+    return tuple(found)
 
 
 async def _spawned(folder: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
