@@ -170,8 +170,8 @@ KEYS = "holdfast-keys.json"
 
 
 def holds_keys(name: str) -> bool:
-    """Return whether a file of that name holds kept keys, or does for a moment: one half written may be left."""
-    return name == KEYS or name.startswith(f".{KEYS}.")
+    """Return whether a file of that name holds kept keys: also one half written that was left, or one put aside."""
+    return name == KEYS or name.startswith((f"{KEYS}.", f".{KEYS}."))
 
 
 class Homes(msgspec.Struct, frozen=True):

@@ -77,6 +77,28 @@ def test_a_damaged_file_is_said_without_what_is_in_it(tmp_path: Path, text: str)
     assert "secret" not in str(caught.value)
 
 
+def test_a_file_that_cannot_be_used_is_mended_and_nothing_of_it_lost(tmp_path: Path) -> None:
+    path = tmp_path / "holdfast-keys.json"
+    file = KeyFile(path)
+    assert (file.usable(), file.mend()) == (({}, ""), "")
+    file.keep(NAME, "sk-1", place="file")
+    path.chmod(0o644)
+    keys, wrong = file.usable()
+    assert (dict(keys), wrong.endswith("None of its keys is used.")) == ({}, True)
+    assert "closed to others" in file.mend()
+    assert file.usable() == ({NAME: Key("file", "sk-1")}, "")
+
+    for number in (1, 2):
+        path.write_text("{half a")
+        path.chmod(0o644)
+        aside = tmp_path / f"holdfast-keys.json.{number}"
+        assert str(aside) in file.mend()
+        assert (aside.read_text(), stat.S_IMODE(aside.stat().st_mode)) == ("{half a", 0o600)
+        assert file.usable() == ({}, "")
+    path.symlink_to(path)
+    assert "holdfast-keys.json.3" in file.mend()
+
+
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o600)
     for name in ("pipe", "."):

@@ -118,10 +118,18 @@ def test_the_config_wins_over_what_is_built_in(tmp_path: Path) -> None:
         ('[providers.x]\nkind = "telepathy"\nbase_url = "http://x"', "telepathy"),
         ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\nkey = "sk"', "unknown field `key`"),
         ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\nlimits = { attempts = 0 }', "attempts"),
-        ('[providers.x]\nkind = "anthropic"\nbase_url = "localhost:80"', "Address 'localhost:80' of provider 'x'"),
+        (
+            '[providers.x]\nkind = "anthropic"\nbase_url = "localhost:80"',
+            "Address of provider 'x' is not one of a server",
+        ),
         ('[providers.x]\nkind = "anthropic"\nbase_url = "http://"', "Correct its base_url."),
         ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x:y"', "Correct its base_url."),
-        ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\napi_key_env = ""', "Correct its api_key_env"),
+        ('[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\napi_key_env = ""', "or leave it out if it wants"),
+        (
+            '[providers.x]\nkind = "anthropic"\nbase_url = "http://x"\napi_key_env = "sk-12-SECRET"',
+            "Put the variable's name",
+        ),
+        ('[providers.x]\nkind = "anthropic"\nbase_url = "ftp://u:SECRET@x/"', "Correct its base_url."),
         ('[providers."a:b"]\nkind = "anthropic"\nbase_url = "http://x"', "Provider 'a:b' of the config has a name"),
         ('[providers.""]\nkind = "anthropic"\nbase_url = "http://x"', "Rename it."),
     ],
@@ -130,6 +138,7 @@ def test_what_cannot_be_meant_is_named(tmp_path: Path, server: str, said: str) -
     with pytest.raises(ConfigInvalid) as caught:
         known_providers(configured(tmp_path, server).providers)
     assert said in str(caught.value)
+    assert "SECRET" not in str(caught.value)
 
 
 # --- on the wire -----------------------------------------------------------------------------------------------------

@@ -323,7 +323,9 @@ def test_a_file_too_large_to_hash_is_not_replaced_nor_looked_at(tmp_path: Path) 
     assert landed(tmp_path, FileChange(path="huge", before=None, after="0" * 64)) == "other"
 
 
-@pytest.mark.parametrize("name", [KEYS, f".{KEYS}.4711"])  # what a kill leaves of one being written
+@pytest.mark.parametrize(
+    "name", [KEYS, f".{KEYS}.4711", f"{KEYS}.1"]
+)  # what a kill leaves of one being written; one put aside
 def test_kept_keys_are_opened_by_no_tool(tmp_path: Path, name: str) -> None:
     space = workspace(tmp_path)
     (space.root / name).write_text('{"keys": {"A_KEY": "sk-secret"}}')

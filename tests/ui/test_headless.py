@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -37,7 +38,7 @@ class Place:
         self, *arguments: str, stdout: int | IO[str] = subprocess.PIPE, shell: str = 'exec "$@"'
     ) -> subprocess.Popen[str]:
         """Start a run, through a line of shell."""
-        environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        environ = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ}
         process = subprocess.Popen(
             ["sh", "-c", shell, "sh", sys.executable, "-m", "holdfast", *arguments],
             env={**environ, "HOLDFAST_HOME": str(self.home), **self.provider.environ()},
@@ -168,3 +169,25 @@ def test_a_turn_that_cannot_go_on_has_its_result_too(place: Place, kind: str) ->
     assert [line["type"] for line in before] == ([] if kind == "json" else ["init", "message", "error"])
     if before:
         assert before[-1]["message"] in said
+
+
+@pytest.mark.parametrize(("text", "mode"), [("{half a", 0o600), ('{"keys": {"OPENAI_API_KEY": "sk-old"}}', 0o644)])
+def test_a_file_of_keys_that_cannot_be_used_is_said_and_keeps_nobody_from_working(
+    place: Place, text: str, mode: int
+) -> None:
+    path = place.home / "holdfast-keys.json"
+    path.write_text(text)
+    path.chmod(mode)
+    place.provider.extend([Say("Here.")])
+    out, said = (process := place.ask()).communicate(timeout=20)
+    assert (process.returncode, out) == (0, "Here.\n"), said
+    assert re.search(r"^holdfast: File of keys .*keys\.json' is .* None of its keys is used\.$", said, re.MULTILINE)
+    out, said = (process := place.start("-m", "openrouter:m", "-p", "go")).communicate(timeout=20)
+    assert process.returncode == 2
+    assert "File of keys" in said.splitlines()[0]
+    assert "Key of provider 'openrouter' is missing" in said.splitlines()[1]
+    out, _ = (process := place.start("config")).communicate(timeout=20)
+    assert process.returncode == 0
+    assert "None of its keys is used" in out
+    assert re.search(r"OPENAI_API_KEY +set, environment", out)
+    assert "sk-old" not in out

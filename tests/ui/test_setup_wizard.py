@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import builtins
 import getpass
+import re
+import stat
 from pathlib import Path
 
 import pytest
 
 from holdfast.agent import vault
+from holdfast.agent.keys import KeyFile
 from holdfast.agent.providers import PROVIDERS
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Say
@@ -97,6 +100,38 @@ def test_one_that_the_environment_makes_unusable_is_refused_when_it_is_chosen(
         asked(person, tmp_path, provider, **environ)
     assert person.asked == ["Number or name"] * 2
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("text", "mode"), [("{half a", 0o600), ('{"keys": {"MISTRAL_API_KEY": "sk-old"}}', 0o644)])
+def test_a_file_of_keys_that_cannot_be_used_is_mended_at_the_end(
+    person: Person, tmp_path: Path, text: str, mode: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "holdfast-keys.json"
+    path.write_text(text)
+    path.chmod(mode)
+    with ScriptedProvider([[Say("ready")]], key=KEY) as server:
+        wizard, chosen = asked(person, tmp_path, "openai-chat", KEY, "small", OPENAI_BASE_URL=f"{server.url}/v1")
+    assert chosen is not None
+    assert "The end of this set-up mends that" in capsys.readouterr().out
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == (text, mode)
+    assert re.search(r"is closed to others now|keys\.json\.1' now", next(iter(wizard.write(chosen))))
+    list(wizard.write(chosen))
+    keys, wrong = KeyFile(path).usable()
+    assert (keys["OPENAI_API_KEY"].value, wrong) == (KEY, "")
+    assert ("MISTRAL_API_KEY" in keys) == ("sk-old" in text)
+
+
+def test_an_address_is_offered_without_its_password(
+    person: Person, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = '[providers.corp]\nkind = "openai-chat"\nbase_url = "http://me:hunter2@corp.test/v1?key=zzz"\n'
+    (tmp_path / "config.toml").write_text(config)
+    with pytest.raises(EOFError):
+        asked(person, tmp_path)
+    out = capsys.readouterr().out
+    assert "at http://corp.test/v1" in out
+    assert "hunter2" not in out
+    assert "zzz" not in out
 
 
 def test_the_config_keeps_the_line_ends_and_the_comments_that_it_has(person: Person, tmp_path: Path) -> None:

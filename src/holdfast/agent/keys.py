@@ -1,16 +1,18 @@
 """The keys of providers: in the environment, or kept in a file that only its owner may read, or in the keyring.
 
-Two rules. The environment wins, and the keyring is asked for the one key that a run needs. A kept key never comes into
-the process's own environment, so that nothing that is started has it.
+Two rules. The environment wins, and what is kept is only asked for what a run needs: a file or a keyring that cannot be
+read keeps nobody from the rest. A kept key never comes into the process's own environment, so nothing started has it.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -106,6 +108,37 @@ class KeyFile:
         ring = {name: Key("keyring", "") for name in kept.keyring}
         return MappingProxyType({**ring, **{name: Key("file", value) for name, value in kept.keys.items()}})
 
+    def usable(self) -> tuple[Keys, str]:
+        """Return what is kept, and what is wrong with the file: "" if nothing is, else none of its keys is used."""
+        try:
+            return self.read(), ""
+        except ConfigInvalid as error:
+            return MappingProxyType({}), f"{error} None of its keys is used."
+
+    def mend(self) -> str:
+        """Return what was done so that keys can be kept: the file closed to others, or put aside; "" if it was well.
+
+        Nothing in it is lost. Raises `StorageFailed`.
+        """
+        if not self.usable()[1]:
+            return ""
+        with suppress(OSError):  # it may be somebody else's, and is put aside then
+            self.path.chmod(0o600)
+        if not self.usable()[1]:
+            return f"File of keys {str(self.path)!r} is closed to others now."
+        aside = next(each for each in map(self._aside, count(1)) if not os.path.lexists(each))
+        try:
+            self.path.rename(aside)
+        except OSError as error:
+            raise StorageFailed(
+                f"File of keys {str(self.path)!r} cannot be put aside: {error.strerror}, a folder of yours was "
+                "expected. Move it away by hand."
+            ) from error
+        return f"File of keys {str(self.path)!r} could not be used, and is {str(aside)!r} now."
+
+    def _aside(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}")
+
     def keep(self, name: str, value: str, *, place: Place) -> None:
         """Keep a key, durably, in that place and no other; raises `StorageFailed`, or `ConfigInvalid`."""
         kept = self._read().without(name)
@@ -157,19 +190,20 @@ class KeyFile:
         except OSError as error:
             raise ConfigInvalid(
                 f"File of keys {str(self.path)!r} cannot be read: {error.strerror}, a file of yours was expected. "
-                "Correct its permissions, or move it away and run: holdfast setup."
+                "Correct its permissions, or run holdfast setup, which puts it aside."
             ) from error
         if mode & 0o077:
             raise ConfigInvalid(
                 f"File of keys {str(self.path)!r} is open to others (mode {mode:04o}), 0600 was expected. "
-                f"Close it with: chmod 600 {self.path}. If others use this machine, have new keys made."
+                f"Close it with: chmod 600 {shlex.quote(str(self.path))}. If others use this machine, have new keys "
+                "made."
             )
         try:
             return msgspec.json.decode(raw, type=_Kept)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:  # which quote nothing of what they read
             raise ConfigInvalid(
                 f"File of keys {str(self.path)!r} is not as it was written: {error}. "
-                "Move it away and run: holdfast setup."
+                "Run holdfast setup, which puts it aside and begins a new one."
             ) from error
 
     def _write(self, kept: _Kept) -> None:

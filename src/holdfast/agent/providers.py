@@ -157,6 +157,7 @@ _FOREIGN: Mapping[Kind, Profile] = MappingProxyType(
 """What a server accepts that speaks a protocol which is not its maker's."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def known_providers(own: Mapping[str, Server]) -> Providers:
@@ -172,13 +173,13 @@ def _provider(name: str, server: Server) -> Provider:
         )
     if not is_address(server.base_url):
         raise ConfigInvalid(
-            f"Address {server.base_url!r} of provider {name!r} is not one of a server, http://… or https://… was "
-            "expected. Correct its base_url."
+            f"Address of provider {name!r} is not one of a server, http://… or https://… was expected. Correct its "
+            "base_url."
         )
-    if server.api_key_env == "":
+    if server.api_key_env is not None and not _VARIABLE.fullmatch(server.api_key_env):  # it may be the key itself
         raise ConfigInvalid(
-            f"Key variable '' of provider {name!r} is empty, a variable's name was expected. Correct its api_key_env, "
-            "or leave it out if it wants no key."
+            f"Key variable of provider {name!r} is no name of one, letters, digits and '_' were expected. Put the "
+            "variable's name into api_key_env, and the key into that variable; or leave it out if it wants no key."
         )
     return Provider(
         name=name,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from holdfast.agent.providers import Provider
+from holdfast.agent.secrets import bare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,7 @@ SITES: Mapping[str, Site] = MappingProxyType(
 
 def site_of(provider: Provider) -> Site:
     """Return what is known of a provider."""
-    return SITES.get(provider.name) or Site(title=f"a server of your own, at {provider.address}")
+    return SITES.get(provider.name) or Site(title=f"a server of your own, at {bare(provider.address or '')}")
 
 
 def overriding(provider: Provider, environ: Mapping[str, str]) -> str:

@@ -63,7 +63,7 @@ class Settings:
     """What a run goes by: its config, with what the project says where that is trusted, and what follows from it.
 
     `environ` has the keys in it that are kept in a file; it is to look things up in, and never handed to a program.
-    `keys` also names those that the keyring has.
+    `keys` also names those that the keyring has; `unread` is what is wrong with the file of keys, "" if nothing is.
     """
 
     config: Config
@@ -72,6 +72,7 @@ class Settings:
     mode: Mode
     environ: Mapping[str, str]
     keys: Keys
+    unread: str
 
     def aimed(self, model: str) -> Target:
         """Return what PROVIDER:MODEL stands for, asking the keyring if its key is there; raises `ModelUnusable`."""
@@ -84,7 +85,8 @@ def settings_of(
     """Return what a run goes by; `own` is the person's config. Raises `ConfigInvalid`."""
     config = with_project(own, project) if project is not None else own
     providers = known_providers(config.providers)
-    keys = found(environ, providers, KeyFile(homes(environ).keys).read())
+    kept, unread = KeyFile(homes(environ).keys).usable()
+    keys = found(environ, providers, kept)
     return Settings(
         config=config,
         providers=providers,
@@ -92,6 +94,7 @@ def settings_of(
         mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
         environ=with_keys(environ, keys),
         keys=keys,
+        unread=unread,
     )
 
 

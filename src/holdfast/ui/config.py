@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agent.keys import KeyFile, found
 from holdfast.agent.project import project_file
 from holdfast.agent.providers import Providers, is_address
 from holdfast.agent.secrets import bare
@@ -106,13 +105,12 @@ def settled(arguments: Arguments, environ: Mapping[str, str], cwd: Path) -> Sett
         layers.append(layer(str(places.config), places.config.read_text("utf-8")))
     files += _project(environ, cwd, project, notes, layers)
     files.append(Place(name="sessions", path=str(places.sessions), note=""))
-    files.append(Place(name="keys", path=str(homes(environ).keys), note=""))
-    keys = found(environ, settings.providers, KeyFile(homes(environ).keys).read())
+    files.append(Place(name="keys", path=str(places.keys), note=settings.unread))
     return Settled(
         places=tuple(files),
         values=tuple(values(config, [*layers, options(given_of(arguments))])),
         keys=tuple(
-            Variable(name=name, providers=who, source=keys[name].source if name in keys else "")
+            Variable(name=name, providers=who, source=settings.keys[name].source if name in settings.keys else "")
             for name, who in _by_variable(settings.providers, "key").items()
         ),
         addresses=tuple(

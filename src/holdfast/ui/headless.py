@@ -69,6 +69,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     project = project_config(environ, where, ask=None, say=note)
     settings = settings_of(arguments, environ, own=own, project=project)
     config, providers, environ = settings.config, settings.providers, settings.environ
+    if settings.unread:
+        note(settings.unread)
 
     def aimed(model: str) -> Target:
         if model == DEMO:

@@ -71,26 +71,20 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[Config, Providers, K
         trusted = project_config(environ, cwd, ask=None, say=notes.append)
     except HoldfastError as error:
         notes.append(str(error))
-    kept: Keys = {}
-    unread = ""
-    try:
-        kept = KeyFile(homes(environ).keys).read()
-    except ConfigInvalid as error:
-        unread = str(error)
+    kept, unread = KeyFile(homes(environ).keys).usable()
     keys = found(environ, providers, kept)
     if trusted is not None:
         config = with_project(config, trusted)
-    named = config.model
     found_keys = findings.keys(providers, keys)
     if unread:
-        found_keys = Finding(name="keys", level="fail", what=found_keys.what, todo=unread)
+        found_keys = Finding(name="keys", level="warn", what=found_keys.what, todo=unread)
     return config, providers, keys, [
         findings.versions(_versions(), findings.python()),
         _terminal(),
         findings.config(home(str(path)), there=path.exists(), problem=problem),
         *([findings.project(notes)] if notes else []),
         found_keys,
-        findings.model(named, _unusable(named, environ, providers, keys)),
+        *([] if problem else [findings.model(config.model, _unusable(config.model, environ, providers, keys))]),
     ]  # fmt: skip
 
 

@@ -85,10 +85,12 @@ class Wizard:
         self._config = read_config(self._path)
         self._file = KeyFile(homes(environ).keys)
         self._providers = known_providers(self._config.providers)
-        self._kept = self._file.read()
+        self._kept, self._unread = self._file.usable()
 
     def run(self) -> Chosen | None:
         """Return what was chosen, None if that is nothing; raises `EOFError` or `KeyboardInterrupt` if they leave."""
+        if self._unread:
+            print(literal(f"{self._unread}\nThe end of this set-up mends that, and loses nothing.\n"))
         chosen = self._model(self._key(self._provider()))
         while True:
             failed = self._tried(chosen)
@@ -285,6 +287,8 @@ class Wizard:
         server = chosen.server
         new = with_server(text, chosen.provider.name, server) if server else text
         new = with_model(new, chosen.name)
+        if mended := self._file.mend():
+            yield mended
         if chosen.key and chosen.provider.key_variable:
             self._file.keep(chosen.provider.key_variable, chosen.key, place=chosen.place)
             file = f"{home(str(self._file.path))}, which only you can read"

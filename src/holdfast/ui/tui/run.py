@@ -136,7 +136,7 @@ def _prepared(
         addresses=config.fetch.addresses,
         context=config.context,
         arguments=arguments,
-        notices=tuple(notices),
+        notices=(*notices, *([settings.unread] if settings.unread else [])),
     )
     return start, settings
 
