@@ -11,7 +11,7 @@ from source_tree import Source, complaints, dotted, expect_none, files, imported
 
 # What is behind each door: the only files that may name it. Patterns match paths within the package.
 DOORS: dict[str, tuple[str, ...]] = {
-    "sqlite3": ("session/sqlite.py",),
+    "sqlite3": ("session/database.py",),
     "pydantic_ai": ("agent/models.py", "agent/messages.py", "agent/wires/*"),
     "textual": ("ui/tui/*", "ui/tui.py"),
     "markdownify": ("tools/page.py",),

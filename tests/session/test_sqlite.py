@@ -15,9 +15,10 @@ import pytest
 from writing import fill, numbered, program, write
 
 from holdfast.errors import AppendConflict, SessionUnknown, StateError, StorageFailed
+from holdfast.session.database import APPLICATION
 from holdfast.session.entries import FORMAT
 from holdfast.session.rows import BLOB_LIMIT
-from holdfast.session.sqlite import APPLICATION, SqliteStore, read_copy
+from holdfast.session.sqlite import SqliteStore, read_copy
 
 
 def mode(path: Path) -> int:
