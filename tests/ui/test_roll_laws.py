@@ -10,7 +10,8 @@ from scenes import busy_day, long_session, plain, shown, viewed
 
 from holdfast.agent.events import Event, Fact, LiveText
 from holdfast.session.entries import PromptAccepted, RequestStarted
-from holdfast.ui.tui.sheet import Column
+from holdfast.ui.tui.markdown import Prose
+from holdfast.ui.tui.sheet import Column, Sheet
 from holdfast.ui.view import View
 
 EVENTS: list[Event] = [*long_session(60)]
@@ -107,6 +108,23 @@ def test_what_was_looked_at_long_ago_is_drawn_again_when_it_is_looked_at_again()
     roll.look_at(roll.total)
     roll.settle()
     assert shown(roll) == end
+
+
+def test_of_a_long_block_only_what_is_near_stays_drawn_and_the_rest_keeps_its_place() -> None:
+    sheet = Sheet(plain().look, 80)
+    sheet.update([Prose(f"- item {number}", above=False) for number in range(1000)])
+    sheet.draw(0, sheet.height)
+    assert (sheet.height, said(sheet, 0)) == (1000, "• item 0")
+    sheet.draw(900, 950)
+    assert (sheet.height, said(sheet, 0), said(sheet, 899)) == (1000, None, None)
+    assert [said(sheet, y) for y in range(900, 950)] == [f"• item {y}" for y in range(900, 950)]
+    assert sheet.lines_of(0)[0].text() == "• item 0"
+
+
+def said(sheet: Sheet, y: int) -> str | None:
+    """Return what line `y` says, None if it is not drawn."""
+    drawn = sheet.line(y)[2]
+    return drawn.text() if drawn is not None else None
 
 
 def test_a_blocks_first_lines_and_all_of_it() -> None:

@@ -9,6 +9,8 @@ from itertools import accumulate
 from holdfast.ui.tui.lines import Line, Piece
 from holdfast.ui.tui.look import Look
 
+_APART = 40  # pieces out of sight that may stay drawn
+
 
 class Column:
     """The heights of things that stand one under another.
@@ -67,7 +69,11 @@ class Column:
 
 
 class Sheet:
-    """The lines of one block at one width, piece by piece, each drawn when it is first looked at."""
+    """The lines of one block at one width, piece by piece, each drawn when it is looked at.
+
+    Of a long block only what is near stays drawn: every line is some twenty objects, and whatever is kept is looked
+    through for garbage again and again.
+    """
 
     __slots__ = ("_column", "_drawn", "_look", "_pieces", "width")
 
@@ -75,7 +81,7 @@ class Sheet:
         self.width = width
         self._look = look
         self._pieces: list[Piece] = []
-        self._drawn: list[list[Line] | None] = []
+        self._drawn: dict[int, list[Line]] = {}
         self._column = Column()
 
     @property
@@ -90,20 +96,24 @@ class Sheet:
         if old[:same] != pieces[:same]:
             same = next(at for at in range(same) if old[at] != pieces[at])
         self._pieces = list(pieces)
-        self._drawn[same:] = [None] * (len(pieces) - same)
+        for at in [at for at in self._drawn if at >= same]:
+            del self._drawn[at]
         self._column.splice(same, [piece.guess(self.width) for piece in pieces[same:]])
 
     def draw(self, top: int, bottom: int) -> None:
         """Draw what is between two lines."""
-        index, _ = self._column.find(top)
+        first, _ = self._column.find(top)
+        index = first
         while index < len(self._pieces) and self._column.top(index) < bottom:
             self._draw(index)
             index += 1
+        if len(self._drawn) > index - first + _APART:
+            self._drawn = {at: lines for at, lines in self._drawn.items() if first <= at < index}
 
     def line(self, y: int) -> tuple[int, int, Line | None]:
         """Return the piece at line `y`, the line's number in it, and the line; None if it is not drawn."""
         index, within = self._column.find(y)
-        drawn = self._drawn[index] if index < len(self._drawn) else None
+        drawn = self._drawn.get(index)
         return index, within, drawn[within] if drawn is not None and within < len(drawn) else None
 
     def top(self, index: int) -> int:
@@ -114,13 +124,14 @@ class Sheet:
         """Return the lines of a piece, none if there is no such piece."""
         if index >= len(self._pieces):
             return []
-        self._draw(index)
-        return self._drawn[index] or []
+        return self._draw(index)
 
     def __len__(self) -> int:
         return len(self._pieces)
 
-    def _draw(self, index: int) -> None:
-        if self._drawn[index] is None:
+    def _draw(self, index: int) -> list[Line]:
+        drawn = self._drawn.get(index)
+        if drawn is None:
             drawn = self._drawn[index] = self._pieces[index].draw(self._look, self.width)
             self._column.set(index, len(drawn))
+        return drawn

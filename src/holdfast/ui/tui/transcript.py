@@ -37,7 +37,7 @@ TICK = 0.5
 """Seconds between two looks at how long something has taken."""
 
 _HINT = " ↓ more below · End "
-_STRIPS = 2_000  # that are kept
+_SCREENS = 4  # of strips that are kept
 _LINE, _PIECE = 1 << 20, 1 << 20  # a place as one number, for Textual's selection
 
 
@@ -65,7 +65,7 @@ class Transcript(ScrollView, can_focus=True):
         self._coloured = 0  # how many languages there were when everything was drawn
         self._chosen: Key | None = None
         self._rows: list[Line] = []
-        self._strips: dict[int, tuple[Line, Strip]] = {}  # by place: what was drawn lately, as it goes to the terminal
+        self._strips: dict[int, tuple[Line, Strip]] = {}  # by id: lines drawn lately, as they go to the terminal
         self._base = Style()
         self._dirty: set[Key] = set()
         self._due: Timer | None = None
@@ -205,30 +205,17 @@ class Transcript(ScrollView, can_focus=True):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines of the rows in `crop`; one that was drawn before, in whatever row, is the same strip."""
-        strips = [self.render_line(y) for y in crop.line_range]
+        strips = [self._row(y) for y in crop.line_range]
         if crop.column_span == (0, self.size.width):
             return strips
         return [strip.crop_extend(*crop.column_span, self._base) for strip in strips]
 
     def render_line(self, y: int) -> Strip:
-        """Return the line in row `y`."""
-        if self._roll is None or y >= len(self._rows):
-            return Strip.blank(self.size.width, self._base)
-        one = self._rows[y]
-        number = _number(self._roll.place(self._roll.top + y))
-        selected = self.text_selection
-        if selected is not None and (span := selected.get_span(number)) is not None:
-            strip = _selected(self._composed(one), *span, self.screen.get_component_rich_style("screen--selection"))
-            return self._finished(strip, number)
-        if self.has_focus and self._chosen is not None and self._roll.top + y == self._roll.ends(self._chosen)[0]:
-            chosen = Style(bgcolor=self._roll.look.chosen.bgcolor)
-            return self._finished(_over(self._composed(one), chosen), number)
-        drawn = self._strips.get(number)
-        if drawn is None or drawn[0] is not one:
-            if len(self._strips) > _STRIPS:
-                self._strips.clear()
-            drawn = self._strips[number] = one, self._finished(self._composed(one), number)
-        return drawn[1]
+        """Return the line in row `y`, knowing its place, for what is under the mouse.
+
+        What is drawn knows none: to write it into every segment is dear, in time and in what Textual keeps of it.
+        """
+        return self._row(y).apply_offsets(0, self._number(y))
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Draw what is selected."""
@@ -321,9 +308,30 @@ class Transcript(ScrollView, can_focus=True):
         room = max(0, self._columns - MARK - cell_len(_HINT))
         return line([(" " * room, look.text), (_HINT, look.hint)])
 
-    def _finished(self, strip: Strip, number: int) -> Strip:
-        """Return the strip as it goes to the terminal, knowing its place."""
-        strip = strip.apply_offsets(0, number)
+    def _number(self, y: int) -> int:
+        """Return the place of row `y` as one number."""
+        return _number(self._roll.place(self._roll.top + y)) if self._roll is not None else 0
+
+    def _row(self, y: int) -> Strip:
+        """Return row `y` as it goes to the terminal."""
+        if self._roll is None or y >= len(self._rows):
+            return Strip.blank(self.size.width, self._base)
+        one = self._rows[y]
+        selected = self.text_selection
+        if selected is not None and (span := selected.get_span(self._number(y))) is not None:
+            style = self.screen.get_component_rich_style("screen--selection")
+            return self._finished(_selected(self._composed(one), *span, style))
+        if self.has_focus and self._chosen is not None and self._roll.top + y == self._roll.ends(self._chosen)[0]:
+            return self._finished(_over(self._composed(one), Style(bgcolor=self._roll.look.chosen.bgcolor)))
+        drawn = self._strips.get(id(one))
+        if drawn is None:
+            if len(self._strips) > _SCREENS * self.size.height:
+                self._strips.clear()
+            drawn = self._strips[id(one)] = one, self._finished(self._composed(one))
+        return drawn[1]
+
+    def _finished(self, strip: Strip) -> Strip:
+        """Return the strip as it goes to the terminal."""
         _, background = self.background_colors
         for each in self.get_line_filters():
             strip = strip.apply_filter(each, background)
