@@ -16,10 +16,11 @@ from holdfast.agent.driver import Driver
 from holdfast.agent.model import Model, StreamEvent
 from holdfast.agent.opening import create, resume
 from holdfast.session.catalog import Catalog
+from holdfast.session.conversation import Conversation
 from holdfast.session.database import SCHEMA
 from holdfast.session.disk import DATABASE
 from holdfast.session.entries import CallEnded, Entry, decode, encode
-from holdfast.session.fold import Conversation, fold
+from holdfast.session.fold import fold
 from holdfast.session.sqlite import SqliteStore
 from holdfast.session.store import MemoryStore, Store
 from holdfast.testing.model import ScriptedModel

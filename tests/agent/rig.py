@@ -13,8 +13,8 @@ from holdfast.agent.model import Model
 from holdfast.calls import Mode
 from holdfast.config import Context as Sending
 from holdfast.config import Limits
+from holdfast.session.conversation import Result, UserMessage
 from holdfast.session.entries import CallEnded, Entry, SessionOpened
-from holdfast.session.fold import Result, UserMessage
 from holdfast.session.store import MemoryStore, Store
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox

@@ -15,7 +15,7 @@ from holdfast.agent.events import LiveText
 from holdfast.agent.model import StreamEvent, TextDelta
 from holdfast.agent.settle import Leave
 from holdfast.calls import FileChange
-from holdfast.session.fold import Conversation
+from holdfast.session.conversation import Conversation
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox

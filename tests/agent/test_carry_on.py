@@ -10,6 +10,7 @@ from rig import Rig, opened, says, waits
 from holdfast.agent.calls import Answer
 from holdfast.agent.turn import State
 from holdfast.calls import FileSeen
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -24,7 +25,6 @@ from holdfast.session.entries import (
     TurnEnded,
     Usage,
 )
-from holdfast.session.fold import UserMessage
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Say

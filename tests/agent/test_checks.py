@@ -20,8 +20,8 @@ from holdfast.history.profiles import Profile
 from holdfast.history.rules import Violation
 from holdfast.history.shape import NO_RESULT
 from holdfast.session import gate, outgoing
+from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import CallEnded, Repaired, RequestStarted
-from holdfast.session.fold import Conversation, UserMessage
 from holdfast.session.transfer import export
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say

@@ -11,8 +11,9 @@ from holdfast.agent.events import Event, Shortening
 from holdfast.calls import FileChange
 from holdfast.config import Context
 from holdfast.errors import ProviderFailed, UsageError
+from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import Compacted, RequestFailed, RequestStarted, TurnEnded, Uncompacted, Usage
-from holdfast.session.fold import Conversation, UserMessage, fold
+from holdfast.session.fold import fold
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Fail, Hold, Reply, Say

@@ -11,6 +11,7 @@ from rig import FAST, Rig, says, waits
 from holdfast.agent.settle import Leave
 from holdfast.config import Limits
 from holdfast.errors import StorageFailed, UsageError
+from holdfast.session.conversation import AssistantMessage, UserMessage
 from holdfast.session.entries import (
     CallEnded,
     CallLate,
@@ -21,7 +22,6 @@ from holdfast.session.entries import (
     ResponseEnded,
     TurnEnded,
 )
-from holdfast.session.fold import AssistantMessage, UserMessage
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Cut, Fail, Finish, Hold, Reset, Say, Think

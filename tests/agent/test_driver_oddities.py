@@ -16,6 +16,7 @@ from holdfast.agent.turn import State
 from holdfast.calls import ProcessId
 from holdfast.config import Limits
 from holdfast.errors import AppendConflict, StorageFailed
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import (
     CallEnded,
     CallPart,
@@ -27,7 +28,7 @@ from holdfast.session.entries import (
     TurnEnded,
     Usage,
 )
-from holdfast.session.fold import Conversation, fold
+from holdfast.session.fold import fold
 from holdfast.session.store import MemoryStore, conflict
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Hold, Reply, Say

@@ -8,8 +8,8 @@ from rig import Rig, waits
 
 from holdfast.agent.settle import Leave
 from holdfast.calls import Image
+from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import PromptAccepted, Queued, Steered, TurnEnded
-from holdfast.session.fold import Conversation, UserMessage
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Hold, Say
 from holdfast.testing.toolbox import FunctionTool

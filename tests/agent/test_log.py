@@ -30,7 +30,7 @@ from holdfast.agent.secrets import HIDDEN, bare, hidden, secrets_of
 from holdfast.agent.turn import Signal, State
 from holdfast.history.profiles import Profile
 from holdfast.session import gate
-from holdfast.session.fold import Conversation
+from holdfast.session.conversation import Conversation
 from holdfast.session.outgoing import outgoing
 from holdfast.session.store import MemoryStore
 from holdfast.testing.loop import VirtualLoop, virtually

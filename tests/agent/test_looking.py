@@ -13,8 +13,9 @@ from holdfast.agent.drift import drift, stale, watched
 from holdfast.agent.driver import QUIET
 from holdfast.agent.looking import look
 from holdfast.calls import FileChange, FileSeen
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import CallStarted, Entry, FilesChanged, PromptAccepted, TurnEnded
-from holdfast.session.fold import Fold, UserMessage
+from holdfast.session.fold import Fold
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox

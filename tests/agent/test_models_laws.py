@@ -15,8 +15,9 @@ from holdfast.agent.models import open_model
 from holdfast.agent.providers import target
 from holdfast.calls import ToolSchema
 from holdfast.errors import ProviderFailed
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import CallPart, PromptAccepted, SessionOpened, TextPart, ThinkingPart
-from holdfast.session.fold import Conversation, fold
+from holdfast.session.fold import fold
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.provider import ScriptedProvider

@@ -17,8 +17,8 @@ from holdfast.agent.events import LiveOutput
 from holdfast.agent.model import Model
 from holdfast.calls import ProcessId
 from holdfast.errors import StorageFailed, UsageError
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import Entry, ProcessStarted, ShellEnded, ShellStarted
-from holdfast.session.fold import UserMessage
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say

@@ -8,8 +8,8 @@ from rig import Rig
 
 from holdfast.agent.prompts import system_prompt
 from holdfast.calls import FileSeen
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import FilesChanged
-from holdfast.session.fold import UserMessage
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Say
 from holdfast.testing.toolbox import FunctionToolbox

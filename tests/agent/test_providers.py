@@ -20,8 +20,9 @@ from holdfast.config import Config, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.history import check
 from holdfast.history.profiles import ANTHROPIC, OPENAI_COMPATIBLE
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import Entry, ModelChanged, PromptAccepted, SessionOpened
-from holdfast.session.fold import Conversation, Fold, fold
+from holdfast.session.fold import Fold, fold
 from holdfast.session.outgoing import outgoing
 from holdfast.session.parts import CallPart, TextPart, ThinkingPart
 from holdfast.testing.memory import ScriptedTransport

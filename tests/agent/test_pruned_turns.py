@@ -13,9 +13,10 @@ from test_matrix import MODELS, Session, accepted, told
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact
 from holdfast.config import Context
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import CallEnded, PromptAccepted, Pruned, RequestStarted
 from holdfast.session.estimate import context_tokens
-from holdfast.session.fold import UserMessage, fold
+from holdfast.session.fold import fold
 from holdfast.session.transcript import transcript
 from holdfast.testing.script import Call, Say, Think
 from holdfast.testing.toolbox import FunctionToolbox

@@ -12,8 +12,8 @@ from holdfast.agent.events import Event, Fact
 from holdfast.agent.settle import Leave
 from holdfast.calls import ProcessId
 from holdfast.errors import StorageFailed, UsageError
+from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import Entry, PromptAccepted, Queued, Recalled, Steered, TurnEnded
-from holdfast.session.fold import Conversation, UserMessage
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Fail, Hold, Say

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.agent.remains import MAY_RUN, remains
 from holdfast.calls import ProcessId
+from holdfast.session.conversation import OpenCall
 from holdfast.session.entries import CallPart, CallStarted
-from holdfast.session.fold import OpenCall
 from holdfast.tools.guard import GONE
 from holdfast.tools.launch import LOCK
 from holdfast.tools.processes import boot

@@ -11,8 +11,8 @@ from rig import Rig, says, waits
 
 from holdfast.calls import FileChange
 from holdfast.errors import UsageError
+from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import CallLate, PromptAccepted, Rewound, SessionOpened
-from holdfast.session.fold import Conversation, UserMessage
 from holdfast.session.store import Finding, MemoryStore, Reading
 from holdfast.session.transcript import transcript
 from holdfast.session.transfer import export, fork_entries, read_document

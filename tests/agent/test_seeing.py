@@ -9,8 +9,9 @@ from holdfast.agent.events import Fact
 from holdfast.agent.seeing import refuses_images
 from holdfast.calls import Image
 from holdfast.errors import ProviderFailed, ProviderFault
+from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import PromptAccepted, RequestFailed, SessionOpened
-from holdfast.session.fold import Conversation, UserMessage, fold
+from holdfast.session.fold import fold
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Fail, Say
 from holdfast.testing.toolbox import FunctionTool

@@ -19,8 +19,9 @@ from holdfast.agent.wire import guarded, new_client
 from holdfast.agent.wires import chat, messages, responses
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import PromptAccepted, SessionOpened
-from holdfast.session.fold import Conversation, fold
+from holdfast.session.fold import fold
 
 STREAMS = [
     b'event: ping\ndata: {}\n\nevent: message_stop\ndata: {"type": "message_stop"}\n\n',

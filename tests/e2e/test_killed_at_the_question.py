@@ -11,8 +11,8 @@ from pathlib import Path
 from holdfast.agent.calls import Answer
 from holdfast.agent.driver import Driver
 from holdfast.agent.model import Model
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import CallPart
-from holdfast.session.fold import UserMessage
 from holdfast.session.sqlite import SqliteStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Say

@@ -18,6 +18,7 @@ from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Model
 from holdfast.agent.turn import State
 from holdfast.errors import UsageError
+from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import (
     CallEnded,
     CallLate,
@@ -29,7 +30,7 @@ from holdfast.session.entries import (
     TurnEnded,
     When,
 )
-from holdfast.session.fold import Conversation, UserMessage, fold
+from holdfast.session.fold import fold
 from holdfast.session.parts import CallPart
 from holdfast.session.sqlite import SqliteStore, read_copy
 from holdfast.session.store import MemoryStore, Store

@@ -18,6 +18,7 @@ from holdfast import config
 from holdfast.agent.calls import Answer, Asker
 from holdfast.calls import Effect, Mode, ProcessId
 from holdfast.config import Limits
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import (
     ApprovalAsked,
     CallEnded,
@@ -29,7 +30,7 @@ from holdfast.session.entries import (
     TurnEnded,
     When,
 )
-from holdfast.session.fold import UserMessage, fold
+from holdfast.session.fold import fold
 from holdfast.session.parts import CallPart, TextPart, Usage
 from holdfast.session.sqlite import SqliteStore
 from holdfast.session.store import Finding, MemoryStore, Reading, Store

@@ -13,8 +13,9 @@ from scenarios import SCENARIOS, Ledger, Lingering, Scenario
 
 from holdfast.agent.driver import Driver
 from holdfast.agent.model import Model
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import CallEnded, Compacted, Entry, PromptAccepted, Pruned, Steered, TurnEnded
-from holdfast.session.fold import UserMessage, fold
+from holdfast.session.fold import fold
 from holdfast.session.store import MemoryStore
 from holdfast.testing.loop import VirtualLoop
 from holdfast.testing.model import ScriptedModel

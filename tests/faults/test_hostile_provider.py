@@ -18,6 +18,7 @@ from holdfast.agent.models import open_model
 from holdfast.agent.providers import target
 from holdfast.agent.settle import Leave
 from holdfast.config import Limits
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import (
     CallEnded,
     CallStarted,
@@ -27,7 +28,7 @@ from holdfast.session.entries import (
     SessionOpened,
     TurnEnded,
 )
-from holdfast.session.fold import Conversation, fold
+from holdfast.session.fold import fold
 from holdfast.session.store import MemoryStore
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Hold, Say, WireName

@@ -17,7 +17,7 @@ from holdfast.agent.models import ConnectedModel, open_model
 from holdfast.agent.providers import profile_of, target
 from holdfast.errors import ProviderFailed
 from holdfast.history.profiles import PROFILES
-from holdfast.session.fold import Conversation
+from holdfast.session.conversation import Conversation
 from holdfast.session.gate import finding, violations
 from holdfast.session.outgoing import outgoing
 from holdfast.testing.memory import ScriptedTransport

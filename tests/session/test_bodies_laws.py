@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 from holdfast.history import check
 from holdfast.session.bodies import Body, anthropic, openai_chat, settled
+from holdfast.session.conversation import AssistantMessage, Conversation
 from holdfast.session.entries import CallPart, Entry, PromptAccepted, ResponseEnded, TextPart, ThinkingPart, Usage
-from holdfast.session.fold import AssistantMessage, Conversation
 from journals import journals, opened
 
 NEXT: dict[str, Body] = {

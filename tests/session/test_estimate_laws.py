@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.calls import ToolSchema
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import (
     CallEnded,
     CallPart,
@@ -25,7 +26,7 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.estimate import context_tokens, estimate
-from holdfast.session.fold import Fold, UserMessage, fold
+from holdfast.session.fold import Fold, fold
 from journals import journals
 
 MODEL = "openai-chat:m"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.calls import FileSeen
 from holdfast.session import words
+from holdfast.session.conversation import AssistantMessage, Conversation, Message, UserMessage
 from holdfast.session.entries import (
     CallEnded,
     CallLate,
@@ -31,7 +32,7 @@ from holdfast.session.entries import (
     Uncompacted,
     Usage,
 )
-from holdfast.session.fold import AssistantMessage, Conversation, Fold, Message, UserMessage, fold
+from holdfast.session.fold import Fold, fold
 from journals import DECISIONS, journals, opened
 
 

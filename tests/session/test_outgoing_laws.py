@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.history.profiles import PROFILES, Profile
+from holdfast.session.conversation import AssistantMessage, Conversation, UserMessage
 from holdfast.session.entries import (
     NO_IMAGES,
     CallPart,
@@ -20,7 +21,7 @@ from holdfast.session.entries import (
     ThinkingPart,
     Usage,
 )
-from holdfast.session.fold import AssistantMessage, Conversation, Fold, UserMessage, fold
+from holdfast.session.fold import Fold, fold
 from holdfast.session.gate import admit, violations
 from holdfast.session.outgoing import outgoing
 from journals import DECISIONS, journals, opened

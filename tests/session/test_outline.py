@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 
 from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, PROFILES, Profile
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import (
     CallEnded,
     CallPart,
@@ -20,7 +21,7 @@ from holdfast.session.entries import (
     ThinkingPart,
     Usage,
 )
-from holdfast.session.fold import Conversation, fold
+from holdfast.session.fold import fold
 from holdfast.session.gate import arranged
 from holdfast.session.outgoing import outgoing
 from holdfast.session.outline import Outline, Piece, outline

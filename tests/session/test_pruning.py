@@ -11,6 +11,7 @@ from holdfast.calls import Image, Outcome
 from holdfast.config import Context
 from holdfast.history.profiles import PROFILES, Profile
 from holdfast.session import words
+from holdfast.session.conversation import AssistantMessage, Message, Result, UserMessage
 from holdfast.session.entries import (
     CallEnded,
     CallPart,
@@ -25,7 +26,7 @@ from holdfast.session.entries import (
     TurnEnded,
     Usage,
 )
-from holdfast.session.fold import AssistantMessage, Fold, Message, Result, UserMessage, fold
+from holdfast.session.fold import Fold, fold
 from holdfast.session.gate import violations
 from holdfast.session.pruning import pruned
 from journals import journals, opened

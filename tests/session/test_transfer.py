@@ -10,6 +10,7 @@ import pytest
 from holdfast.errors import DamageError, UsageError
 from holdfast.history.shape import NO_RESULT
 from holdfast.session import words
+from holdfast.session.conversation import AssistantMessage, Conversation, Message, Result, UserMessage
 from holdfast.session.entries import (
     CallEnded,
     CallPart,
@@ -26,7 +27,7 @@ from holdfast.session.entries import (
     TurnEnded,
     Usage,
 )
-from holdfast.session.fold import AssistantMessage, Conversation, Message, Result, UserMessage, fold
+from holdfast.session.fold import fold
 from holdfast.session.store import Finding, MemoryStore, Reading
 from holdfast.session.transfer import LIMIT, Imported, export, fork_entries, read_document
 

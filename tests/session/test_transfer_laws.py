@@ -13,6 +13,7 @@ from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter
 from test_fold_laws import faults
 
 from holdfast.errors import DamageError
+from holdfast.session.conversation import AssistantMessage, Conversation, UserMessage
 from holdfast.session.entries import (
     CallEnded,
     CallLate,
@@ -26,7 +27,7 @@ from holdfast.session.entries import (
     TextPart,
     TurnEnded,
 )
-from holdfast.session.fold import AssistantMessage, Conversation, UserMessage, fold
+from holdfast.session.fold import fold
 from holdfast.session.transfer import Imported, export, read_document
 from journals import journals, opened
 from shown_images import picture, png

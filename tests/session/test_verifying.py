@@ -9,6 +9,7 @@ from hypothesis import given
 
 from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, PROFILES, Profile
 from holdfast.session import gate
+from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import (
     CallEnded,
     CallPart,
@@ -22,7 +23,7 @@ from holdfast.session.entries import (
     TurnEnded,
     Usage,
 )
-from holdfast.session.fold import Conversation, UserMessage, fold
+from holdfast.session.fold import fold
 from holdfast.session.outgoing import outgoing
 from holdfast.session.store import Finding, Reading, Record
 from holdfast.session.verify import Problem, as_sent_to, verify

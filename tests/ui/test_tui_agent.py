@@ -21,6 +21,7 @@ from holdfast.agent.providers import PROVIDERS
 from holdfast.config import Limits
 from holdfast.errors import StorageFailed
 from holdfast.session.catalog import Catalog
+from holdfast.session.conversation import UserMessage
 from holdfast.session.entries import (
     ApprovalAsked,
     CallPart,
@@ -34,7 +35,6 @@ from holdfast.session.entries import (
     Uncompacted,
     Usage,
 )
-from holdfast.session.fold import UserMessage
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Hold, Say
 from holdfast.ui.tui.agent import Agent

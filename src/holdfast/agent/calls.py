@@ -19,6 +19,7 @@ from holdfast.calls import FileSeen, Pattern, ProcessId, Remember
 from holdfast.config import Limits
 from holdfast.errors import StateError, StorageFailed, ToolFailed
 from holdfast.session import words
+from holdfast.session.conversation import OpenCall
 from holdfast.session.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -28,7 +29,6 @@ from holdfast.session.entries import (
     CallStarted,
     ProcessStarted,
 )
-from holdfast.session.fold import OpenCall
 from holdfast.text import valid_unicode
 from holdfast.tools.approval import Allow, Ask, Deny, Policy, decide
 from holdfast.tools.patterns import suggested

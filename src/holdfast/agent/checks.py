@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from holdfast.agent.events import Event, Finding
 from holdfast.agent.providers import PROVIDERS, Providers, profile_of
 from holdfast.errors import Unsendable
-from holdfast.session.fold import Conversation
+from holdfast.session.conversation import Conversation
 from holdfast.session.gate import admit, finding, violations
 
 

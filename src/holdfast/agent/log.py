@@ -20,6 +20,7 @@ from holdfast.agent.model import Model, StreamEvent
 from holdfast.agent.providers import PROVIDERS, Providers, profile_of
 from holdfast.agent.secrets import bare, hidden
 from holdfast.agent.turn import Signal, State
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import (
     CallPart,
     Entry,
@@ -32,7 +33,6 @@ from holdfast.session.entries import (
     encode,
     kind,
 )
-from holdfast.session.fold import Conversation
 from holdfast.session.gate import arranged
 from holdfast.session.outline import outline
 

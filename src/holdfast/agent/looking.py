@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from holdfast.agent.settle import Known
 from holdfast.calls import FileChange, FileSeen
+from holdfast.session.conversation import OpenCall
 from holdfast.session.entries import CallEnded, CallStarted
-from holdfast.session.fold import OpenCall
 from holdfast.tools.tool import Toolbox
 
 

@@ -34,13 +34,13 @@ from holdfast.agent.waiting import steering
 from holdfast.calls import Mode, Pattern
 from holdfast.config import Context, Limits
 from holdfast.errors import HoldfastError, ProviderFailed, StateError, Unsendable, UsageError
+from holdfast.session.conversation import Conversation, OpenCall
 from holdfast.session.entries import (
     CallEnded,
     Entry,
     Repaired,
     TurnEnded,
 )
-from holdfast.session.fold import Conversation, OpenCall
 from holdfast.session.pruning import pruned
 from holdfast.session.store import Reading, Store
 from holdfast.tools.approval import Policy

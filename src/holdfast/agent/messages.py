@@ -14,9 +14,8 @@ from pydantic_ai import messages as pai
 from pydantic_ai.tools import ToolDefinition
 
 from holdfast.calls import Outcome, ToolSchema
-from holdfast.session.conversation import Said
+from holdfast.session.conversation import AssistantMessage, Conversation, Said, UserMessage
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
-from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
 
 
 def to_messages(conversation: Conversation, *, marks_errors: bool) -> list[pai.ModelMessage]:

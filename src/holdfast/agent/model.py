@@ -10,8 +10,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import Part, Usage
-from holdfast.session.fold import Conversation
 
 Finish = Literal["stop", "calls", "max_tokens", "refusal"]
 

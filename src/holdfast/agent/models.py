@@ -33,7 +33,7 @@ from holdfast.agent.wires import wire_of
 from holdfast.agent.wires.wire import Wire
 from holdfast.config import Limits
 from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
-from holdfast.session.fold import Conversation
+from holdfast.session.conversation import Conversation
 from holdfast.session.parts import Usage
 
 LONGEST_EXPLANATION = 500

@@ -12,8 +12,9 @@ from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.agent.waiting import recalled
 from holdfast.calls import FileSeen
 from holdfast.errors import AppendConflict
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import CallStarted, Entry, ModelChanged, Repaired, ShellStarted, titled
-from holdfast.session.fold import Conversation, Fold
+from holdfast.session.fold import Fold
 from holdfast.session.store import Reading, Store
 
 

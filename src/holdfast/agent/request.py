@@ -21,6 +21,7 @@ from holdfast.agent.stream import Stream
 from holdfast.agent.turn import Signal
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import (
     NO_IMAGES,
     CallPart,
@@ -29,7 +30,6 @@ from holdfast.session.entries import (
     ResponseCheckpoint,
     ResponseEnded,
 )
-from holdfast.session.fold import Conversation
 from holdfast.text import valid_unicode
 
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from holdfast.calls import Image
 from holdfast.errors import ProviderFailed
-from holdfast.session.fold import Conversation, UserMessage
+from holdfast.session.conversation import Conversation, UserMessage
 
 _REFUSALS = frozenset(
     {

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from holdfast.calls import FileSeen, Looked, Outcome
 from holdfast.session import words
+from holdfast.session.conversation import Conversation, OpenCall
 from holdfast.session.entries import (
     CallEnded,
     Cause,
@@ -20,7 +21,6 @@ from holdfast.session.entries import (
     TurnEnded,
     Usage,
 )
-from holdfast.session.fold import Conversation, OpenCall
 from holdfast.text import valid_unicode
 from holdfast.tools.tool import Traces
 

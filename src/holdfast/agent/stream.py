@@ -16,8 +16,8 @@ from holdfast.agent.model import CallDelta, Finished, Model, StreamEvent, TextDe
 from holdfast.agent.stop import Stop
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import CallPart, Part, ResponseCheckpoint, ResponseEnded, TextPart, ThinkingPart
-from holdfast.session.fold import Conversation
 from holdfast.session.ids import call_id
 from holdfast.text import valid_unicode
 

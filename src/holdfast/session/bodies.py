@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from holdfast.calls import Image
 from holdfast.history.profiles import PROFILES
-from holdfast.session.conversation import Said
+from holdfast.session.conversation import AssistantMessage, Conversation, Said, UserMessage
 from holdfast.session.entries import CallPart, Entry, TextPart, ThinkingPart, TurnEnded
-from holdfast.session.fold import AssistantMessage, Conversation, Fold, UserMessage
+from holdfast.session.fold import Fold
 from holdfast.session.outgoing import outgoing
 
 Body = dict[str, object]

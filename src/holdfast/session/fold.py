@@ -15,17 +15,11 @@ from holdfast.calls import FileSeen, Pattern
 from holdfast.session import words
 from holdfast.session.conversation import (
     Asked,
-    AssistantMessage,
     Before,
     Conversation,
     Counted,
-    Message,
-    OpenCall,
     OpenShell,
-    Result,
-    Said,
     Streaming,
-    UserMessage,
     Waiting,
 )
 from holdfast.session.entries import (
@@ -63,20 +57,6 @@ from holdfast.session.entries import (
 )
 from holdfast.session.estimate import recounted, shortened
 from holdfast.session.exchange import Exchange, without
-
-__all__ = [
-    "AssistantMessage",
-    "Conversation",
-    "Fold",
-    "Message",
-    "OpenCall",
-    "Result",
-    "Said",
-    "Streaming",
-    "UserMessage",
-    "Waiting",
-    "fold",
-]
 
 
 class Fold:

@@ -33,9 +33,8 @@ from holdfast.history.rows import Piece, Row
 from holdfast.history.rules import Violation
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Path, Role, Shape, is_synthetic
 from holdfast.history.shape import Message as Seen
-from holdfast.session.conversation import Said
+from holdfast.session.conversation import AssistantMessage, Conversation, Message, Result, Said, UserMessage
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
-from holdfast.session.fold import AssistantMessage, Conversation, Message, Result, UserMessage
 from holdfast.session.outgoing import outgoing
 
 _OTHER = "another"

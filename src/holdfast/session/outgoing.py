@@ -17,9 +17,8 @@ from holdfast.history.formats.format import is_arguments
 from holdfast.history.ids import hashed_id, legal_name
 from holdfast.history.profiles import ANY, NO_MEDIA, MediaLimits, Profile
 from holdfast.history.shape import NO_RESPONSE
-from holdfast.session.conversation import Said
+from holdfast.session.conversation import AssistantMessage, Conversation, Message, Result, Said, UserMessage
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
-from holdfast.session.fold import AssistantMessage, Conversation, Message, Result, UserMessage
 
 
 def outgoing(conversation: Conversation, profile: Profile) -> Conversation:

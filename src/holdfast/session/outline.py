@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 
 from holdfast.history.shape import Role
+from holdfast.session.conversation import Message, UserMessage
 from holdfast.session.entries import CallPart, TextPart, ThinkingPart
-from holdfast.session.fold import Message, UserMessage
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):

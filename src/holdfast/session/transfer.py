@@ -18,7 +18,7 @@ from holdfast import __version__
 from holdfast.calls import Outcome, ToolSchema
 from holdfast.errors import DamageError, UsageError
 from holdfast.session.content import cleaned, mapping
-from holdfast.session.conversation import Said
+from holdfast.session.conversation import AssistantMessage, Conversation, Result, Said, UserMessage
 from holdfast.session.entries import (
     CallPart,
     Entry,
@@ -30,7 +30,6 @@ from holdfast.session.entries import (
     ThinkingPart,
     TurnEnded,
 )
-from holdfast.session.fold import AssistantMessage, Conversation, Result, UserMessage
 from holdfast.session.foreign import OUTCOME, WIRE_IDS, read_messages
 from holdfast.session.items import Changes, Instructed, Noted
 from holdfast.session.mend import mend

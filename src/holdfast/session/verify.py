@@ -11,8 +11,9 @@ from typing import Literal
 import msgspec
 
 from holdfast.history.profiles import PROFILES, Profile
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import Repaired
-from holdfast.session.fold import Conversation, fold
+from holdfast.session.fold import fold
 from holdfast.session.gate import violations
 from holdfast.session.store import Finding, Reading
 

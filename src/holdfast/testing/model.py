@@ -14,8 +14,8 @@ from typing import assert_never
 
 from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.errors import ProviderFailed, ProviderFault
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart, Usage
-from holdfast.session.fold import Conversation
 from holdfast.testing.script import (
     Call,
     Cut,

@@ -22,6 +22,7 @@ from holdfast.agent.events import (
     NotRecorded,
     Shortening,
 )
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import (
     ApprovalAsked,
     CallEnded,
@@ -46,7 +47,6 @@ from holdfast.session.entries import (
     TurnEnded,
     Uncompacted,
 )
-from holdfast.session.fold import Conversation
 from holdfast.session.words import what_happened
 from holdfast.text import literal, printable
 from holdfast.ui.account import Telling, account, retrying

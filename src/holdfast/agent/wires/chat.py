@@ -15,7 +15,7 @@ from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from holdfast.agent.providers import Target
 from holdfast.agent.wires.wire import NO_KEY, ModelFor, Wire
-from holdfast.session.fold import AssistantMessage, Conversation
+from holdfast.session.conversation import AssistantMessage, Conversation
 from holdfast.session.parts import ThinkingPart
 
 _REASONING_FIELDS = frozenset({"reasoning", "reasoning_content"})

@@ -10,7 +10,7 @@ import httpx2
 from pydantic_ai.models import Model as PydanticModel
 
 from holdfast.agent.providers import Target
-from holdfast.session.fold import Conversation
+from holdfast.session.conversation import Conversation
 
 ModelFor = Callable[[Conversation], PydanticModel[Any]]
 """The model for a conversation; some are told what came before."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.session.conversation import AssistantMessage, Conversation, UserMessage
 from holdfast.session.entries import CallPart, TextPart, ThinkingPart
-from holdfast.session.fold import AssistantMessage, Conversation, UserMessage
 from holdfast.ui.account import MARKS, call_line
 
 

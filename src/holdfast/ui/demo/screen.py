@@ -11,7 +11,7 @@ from textwrap import fill
 from typing import Literal, TextIO
 
 from holdfast.calls import Outcome
-from holdfast.session.fold import Conversation
+from holdfast.session.conversation import Conversation
 from holdfast.text import printable
 from holdfast.ui.account import MARKS
 from holdfast.ui.demo.listing import OPEN, rows

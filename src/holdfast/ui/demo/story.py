@@ -13,8 +13,9 @@ from signal import SIGINT, SIGKILL, Signals
 from holdfast.config import homes
 from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK
 from holdfast.session.catalog import Catalog
+from holdfast.session.conversation import Conversation
 from holdfast.session.entries import CallPart, Entry, PromptAccepted
-from holdfast.session.fold import Conversation, fold
+from holdfast.session.fold import fold
 from holdfast.session.sqlite import read_copy
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.ui.account import call_line
