@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 from rig import says
-from test_matrix import MODELS, SCENES, Scene, Session, accepted
+from test_matrix import MODELS, OTHERS, SCENES, Scene, Session, accepted
 from test_pruned_turns import Long
 
 from holdfast.agent.driver import Driver
@@ -85,7 +85,7 @@ def written(request: Captured) -> str:
     return json.dumps(next(body[key] for key in ("messages", "input", "contents") if key in body))[:-1]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [*MODELS, *OTHERS])
 async def test_thirty_turns_with_interruptions_send_the_past_as_it_was(model: str) -> None:
     session = Session()
     driver = session.begin(model)
@@ -99,7 +99,7 @@ async def test_thirty_turns_with_interruptions_send_the_past_as_it_was(model: st
         accepted(name, request)
     for before, after in pairwise(sent):
         assert blocks(after)[: len(blocks(before))] == blocks(before)
-    assert reused(sent) >= 0.99
+    assert reused(sent) >= 0.999
 
 
 async def test_anthropic_is_asked_to_keep_tools_prompt_and_all_that_is_said() -> None:

@@ -8,7 +8,7 @@ import httpx2
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionAssistantMessageParam
 from pydantic_ai.models import Model as PydanticModel
-from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
@@ -22,7 +22,19 @@ _REASONING_FIELDS = frozenset({"reasoning", "reasoning_content"})
 """Where the services that speak Chat put reasoning; pydantic-ai names the field as the id of the thinking."""
 
 
-class Foreign(OpenAIChatModel):
+_SETTINGS = OpenAIChatModelSettings(openai_continuous_usage_stats=True)
+"""What counts is the last usage of a stream: many servers tell one with each chunk, of all that came so far."""
+
+
+class _Counted(OpenAIChatModel):
+    """A model whose server is asked for usage in OpenAI's words only, however often it tells it."""
+
+    def _get_stream_options(self, model_settings: object) -> Any:  # noqa: ANN401 - its hook for subclasses
+        del model_settings
+        return {"include_usage": True}
+
+
+class Foreign(_Counted):
     """A model of a service that is not OpenAI's."""
 
     class _MapModelResponseContext(OpenAIChatModel._MapModelResponseContext):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - its hook for subclasses
@@ -41,10 +53,10 @@ def build(target: Target, http: httpx2.AsyncClient, *, foreign: type[Foreign] = 
     if target.provider.foreign:
         kind, provider = foreign, OpenAICompatibleProvider(name, openai_client=client)
     else:
-        kind, provider = OpenAIChatModel, OpenAIProvider(openai_client=client)
+        kind, provider = _Counted, OpenAIProvider(openai_client=client)
 
     # The first one loads what the SDK put off, which must not happen on the event loop.
-    usual = kind(target.model, provider=provider, profile=OpenAIModelProfile())
+    usual = kind(target.model, provider=provider, profile=OpenAIModelProfile(), settings=_SETTINGS)
 
     def model_for(conversation: Conversation) -> PydanticModel[Any]:
         # Left to find out the field itself, it adds it to earlier calls of a turn and takes it away after.
@@ -52,7 +64,7 @@ def build(target: Target, http: httpx2.AsyncClient, *, foreign: type[Foreign] = 
         if field is None:
             return usual
         profile = OpenAIModelProfile(openai_chat_thinking_field=field, openai_chat_send_back_thinking_parts="field")
-        return kind(target.model, provider=provider, profile=profile)
+        return kind(target.model, provider=provider, profile=profile, settings=_SETTINGS)
 
     return model_for
 
