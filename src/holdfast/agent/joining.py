@@ -14,6 +14,9 @@ import msgspec
 
 from holdfast.history.formats.format import Json, is_array, is_object
 
+BLANK = re.compile(rb"\n\r?\n|\r\r")
+"""What ends an event, whatever its lines end with."""
+
 _Path = tuple[str | int, ...]
 
 _CHAT: tuple[_Path, ...] = (
@@ -38,7 +41,6 @@ _NAMES = _RUNNING | {
 }
 """Keys whose words say what something is; words under another key may be a text that goes on too."""
 
-_BLANK = re.compile(rb"\n\r?\n|\r\r")
 _EVENT = re.compile(rb"((?:event: ?[^\r\n]*(?:\r\n|\n|\r))?data: ?)(\{[^\r\n]*\})([\r\n]+)")
 
 
@@ -86,7 +88,7 @@ class _Growth:
 def _events(data: bytes) -> Iterator[bytes]:
     """Yield the events with the empty lines that end them; the last may have none yet."""
     at = 0
-    for blank in _BLANK.finditer(data):
+    for blank in BLANK.finditer(data):
         yield data[at : blank.end()]
         at = blank.end()
     if at < len(data):

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import httpx2
 
+from holdfast.agent.joining import BLANK
 from holdfast.agent.log import Log
 from holdfast.agent.secrets import bare
 from holdfast.config import Limits
@@ -28,7 +29,6 @@ LAST_BYTES = 0.3
 LAST_EVENT = 2.0
 """Seconds that more events may take behind the one that tells why they end."""
 
-_BLANK = re.compile(rb"\n\r?\n|\r\r")
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
 _KEYS = frozenset({"authorization", "x-api-key", "x-goog-api-key"})
 _HEADERS = frozenset(
@@ -176,7 +176,7 @@ class _Events(_Document):
             seen = tail + chunk
             last = None if ending else self._last.search(seen)
             ending = ending or last is not None
-            blank = [found.end() for found in _BLANK.finditer(seen, last.end() - 1 if last else 0)]
+            blank = [found.end() for found in BLANK.finditer(seen, last.end() - 1 if last else 0)]
             if ending and blank:
                 yield chunk[: max(blank[0] - len(tail), 0)]
                 await _drained(body)
@@ -229,7 +229,7 @@ def _taken(begun: bytearray, chunk: bytes) -> list[bytes]:
     """Take the events out that the chunk completes, those that say anything."""
     looked = max(len(begun) - 2, 0)  # a blank line may have begun before
     begun += chunk
-    ends = [found.end() for found in _BLANK.finditer(begun, looked)]
+    ends = [found.end() for found in BLANK.finditer(begun, looked)]
     events = [bytes(begun[start:end]).strip() for start, end in pairwise([0, *ends])]
     del begun[: ends[-1] if ends else 0]
     return [event for event in events if event]

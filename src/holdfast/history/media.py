@@ -11,10 +11,12 @@ from holdfast.history.shape import Media
 NO_TYPE = "base64 without its type"
 """What a file is declared as whose bytes have to come as a data URL, and do not."""
 
+STANDARD = str.maketrans("-_", "+/")
+"""From the base64 alphabet for URLs to the other one."""
+
 _HEAD = 96_000  # base64 characters: a JPEG may hold much else before its size
 _TOLD = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})  # by their first bytes
 _FEW = 12  # bytes that tell them all
-_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def look(declared: str, data: str) -> Media:
@@ -37,7 +39,7 @@ def look(declared: str, data: str) -> Media:
 
 def type_of(data: str) -> str:
     """Return the type that the first bytes of base64 `data`, in any alphabet, tell, "" if none."""
-    found = look("", data.translate(_URL_SAFE) + "=" * (-len(data) % 4)).found
+    found = look("", data.translate(STANDARD) + "=" * (-len(data) % 4)).found
     return found if found in _TOLD or found == "application/pdf" else ""
 
 

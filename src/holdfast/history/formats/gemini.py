@@ -30,7 +30,7 @@ from holdfast.history.formats.format import (
 )
 from holdfast.history.formats.reading import BLANK, FOREIGN
 from holdfast.history.formats.writing import note, quoted_result, raw_at
-from holdfast.history.media import look
+from holdfast.history.media import STANDARD, look
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role
 from holdfast.history.shape import is_synthetic as is_made_up
@@ -68,7 +68,6 @@ _SNAKE = {name: _snake(name) for name in (*_CAMEL, *_BESIDE, "mimeType", "fileUr
 _KINDS: dict[str, Kind] = {**_CAMEL, **{_SNAKE[name]: kind for name, kind in _CAMEL.items()}}
 _KNOWN = {*_KINDS, *_BESIDE, *(_SNAKE[name] for name in _BESIDE)}
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
-_URL_SAFE = str.maketrans("-_", "+/")
 _NOTHING: frozenset[Flag] = frozenset({"null"})
 
 
@@ -286,7 +285,7 @@ def _media(raw: object) -> Media | None:
         return None
     if declared is None or declared.startswith("image/") or declared == "application/octet-stream":
         padding = "=" * (-len(data) % 4)
-        return look(declared or "no type", data.translate(_URL_SAFE) + padding)
+        return look(declared or "no type", data.translate(STANDARD) + padding)
     return Media()
 
 

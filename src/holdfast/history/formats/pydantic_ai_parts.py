@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from holdfast.history.formats.format import Json, as_object, as_text, cleaned, is_array, is_object
-from holdfast.history.media import look
+from holdfast.history.media import STANDARD, look
 from holdfast.history.sending import Unit
 from holdfast.history.shape import Media, Role
 
@@ -38,8 +38,6 @@ _FILES = {
 }
 TEXTS = frozenset({"text-content", "structured-content"})
 """Kinds of what stands in a content: files, and texts that come with more."""
-
-_STANDARD = str.maketrans("-_", "+/")  # pydantic writes bytes in the alphabet for URLs
 
 
 def kind_of(part: object) -> str | None:
@@ -94,7 +92,7 @@ def media_of(file: Json) -> tuple[Media, ...]:
     elif file.get("kind") != "binary":
         return ()
     if isinstance(declared, str) and isinstance(data, str) and declared.startswith("image/"):
-        return (look(declared, data.translate(_STANDARD)),)
+        return (look(declared, data.translate(STANDARD)),)  # pydantic writes bytes in the alphabet for URLs
     return ()
 
 

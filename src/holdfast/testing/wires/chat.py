@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.testing.script import Call, Fail, FinishReason, Request, Say, Think, Wait, WireName
-from holdfast.testing.wires import chat_rules, openai_errors
-from holdfast.testing.wires.strict import NotJson, is_array, is_object, parse
-from holdfast.testing.wires.wire import Answer, Head, Incoming, Refusal, Voice, document, pieces, written
+from holdfast.testing.script import Call, FinishReason, Request, Say, Think, Wait, WireName
+from holdfast.testing.wires import chat_rules
+from holdfast.testing.wires.openai import OpenAI
+from holdfast.testing.wires.strict import is_array, is_object
+from holdfast.testing.wires.wire import Answer, Voice, document, pieces, written
 
 FINISH: dict[FinishReason, str] = {
     "stop": "stop",
@@ -18,39 +19,16 @@ FINISH: dict[FinishReason, str] = {
 _CREATED = 1_767_225_600  # a fixed moment, so that the same script gives the same bytes
 
 
-class Chat:
+class Chat(OpenAI):
     """The Chat Completions wire; `Think` becomes `reasoning_content`, as the compatible services send it."""
 
     name: WireName = "openai-chat"
     path = "/v1/chat/completions"
-    wants_key = True
     thinks_in = "reasoning_content"
 
-    def serves(self, path: str) -> bool:
-        """Return whether it answers a POST there."""
-        return path == self.path
-
-    def lost(self, incoming: Incoming) -> Refusal:
-        """Return OpenAI's error for a path or a method it does not have."""
-        return openai_errors.lost(incoming, self.path)
-
-    def admit(self, incoming: Incoming, *, key: str | None) -> Request:
-        """Return the request; raises `Refusal` in OpenAI's words."""
-        if key is not None:
-            openai_errors.refuse_other_keys(incoming, key)
-        try:
-            body = chat_rules.check(parse(incoming.body))
-        except NotJson as error:
-            raise Refusal(openai_errors.NOT_JSON) from error
-        return asked(body)
-
-    def failure(self, fail: Fail) -> Refusal:
-        """Return OpenAI's own error for that status."""
-        return openai_errors.failure(fail)
-
-    def refused(self, refusal: Refusal, *, number: int) -> tuple[Head, bytes]:
-        """Return the error response."""
-        return openai_errors.refused(refusal, number)
+    def read(self, body: object) -> Request:
+        """Return what is asked; raises `Refusal` in OpenAI's words."""
+        return asked(chat_rules.check(body))
 
     def voice(self, answer: Answer) -> Voice:
         """Return what streams the answer."""

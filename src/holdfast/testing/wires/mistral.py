@@ -31,12 +31,16 @@ class Mistral(Chat):
         """Return the error for a path or a method that is not there."""
         return Refusal(f"no Route matched with {incoming.method} {incoming.path}", status=404, kind="not_found")
 
+    def read(self, body: object) -> Request:
+        """Return what is asked; raises `Refusal` in Mistral's words."""
+        return asked(mistral_rules.check(body))
+
     def admit(self, incoming: Incoming, *, key: str | None) -> Request:
         """Return the request; raises `Refusal` in Mistral's words."""
         if key is not None and incoming.headers.get("authorization") != f"Bearer {key}":
             raise Refusal("Unauthorized", status=401)
         try:
-            return asked(mistral_rules.check(parse(incoming.body)))
+            return self.read(parse(incoming.body))
         except NotJson as error:
             raise Refusal(f"JSON decode error: {error}", status=422) from error
 

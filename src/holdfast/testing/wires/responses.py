@@ -4,47 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.testing.script import Call, Fail, FinishReason, Request, Say, Spoken, Think, Wait, WireName
-from holdfast.testing.wires import openai_errors, responses_rules, signatures
-from holdfast.testing.wires.strict import NotJson, is_array, is_object, parse
-from holdfast.testing.wires.wire import Answer, Head, Incoming, Refusal, Voice, document, pieces, written
+from holdfast.testing.script import Call, FinishReason, Request, Say, Spoken, Think, Wait, WireName
+from holdfast.testing.wires import responses_rules, signatures
+from holdfast.testing.wires.openai import OpenAI
+from holdfast.testing.wires.strict import is_array, is_object
+from holdfast.testing.wires.wire import Answer, Voice, document, pieces, written
 
 _INCOMPLETE: dict[FinishReason, str] = {"length": "max_output_tokens", "refusal": "content_filter"}
 _CREATED = 1_767_225_600  # a fixed moment, so that the same script gives the same bytes
 
 
-class Responses:
+class Responses(OpenAI):
     """The Responses wire; a `Think` is one reasoning item with one summary, sealed if the client asks for the seal."""
 
     name: WireName = "openai-responses"
-    wants_key = True
     path = "/v1/responses"
 
-    def serves(self, path: str) -> bool:
-        """Return whether it answers a POST there."""
-        return path == self.path
-
-    def lost(self, incoming: Incoming) -> Refusal:
-        """Return OpenAI's error for a path or a method it does not have."""
-        return openai_errors.lost(incoming, self.path)
-
-    def admit(self, incoming: Incoming, *, key: str | None) -> Request:
-        """Return the request; raises `Refusal` in OpenAI's words."""
-        if key is not None:
-            openai_errors.refuse_other_keys(incoming, key)
-        try:
-            body = responses_rules.check(parse(incoming.body))
-        except NotJson as error:
-            raise Refusal(openai_errors.NOT_JSON) from error
-        return _request(body)
-
-    def failure(self, fail: Fail) -> Refusal:
-        """Return OpenAI's own error for that status."""
-        return openai_errors.failure(fail)
-
-    def refused(self, refusal: Refusal, *, number: int) -> tuple[Head, bytes]:
-        """Return the error response."""
-        return openai_errors.refused(refusal, number)
+    def read(self, body: object) -> Request:
+        """Return what is asked; raises `Refusal` in OpenAI's words."""
+        return _request(responses_rules.check(body))
 
     def voice(self, answer: Answer) -> Voice:
         """Return what streams the answer."""

@@ -1,8 +1,11 @@
-"""OpenAI's errors, the same on both its wires: who may not ask, what is not there, what fails."""
+"""What both wires of OpenAI have: who may ask, and what is said of what is not there, not accepted or fails."""
 
 from __future__ import annotations
 
-from holdfast.testing.script import Fail
+from abc import ABC, abstractmethod
+
+from holdfast.testing.script import Fail, Request
+from holdfast.testing.wires.strict import NotJson, parse
 from holdfast.testing.wires.wire import Head, Incoming, Refusal, document
 
 _NO_KEY = (
@@ -11,7 +14,7 @@ _NO_KEY = (
     " your browser and are prompted for a username and password. You can obtain an API key from"
     " https://platform.openai.com/account/api-keys."
 )
-NOT_JSON = (
+_NOT_JSON = (
     "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library"
     " correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON. If you have trouble"
     " figuring out how to fix this, please contact us through our help center at help.openai.com.)"
@@ -37,29 +40,49 @@ _SERVERS = 500  # from this status on the fault is the server's
 _SHOWN = 12  # of a wrong key so many characters are shown, the first eight and the last four
 
 
-def lost(incoming: Incoming, path: str) -> Refusal:
-    """Return the error for a path or a method that is not there."""
-    if incoming.path != path:
-        return Refusal(f"Invalid URL ({incoming.method} {incoming.path})", status=404)
-    what = f"Not allowed to {incoming.method} on {incoming.path}."
-    return Refusal(what, status=405, code="method_not_supported")
+class OpenAI(ABC):
+    """One of OpenAI's wires: its path, and what it reads there."""
+
+    wants_key = True
+    path: str
+
+    @abstractmethod
+    def read(self, body: object) -> Request:
+        """Return what is asked; raises `Refusal` if it breaks a rule of this wire."""
+
+    def serves(self, path: str) -> bool:
+        """Return whether it answers a POST there."""
+        return path == self.path
+
+    def lost(self, incoming: Incoming) -> Refusal:
+        """Return the error for a path or a method that is not there."""
+        if incoming.path != self.path:
+            return Refusal(f"Invalid URL ({incoming.method} {incoming.path})", status=404)
+        what = f"Not allowed to {incoming.method} on {incoming.path}."
+        return Refusal(what, status=405, code="method_not_supported")
+
+    def admit(self, incoming: Incoming, *, key: str | None) -> Request:
+        """Return the request; raises `Refusal` in OpenAI's words."""
+        if key is not None:
+            _refuse_other_keys(incoming, key)
+        try:
+            return self.read(parse(incoming.body))
+        except NotJson as error:
+            raise Refusal(_NOT_JSON) from error
+
+    def failure(self, fail: Fail) -> Refusal:
+        """Return OpenAI's own error for that status."""
+        kind, code, message = _FAILURES.get(fail.status) or _FAILURES[400 if fail.status < _SERVERS else 500]
+        return Refusal(fail.message or message, status=fail.status, kind=kind, code=code)
+
+    def refused(self, refusal: Refusal, *, number: int) -> tuple[Head, bytes]:
+        """Return the error response to request `number`."""
+        error = {"message": refusal.message, "type": refusal.kind, "param": refusal.param, "code": refusal.code}
+        headers = (("content-type", "application/json"), ("x-request-id", f"req_{number:024d}"))
+        return Head(refusal.status, headers), document({"error": error})
 
 
-def failure(fail: Fail) -> Refusal:
-    """Return the error for that status."""
-    kind, code, message = _FAILURES.get(fail.status) or _FAILURES[400 if fail.status < _SERVERS else 500]
-    return Refusal(fail.message or message, status=fail.status, kind=kind, code=code)
-
-
-def refused(refusal: Refusal, number: int) -> tuple[Head, bytes]:
-    """Return the error response to request `number`."""
-    error = {"message": refusal.message, "type": refusal.kind, "param": refusal.param, "code": refusal.code}
-    headers = (("content-type", "application/json"), ("x-request-id", f"req_{number:024d}"))
-    return Head(refusal.status, headers), document({"error": error})
-
-
-def refuse_other_keys(incoming: Incoming, key: str) -> None:
-    """Raise `Refusal` unless the request carries the key."""
+def _refuse_other_keys(incoming: Incoming, key: str) -> None:
     scheme, _, given = incoming.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not given:
         raise Refusal(_NO_KEY, status=401)
