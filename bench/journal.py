@@ -22,7 +22,7 @@ from holdfast.session.disk import DATABASE
 from holdfast.session.entries import CallEnded, Entry, decode, encode
 from holdfast.session.fold import fold
 from holdfast.session.sqlite import SqliteStore
-from holdfast.session.store import MemoryStore, Store
+from holdfast.session.store import MemoryStore, Reading, Store
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
@@ -77,7 +77,8 @@ def opening(scratch: Path, *, entries: int, rounds: int) -> list[Comparison]:
     def open_it() -> None:
         again = resume(catalog, catalog.find(session.id))
         with closing(again.store):
-            assert _driver(again.store, ScriptedModel(), config.Context()).conversation.turns > 0
+            driver = _driver(again.store, ScriptedModel(), config.Context(), reading=again.reading)
+            assert driver.conversation.turns > 0
 
     def select() -> None:
         with closing(sqlite3.connect(database)) as connection:
@@ -227,7 +228,7 @@ def _written() -> int:
     return int(fields["wchar"])
 
 
-def _driver(store: Store, model: ScriptedModel, context: config.Context) -> Driver:
+def _driver(store: Store, model: ScriptedModel, context: config.Context, *, reading: Reading | None = None) -> Driver:
     async def connect(_: str) -> Model:
         return model
 
@@ -235,7 +236,15 @@ def _driver(store: Store, model: ScriptedModel, context: config.Context) -> Driv
         return Output(text=RESULT)
 
     toolbox = FunctionToolbox([FunctionTool("read", "read", read)])
-    return Driver(store=store, toolbox=toolbox, connect=connect, mode="yolo", context=context, emit=lambda _: None)
+    return Driver(
+        store=store,
+        toolbox=toolbox,
+        connect=connect,
+        mode="yolo",
+        context=context,
+        emit=lambda _: None,
+        reading=reading,
+    )
 
 
 def _timed(act: Callable[[], object]) -> Callable[[], float]:

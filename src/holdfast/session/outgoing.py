@@ -96,10 +96,12 @@ def _bound(parts: list[Part]) -> list[Part]:
 
 def _of_call(part: CallPart, ids: _Ids, *, own: bool) -> CallPart:
     """Return the call as it is sent; what its maker put on it, a signature say, is for its maker only."""
-    sent = msgspec.structs.replace(
-        part, id=ids[part.id], name=sendable_name(part.name), arguments=sendable_arguments(part.arguments)
-    )
-    return sent if own else msgspec.structs.replace(sent, item_id=None, provider=None, details=None)
+    call, name, arguments = ids[part.id], sendable_name(part.name), sendable_arguments(part.arguments)
+    if (call, name, arguments) != (part.id, part.name, part.arguments):
+        part = msgspec.structs.replace(part, id=call, name=name, arguments=arguments)
+    if own or (part.item_id is None and part.provider is None and part.details is None):
+        return part
+    return msgspec.structs.replace(part, item_id=None, provider=None, details=None)
 
 
 class _Album:

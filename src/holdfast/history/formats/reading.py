@@ -34,8 +34,9 @@ def foreign(path: Path, role: Role, raw: object) -> Item:
 
 def says_nothing(role: Role, items: Sequence[Item]) -> set[MessageFlag]:
     """Return what is to be told of a message that says nothing: it is empty, or an answer that is blank."""
-    if all(item.kind == "thinking" for item in items):
+    said = [item for item in items if item.kind != "thinking"]
+    if not said:
         return {"empty"}
-    if role == "assistant" and all(item.kind == "thinking" or "blank" in item.flags for item in items):
+    if role == "assistant" and all("blank" in item.flags for item in said):
         return {"blank-answer"}
     return set()
