@@ -81,6 +81,20 @@ def test_what_is_no_address_is_asked_for_again_at_once(person: Person, tmp_path:
     assert person.asked == ["Number or name", where, where, "Number or name"]
 
 
+ALL = ("other", "http://127.0.0.1:9/v1", "", "mine", "y", KEY, "small")
+
+
+@pytest.mark.parametrize("number", range(len(ALL)))
+@pytest.mark.parametrize("leaving", ["\x1b", None])
+def test_esc_and_the_end_of_the_input_leave_at_every_question(
+    person: Person, tmp_path: Path, number: int, leaving: str | None
+) -> None:
+    with pytest.raises(EOFError):
+        asked(person, tmp_path, *ALL[:number], *([leaving] if leaving else []))
+    assert len(person.asked) == number + 1
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("provider", "environ", "said"),
     [

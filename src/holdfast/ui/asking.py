@@ -1,6 +1,7 @@
 """Questions in a plain terminal: lines in, lines out, so that they work wherever one can log in.
 
-Two rules. What was typed before a question was asked does not answer it. What is said by others is written out in full.
+Two rules. What was typed before a question was asked does not answer it; Esc and Enter are as Ctrl+D. What is said by
+others is written out in full.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ def line(question: str, default: str = "") -> str:
     """Return what the person typed, stripped, or the default if that is nothing; raises `EOFError` at its end."""
     _forget_what_was_typed()
     offered = f" [{default}]" if default else ""
-    return input(f"{question}{offered}: ").strip() or default
+    return _unless_left(input(f"{question}{offered}: ")) or default
 
 
 def hidden(question: str) -> str:
     """Return what the person typed, stripped, without showing it; raises `EOFError` at its end."""
     _forget_what_was_typed()
-    return getpass.getpass(f"{question}: ").strip()
+    return _unless_left(getpass.getpass(f"{question}: "))
 
 
 def one_of(question: str, names: Sequence[str], *, says: Sequence[str], default: str) -> str:
@@ -52,13 +53,8 @@ def one_of(question: str, names: Sequence[str], *, says: Sequence[str], default:
 
 
 def yes(question: str) -> bool:
-    """Return whether the person says yes; everything else is no."""
-    _forget_what_was_typed()
-    try:
-        return input(f"{question} [y/N]: ").strip().lower() in ("y", "yes")
-    except EOFError:
-        print()
-        return False
+    """Return whether the person says yes; everything else is no. Raises `EOFError` at its end."""
+    return line(f"{question} [y/N]").lower() in ("y", "yes")
 
 
 def trusts(file: ProjectFile, config: ProjectConfig) -> bool:
@@ -68,7 +64,18 @@ def trusts(file: ProjectFile, config: ProjectConfig) -> bool:
         if value not in (None, ()):
             print(f"  {name:<20}  {literal(shown(value))}")
     print()
-    return yes("Trust it, until it changes?")
+    try:
+        return yes("Trust it, until it changes?")
+    except EOFError:
+        print()
+        return False
+
+
+def _unless_left(typed: str) -> str:
+    """Return what was typed, stripped; raises `EOFError` if it is nothing but Esc."""
+    if typed and not typed.strip("\x1b"):
+        raise EOFError
+    return typed.strip()
 
 
 def _forget_what_was_typed() -> None:

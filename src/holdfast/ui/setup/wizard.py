@@ -44,6 +44,7 @@ _KINDS: Mapping[str, str] = {
     "openai-chat": "Chat Completions, as nearly all of them",
     "openai-responses": "OpenAI's Responses",
     "anthropic": "Anthropic's Messages",
+    "bedrock": "the same, as Amazon Bedrock has it",
     "gemini": "Google's Gemini",
     "mistral": "Mistral's chat",
 }
