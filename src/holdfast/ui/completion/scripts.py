@@ -18,7 +18,7 @@ complete -o bashdefault -o default -F _holdfast holdfast
 """
 
 ZSH = r"""#compdef holdfast
-# holdfast for zsh: source <(holdfast completion zsh), in ~/.zshrc behind compinit
+# holdfast for zsh: source <(holdfast completion zsh), in ~/.zshrc
 _holdfast() {
     local -a lines values shown
     local each
@@ -29,11 +29,12 @@ _holdfast() {
         shown+=("${each/$'\t'/  }")
     done
     if (( ${#values} )); then
-        compadd -l -d shown -a values
+        compadd -V holdfast -l -d shown -a values # in this order: the newest session first
     else
         _files
     fi
 }
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 compdef _holdfast holdfast
 """
 
@@ -41,7 +42,7 @@ FISH = r"""# holdfast for fish: holdfast completion fish > ~/.config/fish/comple
 function __holdfast_next
     holdfast completion --line (commandline -cp | string collect) 2>/dev/null
 end
-complete -c holdfast -f -n 'count (__holdfast_next) >/dev/null' -a '(__holdfast_next)'
+complete -c holdfast -k -f -n 'count (__holdfast_next) >/dev/null' -a '(__holdfast_next)'
 """
 
 SCRIPTS = MappingProxyType({"bash": BASH, "zsh": ZSH, "fish": FISH})
