@@ -203,7 +203,7 @@ def test_write_leaves_a_file_alone_that_changed_meanwhile(space: Workspace, mean
     path.unlink()
     if meanwhile is not None:
         path.write_bytes(meanwhile)
-    with pytest.raises(ToolFailed, match=r"changed since this call was planned\. Nothing was written"):
+    with pytest.raises(ToolFailed, match=r"changed since this call was planned, .* Nothing was written"):
         ran(plan)
     assert (path.read_bytes() if path.exists() else None) == meanwhile
     assert landed(space.root, plan.change) == "other"

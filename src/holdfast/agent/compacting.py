@@ -239,8 +239,7 @@ class Compacting:
             return await stop.race(in_daemon(lambda: drift(prompt, self._toolbox)), LOOK)
         except TimeoutError:
             raise UsageError(
-                f"Instructions could not be read anew within {LOOK:g} s, which was expected. Nothing was summed up. "
-                "Try again."
+                f"Instructions were not read anew within {LOOK:g} s, as was expected. Nothing was summed up. Try again."
             ) from None
 
 

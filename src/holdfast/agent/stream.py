@@ -214,7 +214,8 @@ class Stream:
             ended = failed
         except Exception as error:  # noqa: BLE001 - a Model is anybody's code: what it raises ends its response
             ended = ProviderFailed(
-                f"Model {self._model.name!r} failed with {type(error).__name__}: {error}. Choose another model.",
+                f"Model {self._model.name!r} failed with {type(error).__name__}: {error}, a response was expected. "
+                "Try again, or choose another model with /model (or -m).",
                 fault="malformed",
             )
         await self._put(ended)  # after a `Finished` nobody reads it

@@ -38,8 +38,13 @@ async def tried(target: Target, limits: Limits) -> float:
                     return time.monotonic() - since
     except TimeoutError as error:
         raise ProviderFailed(
-            f"Model {target.name!r} did not answer within {PATIENCE:g} s, an answer was expected.", fault="silent"
+            f"Model {target.name!r} did not answer within {PATIENCE:g} s, an answer was expected. Try again, or "
+            "choose another model.",
+            fault="silent",
         ) from error
     finally:
         await model.aclose()
-    raise ProviderFailed(f"Model {target.name!r} broke off, the end of its answer was expected.", fault="cut")
+    raise ProviderFailed(
+        f"Model {target.name!r} broke off, the end of its answer was expected. Try again, or choose another model.",
+        fault="cut",
+    )

@@ -157,7 +157,7 @@ def replace(place: Place, change: FileChange, content: bytes, *, call: str) -> o
     with told(place), parent(place, create=change.before is None) as fd:
         old = _stat_in(fd, name)
         try:
-            new = _store(fd, temporary, content, like=old)
+            new = _store(fd, temporary, content, like=old, shown=place.name)
             # As late as can be: between here and the rename nothing waits for the disk.
             _verify(fd, name, place.name, before=change.before)
             os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
@@ -176,7 +176,7 @@ def replace(place: Place, change: FileChange, content: bytes, *, call: str) -> o
     return new
 
 
-def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None) -> os.stat_result:
+def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None, shown: str) -> os.stat_result:
     """Write a new file in the open folder `fd`, synced, with the owner and mode of `like` if given."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with open(os.open(name, flags, 0o666, dir_fd=fd), "wb") as file:  # noqa: PTH123 - by dir_fd
@@ -185,7 +185,7 @@ def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None) -
         if like is not None:
             own = os.fstat(file.fileno())
             if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
-                _give(file.fileno(), like)
+                _give(file.fileno(), like, shown=shown)
             os.fchmod(file.fileno(), stat.S_IMODE(like.st_mode))
         os.fsync(file.fileno())
         return os.fstat(file.fileno())
@@ -193,17 +193,20 @@ def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None) -
 
 def _verify(fd: int, name: str, shown: str, *, before: str | None) -> None:
     if _digest_in(fd, name, shown=shown) != before:
-        msg = f"File {shown!r} changed since this call was planned. Nothing was written; read it again."
+        msg = (
+            f"File {shown!r} changed since this call was planned, what it held then was expected. Nothing was written; "
+            "read it again."
+        )
         raise ToolFailed(msg)
 
 
-def _give(file: int, like: os.stat_result) -> None:
+def _give(file: int, like: os.stat_result, *, shown: str) -> None:
     try:
         os.fchown(file, like.st_uid, like.st_gid)
     except PermissionError as error:
         msg = (
-            f"The file belongs to user {like.st_uid} and group {like.st_gid}, which replacing it would change. "
-            "Nothing was written; use bash if it must be changed."
+            f"File {shown!r} belongs to user {like.st_uid} and group {like.st_gid}, which replacing it would change; a "
+            "file of the user's own was expected. Nothing was written; use bash if it must be changed."
         )
         raise ToolFailed(msg) from error
 

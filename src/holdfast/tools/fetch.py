@@ -101,7 +101,9 @@ async def _bounded(work: Callable[[threading.Event], Output], stop: asyncio.Even
         stopping.cancel()
     if stop.is_set():
         return Output(text=f"Page {url!r} had not come.", interrupted=True)
-    raise ToolFailed(f"Page {url!r} did not come within {SECONDS:g} s. Try again later, or use another address.")
+    raise ToolFailed(
+        f"Page {url!r} did not come within {SECONDS:g} s, as was expected. Try again later, or use another address."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +225,9 @@ def _parsed(text: str) -> httpx2.URL:
     try:
         url = httpx2.URL(text)
     except (httpx2.InvalidURL, ValueError) as error:
-        raise ToolFailed(f"Address {text!r} is none ({error}), one with http:// or https:// was expected.") from error
+        raise ToolFailed(
+            f"Address {text!r} is none ({error}), one with http:// or https:// was expected. Correct it."
+        ) from error
     if url.scheme not in _PORTS or not url.host:
         msg = f"Address {text!r} cannot be fetched, one with http:// or https:// was expected. Use read for files."
         raise ToolFailed(msg)

@@ -87,7 +87,7 @@ def resolve(root: Path, path: str) -> Place:
     try:
         real = os.path.realpath(root / os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises for ~unknown
     except OSError as error:  # a link became something else between two looks at it
-        msg = f"Path {path!r} cannot be followed: {error.strerror}. Look at it with glob, or call it again."
+        msg = f"Path {path!r} cannot be followed: {error.strerror}. Look at it with glob, or name another."
         raise ToolFailed(msg) from error
     if holds_keys(os.path.basename(real)):  # noqa: PTH119 - as realpath gives it
         msg = f"File {path!r} holds keys of providers, which no tool may have. Work without it."

@@ -269,7 +269,7 @@ class Keeper:
             forget(spool)
         if done.cause == "lost":
             raise ToolFailed(
-                f"{argv[0]} was ended before it finished, because the process that ran it died. Try again."
+                f"Command {argv[0]!r} was ended when the process that ran it died, its own end was expected. Try again."
             )
         return done.code if done.code is not None else -(done.signal or 0), output
 

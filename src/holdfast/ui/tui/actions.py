@@ -231,7 +231,7 @@ def pick_turn(desk: Desk) -> None:
     """Let the person choose a prompt to go back to; its words come back to be edited."""
     prompts = desk.known.prompts
     if not prompts:
-        raise UsageError("There is no prompt to go back to yet. Type one.")
+        raise UsageError("Conversation has no prompt to go back to, one was expected. Type one.")
     choices = [Choice(str(turn), " ".join(text.split()), f"turn {turn}") for turn, text in reversed(prompts.items())]
     desk.pick(
         "Go back to before (what followed is kept in the journal; files stay as they are)",
@@ -244,7 +244,7 @@ def pick_prompt(desk: Desk) -> None:
     """Let the person choose an earlier prompt to write again."""
     prompts = tuple(dict.fromkeys(reversed(desk.composer.sent)))
     if not prompts:
-        raise UsageError("There is no earlier prompt yet. Type one.")
+        raise UsageError("Prompt to write again is missing, an earlier one was expected. Type one.")
     choices = [Choice(text, " ".join(text.split())) for text in prompts]
     desk.pick("Write again", choices, desk.composer.give_back)
 
@@ -309,7 +309,7 @@ def _copy(desk: Desk, _rest: str) -> None:
     blocks = (desk.view.block(key) for key in reversed(desk.view.keys))
     answer = next((block.text for block in blocks if isinstance(block, Answer)), "")
     if not answer:
-        raise UsageError("There is no answer to copy yet. Wait for one.")
+        raise UsageError("Conversation has no answer to copy, one was expected. Wait for one.")
     desk.copy_to_clipboard(answer)
     desk.say(f"Copied {len(answer)} character{'s' * (len(answer) > 1)}, if your terminal lets programs copy (OSC 52).")
 

@@ -93,9 +93,9 @@ def parse(text: str) -> Line | None:
     if command is None:
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
         hint = f"Did you mean /{near[0]}?" if near else "See /help."
-        raise UsageError(f"Command {'/' + name!r} does not exist, one of /help was expected. {hint}")
+        raise UsageError(f"Command {'/' + name!r} does not exist, one of those in /help was expected. {hint}")
     if rest and not command.takes:
-        raise UsageError(f"Command /{command.name} takes nothing, {rest!r} was given. Leave it out.")
+        raise UsageError(f"Command {'/' + command.name!r} takes nothing, no {rest!r} was expected. Leave it out.")
     return Line(command, rest)
 
 
