@@ -168,8 +168,8 @@ def _print_document(data: bytes) -> None:
         raise
     except OSError as error:
         raise StateError(
-            f"Standard output cannot be written: {error.strerror}, somewhere to write was expected. Free some space, or "
-            "send it elsewhere."
+            f"Standard output cannot be written: {error.strerror}, somewhere to write was expected. Free some space, "
+            "or send it elsewhere."
         ) from error
 
 

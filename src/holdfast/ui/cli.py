@@ -107,8 +107,8 @@ def _printed(code: int) -> int:
     except OSError as error:
         _forget(sys.stdout)
         raise StateError(
-            f"Standard output cannot be written: {error.strerror}, somewhere to write was expected. Free some space, or "
-            "send it elsewhere."
+            f"Standard output cannot be written: {error.strerror}, somewhere to write was expected. Free some space, "
+            "or send it elsewhere."
         ) from error
     return code
 
