@@ -141,8 +141,13 @@ def test_a_file_that_is_none_allows_nothing_and_says_so(tmp_path: Path) -> None:
     file.write_text('{"project": "/other", "allowed": [{"effect": "write", "text": "src/**"}]}')
     assert Project(tmp_path, Path("/p")).patterns == ()
     file.write_text("{")
+    damaged = Project(tmp_path, Path("/p"))
+    assert (damaged.patterns, damaged.trusts("any")) == ((), None)
+    assert damaged.unread.endswith("delete it to be asked again. Until then it allows nothing.")
     with pytest.raises(ConfigInvalid, match="to be asked again"):
-        Project(tmp_path, Path("/p"))
+        damaged.allow(SRC)
+    assert damaged.patterns == (SRC,)
+    assert file.read_text() == "{"
 
 
 def test_two_processes_keep_what_each_allowed(tmp_path: Path) -> None:

@@ -51,6 +51,23 @@ def test_without_a_screen_it_is_ignored_in_one_line_until_an_option_says_otherwi
     assert ignored in project.run("-p", "hello").err
 
 
+def test_a_file_of_answers_that_is_damaged_is_said_and_keeps_nobody_from_working(project: World) -> None:
+    project.script([Say("one")], [Say("two")], [Say("three")], [Say("four")])
+    assert project.run("-p", "hello", "--trust-project").code == 0
+    (answers,) = (project.home / "approvals").iterdir()
+    answers.write_text("{half a")
+    for more in ((), ("--trust-project",)):
+        ran = project.run("-m", project.model, "-p", "hello", *more)
+        assert ran.code == 0, ran.err
+        assert "delete it to be asked again. Until then it allows nothing." in ran.err
+        assert "is not trusted and ignored" in ran.err
+    with screen(project, "-m", project.model) as terminal:
+        terminal.wait_text("Until then it allows nothing")
+    assert answers.read_text() == "{half a"
+    answers.unlink()
+    assert project.run("-m", project.model, "-p", "hello").code == 0
+
+
 def test_what_it_allows_is_asked_about_while_it_is_not_trusted(project: World) -> None:
     project.script([Call("bash", {"command": "echo one"})])
     ran = project.run("-m", project.model, "-p", "hello")

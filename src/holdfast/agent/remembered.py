@@ -32,14 +32,20 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Project:
     """What is allowed without asking in the project at `cwd`; kept in `folder`, which need not exist.
 
-    `granted` is allowed beside that, by somebody else: the project's own config, where it is trusted.
+    `granted` is allowed beside that, by somebody else: the project's own config, where it is trusted. `unread` is what
+    is wrong with the file, "" if nothing is: it keeps nobody from working.
     """
 
     def __init__(self, folder: Path, cwd: Path, *, granted: tuple[Pattern, ...] = ()) -> None:
         self._project = str(cwd)
         self._path = folder / f"{hashlib.sha256(self._project.encode()).hexdigest()[:32]}.json"
         self._granted = granted
-        self._patterns = self._read().allowed
+        self.unread = ""
+        try:
+            self._patterns = self._read().allowed
+        except ConfigInvalid as error:
+            self._patterns = ()
+            self.unread = f"{error} Until then it allows nothing."
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
@@ -53,20 +59,20 @@ class Project:
 
     def trusts(self, digest: str) -> bool | None:
         """Return whether the project's config of that hash is trusted, None if nobody has said so or otherwise."""
-        judged = self._read().judged
+        judged = None if self.unread else self._read().judged
         return judged[1] if judged is not None and judged[0] == digest else None
 
     def judge(self, digest: str, *, trusted: bool) -> None:
-        """Remember whether the project's config of that hash is trusted; raises `StorageFailed`."""
+        """Remember whether the project's config of that hash is trusted; raises `StorageFailed`, or `ConfigInvalid`."""
         self._write(msgspec.structs.replace(self._read(), judged=(digest, trusted)))
 
     def allow(self, pattern: Pattern) -> None:
-        """Allow one more, durably; raises `StorageFailed` if it could not be kept: then it counts here alone."""
+        """Allow one more, durably; raises `HoldfastError` if it could not be kept: then it counts here alone."""
         self._patterns = tuple(dict.fromkeys((*self._patterns, pattern)))
         self._keep((*self._read().allowed, pattern))
 
     def forbid(self, pattern: Pattern) -> None:
-        """Ask again about what a pattern allowed; raises `StorageFailed` if that could not be kept."""
+        """Ask again about what a pattern allowed; raises `HoldfastError` if that could not be kept."""
         self._patterns = tuple(each for each in self._patterns if each != pattern)
         self._keep(each for each in self._read().allowed if each != pattern)
 

@@ -135,6 +135,8 @@ def project_config(
     What a person answered to this very text counts; if they never did they are asked, where there is somebody to `ask`,
     and that is remembered. Raises `StorageFailed` if it cannot be.
     """
+    if unread := _decisions(environ, cwd).unread:
+        say(unread)
     try:
         file = project_file(cwd, homes(environ).config)
         config = file.config() if file is not None else None
@@ -145,7 +147,9 @@ def project_config(
         return None
     decisions = _decisions(environ, file.root)
     trusted = decisions.trusts(file.digest)
-    if trusted is None and ask is not None:
+    if decisions.unread and file.root != cwd:
+        say(decisions.unread)
+    if trusted is None and ask is not None and not decisions.unread:  # where no answer could be kept
         trusted = ask(file, config)
         decisions.judge(file.digest, trusted=trusted)
     if trusted:
@@ -194,10 +198,7 @@ def folder(cwd: str | None) -> Path:
 
 
 def project_of(environ: Mapping[str, str], cwd: Path) -> Project:
-    """Return what is allowed for good in the folder `cwd`, also by its project's own config where that is trusted.
-
-    Raises `ConfigInvalid` if what a person allowed cannot be read.
-    """
+    """Return what is allowed for good in the folder `cwd`, also by its project's own config where that is trusted."""
     return Project(homes(environ).sessions.with_name(APPROVALS), cwd, granted=_granted(environ, cwd))
 
 
