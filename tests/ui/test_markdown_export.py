@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
+from hypothesis.strategies import text
 from markdown_it import MarkdownIt
 
 from holdfast.session.entries import (
     CallEnded,
     CallPart,
     CallStarted,
+    Compacted,
     Entry,
     PromptAccepted,
     ResponseEnded,
@@ -62,3 +65,51 @@ def test_nothing_that_a_tool_gave_gets_out_of_its_fence(journal: list[Entry]) ->
     text = markdown(reading(opened, *journal, *start, *ended), "s")
     headings = [token.map for token in MarkdownIt().parse(text) if token.type == "heading_open"]
     assert all("Turn 99" not in text.splitlines()[where[0]] for where in headings if where)
+
+
+@pytest.mark.parametrize(
+    "left_open",
+    [
+        "```python\nprint(",
+        "~~~~\nx",
+        "- one\n  ```\n  cut",
+        "> ```\n> cut",
+        "<!-- hidden",
+        "<script>\n\nlet x",
+        "<?php",
+        "<![CDATA[ x",
+        "<!DOCTYPE x",
+        "```` ```\n```\n",
+        "# heading",
+        "| a |\n|---|",
+        "text ```",
+        "",
+    ],
+)
+def test_what_an_answer_leaves_open_swallows_nothing(left_open: str) -> None:
+    cut = ResponseEnded(step=1, model="a:b", parts=(TextPart(left_open),), usage=Usage(), cut="user")
+    done = ResponseEnded(step=2, model="a:b", parts=(TextPart("Said."),), usage=Usage())
+    turns = [PromptAccepted(turn=1, text="go"), cut, TurnEnded(turn=1, reason="cancelled", cause="user")]
+    text = markdown(reading(opened, *turns, PromptAccepted(turn=2, text="on"), done), "s")
+    lines = text.splitlines()
+    found = [lines[token.map[0]] for token in MarkdownIt().parse(text) if token.type == "heading_open" and token.map]
+    assert found[0] == "# Session s"
+    assert "## Turn 2" in found
+    assert left_open.strip() in text
+
+
+@settings(max_examples=100)
+@given(text(alphabet="`~<!->?[]\n #a", max_size=30))
+def test_no_answer_hides_the_next_turn(answer: str) -> None:
+    said = ResponseEnded(step=1, model="a:b", parts=(TextPart(answer),), usage=Usage())
+    told = markdown(reading(opened, PromptAccepted(turn=1, text="go"), said, PromptAccepted(turn=2, text="on")), "s")
+    lines = told.splitlines()
+    found = [lines[token.map[0]] for token in MarkdownIt().parse(told) if token.type == "heading_open" and token.map]
+    assert "## Turn 2" in found, told
+
+
+def test_the_summary_that_stands_for_the_older_part_is_told() -> None:
+    compacted = Compacted(step=1, note="What was done:\n# a lot", why="asked")
+    done = ResponseEnded(step=1, model="a:b", parts=(TextPart("Said."),), usage=Usage())
+    text = markdown(reading(opened, PromptAccepted(turn=1, text="go"), done, compacted), "s")
+    assert text.endswith("\n\n> What was done:\n> # a lot\n")

@@ -1,6 +1,6 @@
 """A conversation as the body of a request, as its messages would be sent to a provider of another wire. Pure.
 
-One rule: what is written breaks no rule of its format (`holdfast check`).
+One rule: what is written breaks no rule of its format (`holdfast check`) once the next prompt is behind it.
 """
 
 from __future__ import annotations

@@ -93,15 +93,18 @@ def _articles(blocks: Iterable[Block], times: dict[int, float]) -> Iterator[str]
                 yield f'<article class="answer">{_prose(text)}{cut}</article>'
             case Thinking(text=text):
                 if text.strip():
-                    shown = f"<details><summary>Thinking</summary><pre>{_text(text.strip())}</pre></details>"
-                    yield f'<article class="thinking">{shown}</article>'
+                    yield f'<article class="thinking">{_folded("Thinking", text)}</article>'
             case Call():
                 yield _call(block)
-            case Note(text=text):
-                yield _article("note", text)
+            case Note(text=text, detail=detail):
+                yield f'<article class="note">{_folded(text, detail)}</article>' if detail else _article("note", text)
             case TurnEnd(text=text):
                 if text:
                     yield _article("end", f"Turn ended: {text}.")
+
+
+def _folded(summary: str, text: str) -> str:
+    return f"<details><summary>{_text(summary)}</summary><pre>{_text(text.strip())}</pre></details>"
 
 
 def _call(call: Call) -> str:
