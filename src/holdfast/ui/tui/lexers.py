@@ -53,12 +53,6 @@ _LANGUAGES = {
 _NAMED = {name: language for language, others in _LANGUAGES.items() for name in (language, *others.split())}
 
 
-def language_of(path: str) -> str:
-    """Return the language that a file's name says it is in, "" if none is known."""
-    name = path.rpartition("/")[2].lower()
-    return _NAMED.get(name.rpartition(".")[2], "")
-
-
 class Lexers:
     """The lexers that are loaded; one that is not is loaded on a thread, for it takes a tenth of a second or more."""
 
