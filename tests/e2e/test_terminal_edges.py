@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 import subprocess
 import sys
 import termios
@@ -135,13 +137,13 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
 
 
 FAULTY = """\
-import runpy
+import os, runpy
 from holdfast.agent.events import LiveText
 from holdfast.ui.view import View
 take = View.take
 def faulty(self, event, **more):
     if isinstance(event, LiveText):
-        raise RuntimeError("a fault of ours")
+        raise RuntimeError("a fault of ours, " + os.environ["OPENAI_API_KEY"])
     return take(self, event, **more)
 View.take = faulty
 runpy.run_module("holdfast", run_name="__main__")
@@ -150,10 +152,11 @@ runpy.run_module("holdfast", run_name="__main__")
 
 
 def test_a_fault_in_what_is_shown_ends_the_screen_in_good_order(one_world: World, tmp_path: Path) -> None:
-    """It is told, with what a report needs; the turn is stopped and the session is there to go on with."""
+    """It is told, with what a report needs and no key; the turn is stopped, the session is there to go on with."""
     (tmp_path / "faulty.py").write_text(FAULTY)
     one_world.script([Say("Nobody reads this."), Hold("on")], [Say("Here again.")])
     argv = [sys.executable, str(tmp_path / "faulty.py"), "-m", one_world.model]
+    key = one_world.environ()["OPENAI_API_KEY"]
     with Terminal(argv, env=one_world.environ(), cwd=one_world.folder) as terminal:
         before = termios.tcgetattr(terminal.descriptor)
         terminal.wait_text("Ask for something")
@@ -162,7 +165,12 @@ def test_a_fault_in_what_is_shown_ends_the_screen_in_good_order(one_world: World
         eventually(lambda: termios.tcgetattr(terminal.descriptor) == before, 5)
         after = bytes(terminal.raw).rpartition(b"\x1b[?1049l")[2]
         assert b"Internal error" in after
-        assert b"a fault of ours" in after
+        assert b"a fault of ours, [hidden]" in after
+        kept = one_world.home / "faults.log"
+        assert str(kept).encode() in re.sub(rb"\s", b"", after)
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert "a fault of ours, [hidden]" in kept.read_text()
+    assert key not in kept.read_text()
     assert [entry.cause for entry in one_world.entries() if isinstance(entry, TurnEnded)] == ["user"]
     with screen(one_world, "-c") as terminal:
         terminal.wait_text("Ask for something")

@@ -55,16 +55,22 @@ class Screen:
         self.catalog = Catalog(folder / "home")
         self.model = ScriptedModel()
         self.told: list[Told] = []
+        self.kept: list[str] = []
         wishes = Wishes(
             catalog=self.catalog,
             environ={},
             providers=PROVIDERS,
             connect=self._connect,
+            keep=self._keep,
             limits=Limits(),
             debug=debug,
         )
         self.agent = Agent(wishes, mode="ask", tell=self.told.append)
         self.agent.start()
+
+    def _keep(self, trace: str) -> tuple[str, str]:
+        self.kept.append(trace)
+        return trace, "kept in a file"
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         del name, log
@@ -359,3 +365,22 @@ def test_what_is_older_is_not_summed_up_while_a_turn_runs(screen: Screen) -> Non
     assert isinstance([told for told in screen.told if isinstance(told, Busy | Idle)][-1], Busy)
     screen.agent.stop()
     screen.until(lambda told: isinstance(told, GivenBack))
+
+
+def test_a_fault_of_a_command_is_told_in_one_line_and_its_traceback_kept(screen: Screen) -> None:
+    def faulty() -> OpenSession:
+        raise ZeroDivisionError("a fault of ours")
+
+    screen.agent.open(faulty)
+    screen.until(lambda told: isinstance(told, Trouble))
+    (said,) = [told.message for told in screen.told if isinstance(told, Trouble)]
+    assert "ZeroDivisionError: a fault of ours" in said
+    assert "kept in a file" in said
+    assert "Traceback" not in said
+    assert "Traceback" in screen.kept[0]
+    screen.model.extend([Say("hello")])
+    session = screen.session()
+    screen.agent.open(lambda: session)
+    screen.agent.prompt("still there?")
+    screen.idle(2)
+    assert screen.said() == ["still there?"]

@@ -14,6 +14,7 @@ from holdfast.ui.tui.branch import branch
 from holdfast.ui.tui.completion import Completions
 from holdfast.ui.tui.composer import FOLD_LINES, Composer
 from holdfast.ui.tui.inbox import Inbox
+from holdfast.ui.tui.pickers import Choice, rows
 
 
 async def test_the_inbox_keeps_the_order_and_loses_nothing() -> None:
@@ -56,6 +57,13 @@ def test_the_branch_is_read_as_git_writes_it(tmp_path: Path) -> None:
     assert branch(tree) == "01234567"
 
 
+def test_a_list_has_its_details_in_a_column_if_there_is_room() -> None:
+    choices = (Choice("a", "short", "one"), Choice("b", "a long title", "two"), Choice("c", "none"))
+    assert [row.plain for row in rows(choices, 40)] == ["short         one", "a long title  two", "none"]
+    assert [row.plain for row in rows(choices, 16)] == ["short  one", "a long tit…  two", "none"]
+    assert [row.plain for row in rows((Choice("a", "日本語日本語", "x" * 40),), 12)] == ["日本 …  xxx…"]
+
+
 class Writing(App[None]):
     """A composer alone, and what was sent from it."""
 
@@ -91,7 +99,7 @@ async def test_lines_history_and_what_is_kept_for_later() -> None:
         await pilot.press("down", "down", "down", "down")
         assert app.composer.text in ("x", "c\nd")
         app.composer.load_text("later")
-        app.composer.queueing = True
+        app.composer.heed(queueing=True, asking=False, queued=False)
         await pilot.press("tab")
         assert app.sent[-1] == ("later", True)
 

@@ -25,8 +25,10 @@ from holdfast.session.lock import Lease
 from holdfast.session.sqlite import read_copy
 from holdfast.ui.arguments import Arguments, parser
 from holdfast.ui.exporting import write
+from holdfast.ui.tui import app
 from holdfast.ui.tui.advice import ADVICE, on_screen
 from holdfast.ui.tui.app import Screen
+from holdfast.ui.tui.composer import ASKING, BUSY, IDLE
 from holdfast.ui.tui.connections import Connections
 from holdfast.ui.tui.pickers import Picker
 from holdfast.ui.tui.start import Start
@@ -135,10 +137,70 @@ async def test_who_leaves_the_question_about_a_session_in_use_begins_a_new_one(t
         assert session.id in title
         assert "pid" in title
         await pilot.press("escape")
+        await until(lambda: "in use and was not opened" in notice(screen))
+        assert "Your next prompt begins a new one." in notice(screen)
+        assert f"/resume {session.id}" in notice(screen)
         await typed(pilot, "!true")
         await until(lambda: bool(screen.session))
         assert screen.session != session.id
+        await until(lambda: not screen.status.doing)
+        await typed(pilot, f"/resume {session.id}")
+        await until(lambda: isinstance(screen.screen, Picker))
+        await pilot.press("escape")
+        await until(lambda: "This one goes on." in notice(screen))
     session.store.close()
+
+
+async def test_a_list_begins_at_what_is_in_use(tmp_path: Path) -> None:
+    """So that it shows nothing else before anybody chose it, and Enter changes nothing."""
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await typed(pilot, "/theme holdfast-light")
+        await typed(pilot, "/theme")
+        assert screen.theme == "holdfast-light"
+        await pilot.press("up")
+        assert screen.theme == "holdfast-dark"
+        await pilot.press("escape")
+        assert screen.theme == "holdfast-light"
+        await typed(pilot, "/permissions plan")
+        await typed(pilot, "/permissions")
+        await pilot.press("enter")
+        assert screen.status.mode == "plan"
+        await typed(pilot, "/model")
+        await pilot.press("enter")
+        assert screen.status.model == "demo"
+
+
+async def test_what_ctrl_c_would_do_again_is_said_as_long_as_it_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "AGAIN", 0.2)
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await pilot.press("ctrl+c")
+        assert notice(screen) == app.QUITS
+        await until(lambda: not notice(screen))
+        await pilot.press("ctrl+c")
+        assert screen.is_running, "the first was too long ago"
+        screen.say("something else")
+        await asyncio.sleep(0.4)
+        assert notice(screen) == "something else"
+
+
+async def test_a_diff_outside_a_repository_says_so(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await typed(pilot, "/diff")
+        assert "is in no git repository" in notice(screen)
+        assert not screen.session
+
+
+async def test_an_empty_prompt_says_what_the_keys_do_now(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, _):
+        assert screen.composer.placeholder == IDLE
+        screen.tell(replace(screen.status, doing="writing"))
+        assert screen.composer.placeholder == BUSY
+        screen.tell(replace(screen.status, asking=True))
+        assert screen.composer.placeholder == ASKING
+        screen.tell(replace(screen.status, doing="", asking=False))
+        assert screen.composer.placeholder == IDLE
 
 
 async def test_the_screen_answers_while_sessions_are_looked_through(tmp_path: Path) -> None:

@@ -186,6 +186,17 @@ def test_a_turn_that_ends_by_itself_says_nothing() -> None:
     assert end.text == ""
 
 
+def test_why_a_request_failed_is_said_once() -> None:
+    failed = RequestFailed(step=1, attempt=1, fault="auth", message="no key")
+    over = TurnEnded(turn=1, reason="error", cause="provider", detail="no key")
+    end, alone = last(told(failed, over)), last(told(over))
+    assert isinstance(end, TurnEnd)
+    assert end.text
+    assert "no key" not in end.text
+    assert isinstance(alone, TurnEnd)
+    assert "no key" in alone.text
+
+
 def test_a_retry_a_failure_damage_and_another_model_are_notes() -> None:
     view = told(
         RequestStarted(step=1, attempt=1, model="m"),

@@ -37,10 +37,13 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     except Exception as error:  # noqa: BLE001 - the top: a person gets a sentence, and the traceback a report needs
         import traceback  # noqa: PLC0415 - only when there is one
 
+        from holdfast.ui.faults import keep  # noqa: PLC0415 - likewise
+
+        trace, where = keep("".join(traceback.format_exception(error)), environ=environ)
+        said = "This is a bug of holdfast; the session is safe, go on with -c."
         _say(
             sys.stderr,
-            f"holdfast: Internal error: {type(error).__name__}: {error}. This is a bug of holdfast, please report it "
-            f"with what follows; the session is safe, go on with -c.\n\n{traceback.format_exc()}",
+            f"holdfast: Internal error. {said} Please report it with what follows, which is {where}.\n\n{trace}",
         )
         return EXIT_FAILED
 

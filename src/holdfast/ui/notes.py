@@ -13,10 +13,11 @@ from holdfast.session.entries import (
     RequestFailed,
     SessionOpened,
     Titled,
+    TurnEnded,
     Uncompacted,
 )
-from holdfast.session.words import UNCOMPACTED, compacted, files_changed, from_here_on, pruned
-from holdfast.ui.blocks import Note
+from holdfast.session.words import UNCOMPACTED, compacted, files_changed, from_here_on, pruned, what_happened
+from holdfast.ui.blocks import Note, TurnEnd
 from holdfast.ui.table import home
 
 Noted = SessionOpened | ModelChanged | Titled | Pruned | Compacted | Uncompacted | FilesChanged | Repaired
@@ -56,6 +57,13 @@ def failure(seq: str, entry: RequestFailed) -> Note:
     how = ", without streaming" if entry.retry_whole else ""
     said = f"Attempt {entry.attempt}{of} failed ({fault}), again after {entry.retry_in:g} s{how}."
     return Note(key=f"{seq}.failed", kind="retry", text=said, detail=entry.message)
+
+
+def turn_end(seq: str, entry: TurnEnded, *, told: str) -> TurnEnd:
+    """Return how a turn ended: why, unless it ended by itself, and in detail, unless that was `told` just before."""
+    detail = "" if entry.detail == told else entry.detail
+    text = "" if entry.cause == "finished" else what_happened(entry.cause, detail)
+    return TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
 
 
 def _opened(entry: SessionOpened) -> str:

@@ -54,13 +54,12 @@ from holdfast.ui.blocks import (
     NoteKind,
     Prompt,
     Thinking,
-    TurnEnd,
     call_block,
     ended,
     own_command,
 )
 from holdfast.ui.column import Column
-from holdfast.ui.notes import Noted, failure, notes
+from holdfast.ui.notes import Noted, failure, notes, turn_end
 
 
 @dataclass(slots=True)
@@ -87,6 +86,7 @@ class View:
         self._open: dict[Key, None] = {}  # what has no end yet
         self._request: _Request | None = None
         self._told = 0
+        self._failed = ""  # why the last request that was given up failed, as it is shown
 
     @property
     def keys(self) -> Sequence[Key]:
@@ -156,6 +156,7 @@ class View:
                 self._request = _Request(seq, step)
             case RequestFailed():
                 self._cut_response()
+                self._failed = entry.message if entry.retry_in is None else ""
                 self._column.add(failure(seq, entry))
             case ResponseCheckpoint(step=step, text=text, thinking=thinking):
                 response = self._response(step, seq)
@@ -173,9 +174,7 @@ class View:
                 pass  # what its call says is enough
             case TurnEnded():
                 self._rest()
-                text = "" if entry.cause == "finished" else what_happened(entry.cause, entry.detail)
-                end = TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
-                self._column.add(end)
+                self._column.add(turn_end(seq, entry, told=self._failed))
             case _:
                 assert_never(entry)
 

@@ -6,13 +6,9 @@ import asyncio
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import get_args
-
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from holdfast import __version__
 from holdfast.calls import Mode
@@ -25,32 +21,17 @@ from holdfast.ui.blocks import Answer
 from holdfast.ui.choosing import DEMO, project_of
 from holdfast.ui.exporting import FORMS, Form, exported, form_of, write
 from holdfast.ui.table import age, home, size
-from holdfast.ui.tui.commands import COMMANDS, Line, Name
+from holdfast.ui.tui.branch import branch
+from holdfast.ui.tui.commands import Line, Name
 from holdfast.ui.tui.desk import NO_MODEL, Desk
+from holdfast.ui.tui.pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.pickers import Choice
 from holdfast.ui.tui.status import MODES, Status, share, tokens
+from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.told import InUse
 
 DIFF = "git --no-pager diff --stat --patch HEAD"
 """What `/diff` runs, as the person's own command."""
-
-KEYS: tuple[tuple[str, str], ...] = (
-    ("Enter", "send; while a turn runs, tell it at the next safe point"),
-    ("Alt+Enter", "while a turn runs, keep it for the next turn"),
-    ("Ctrl+J, Shift+Enter", "begin a line"),
-    ("Esc", "stop the turn that runs; what was finished is kept"),
-    ("Esc Esc", "go back to an earlier prompt; or clear this one"),
-    ("Ctrl+C", "stop; clear the prompt; twice on an empty one, quit"),
-    ("Ctrl+D", "quit, if the prompt is empty"),
-    ("↑ ↓, Ctrl+R", "earlier prompts; search them"),
-    ("Page up, Page down", "scroll"),
-    ("Ctrl+O", "show all of every block"),
-    ("Shift+Tab", "what may run without asking"),
-    ("Ctrl+G", "write in $EDITOR"),
-    ("Ctrl+L, Ctrl+Z", "draw anew, suspend"),
-    ("@ /", "a file, a command"),
-    ("! !!", "a shell command of your own; with !! the model is told of it"),
-)
 
 
 def offer(in_use: InUse, desk: Desk) -> None:
@@ -66,8 +47,13 @@ def offer(in_use: InUse, desk: Desk) -> None:
         else:
             desk.agent.read(in_use.session)
 
-    by = f" by {literal(in_use.holder)}" if in_use.holder else ""
-    desk.pick(f"Session {in_use.session.id} is in use{by}", choices, chosen)
+    name, by = in_use.session.id, f" by {literal(in_use.holder)}" if in_use.holder else ""
+
+    def left() -> None:
+        here = "This one goes on." if desk.session else "Your next prompt begins a new one."
+        desk.say(f"Session {name} is in use and was not opened. {here} To choose again: /resume {name}")
+
+    desk.pick(f"Session {name} is in use{by}", choices, chosen, left=left)
 
 
 def act(line: Line, desk: Desk) -> None:
@@ -85,6 +71,14 @@ def _resume(desk: Desk, rest: str) -> None:
         desk.agent.resume(desk.catalog.find(rest))
     else:
         pick_session(desk)
+
+
+def _diff(desk: Desk, _rest: str) -> None:
+    if not branch(desk.cwd):
+        raise UsageError(
+            f"Folder {home(str(desk.cwd))!r} is in no git repository, one was expected. To begin one: !git init."
+        )
+    desk.run_command(DIFF, share=False)
 
 
 def _rename(desk: Desk, rest: str) -> None:
@@ -145,9 +139,12 @@ def _write(desk: Desk, session: str, form: Form, name: str) -> None:
 
 
 def _theme(desk: Desk, rest: str) -> None:
-    themes = sorted(desk.available_themes)
+    ours = (DARK.name, LIGHT.name)
+    others = sorted(name for name, theme in desk.available_themes.items() if not theme.ansi and name not in ours)
+    themes = (*ours, *others)  # those of the terminal's sixteen colours have no shades to tell things apart by
     if not rest:
-        desk.pick("Colours", [Choice(name, name) for name in themes], desk.use_theme, shown=desk.use_theme)
+        choices = [Choice(name, name, "in use" * (name == desk.theme), now=name == desk.theme) for name in themes]
+        desk.pick("Colours", choices, desk.use_theme, shown=desk.use_theme)
     elif rest in themes:
         desk.use_theme(rest)
     else:
@@ -162,7 +159,10 @@ def _permissions(desk: Desk, rest: str) -> None:
             return
     if rest:
         raise UsageError(f"Mode {rest!r} does not exist, one of {', '.join(modes)} was expected. See /permissions.")
-    choices = [Choice(f"mode {mode}", mode, f"{MODES[mode]}{' (now)' * (mode == desk.status.mode)}") for mode in modes]
+    now = desk.status.mode
+    choices = [
+        Choice(f"mode {mode}", mode, f"{MODES[mode]}{', now' * (mode == now)}", now=mode == now) for mode in modes
+    ]
     kept = project_of(desk.environ, desk.cwd).remembered
     choices += [
         Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder") for at, each in enumerate(kept)
@@ -181,7 +181,7 @@ def _permissions(desk: Desk, rest: str) -> None:
 def _config(desk: Desk, _rest: str) -> None:
     from holdfast.ui.config import lines, settled  # noqa: PLC0415 - when it is asked for
 
-    desk.read(_page("Settings", lines(settled(desk.arguments, desk.environ, desk.cwd))))
+    desk.read(lines_page("Settings", lines(settled(desk.arguments, desk.environ, desk.cwd))))
 
 
 def _doctor(desk: Desk, _rest: str) -> None:
@@ -191,23 +191,19 @@ def _doctor(desk: Desk, _rest: str) -> None:
     async def look() -> None:
         found = await in_daemon(lambda: asyncio.run(examined(desk.environ, desk.cwd)))
         desk.say("")
-        desk.read(_page("What was found", lines(found)))
+        desk.read(lines_page("What was found", lines(found)))
 
     desk.say("Looking …")
     desk.run_worker(look())
-
-
-def _page(title: str, lines: Iterable[str]) -> Text:
-    return Text(f"{title}\n\n", "bold").append("\n".join(lines), "not bold")
 
 
 def offer_a_model(desk: Desk) -> None:
     """Let somebody without a model choose what to do about it: one whose key is there, the set-up, or the demo."""
     ready = [each for each in desk.providers.values() if each.model and desk.has_key(each)]
     choices = [
-        *(Choice(each.example, f"Use {each.example}", f"its key is there, {each.key_variable}") for each in ready),
+        *(Choice(each.example, f"Use {each.example}", f"{each.key_variable} is set") for each in ready),
         Choice("/setup", "Set up a provider", "its key and a model, by questions"),
-        Choice(DEMO, "Look around with the demo model", "scripted, needs neither key nor network"),
+        Choice(DEMO, "Look around with the demo model", "scripted: no key, no network"),
     ]
 
     def chosen(what: str) -> None:
@@ -290,11 +286,16 @@ def _offer_sessions(found: Sequence[Summary], desk: Desk) -> None:
 
 
 def _pick_model(desk: Desk) -> None:
-    choices = [Choice(each.example, each.example, desk.lacks(each)) for each in desk.providers.values()]
+    now = desk.status.model
+    choices = [
+        Choice(name, name, "in use" if name == now else desk.lacks(each), now=name == now)
+        for each in desk.providers.values()
+        for name in (each.example,)
+    ]
     unnamed = {each.example: each for each in desk.providers.values() if not each.model}
-    choices.append(Choice(DEMO, DEMO, "scripted, needs neither key nor network"))
-    if desk.status.model and desk.status.model not in {choice.value for choice in choices}:
-        choices.insert(0, Choice(desk.status.model, desk.status.model, "in use"))
+    choices.append(Choice(DEMO, DEMO, "scripted: no key, no network", now=now == DEMO))
+    if now and now not in {choice.value for choice in choices}:
+        choices.insert(0, Choice(now, now, "in use", now=True))
 
     def use(chosen: str) -> None:
         if chosen in unnamed:
@@ -312,25 +313,6 @@ def _copy(desk: Desk, _rest: str) -> None:
         raise UsageError("Conversation has no answer to copy, one was expected. Wait for one.")
     desk.copy_to_clipboard(answer)
     desk.say(f"Copied {len(answer)} character{'s' * (len(answer) > 1)}, if your terminal lets programs copy (OSC 52).")
-
-
-def _help() -> RenderableType:
-    keys, commands = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
-    for key, does in KEYS:
-        keys.add_row(Text(f"  {key}", "bold", no_wrap=True), Text(does))
-    for command in COMMANDS:
-        name = f"/{command.name} {command.takes}".strip()
-        also = f" (also {', '.join(f'/{alias}' for alias in command.aliases)})" if command.aliases else ""
-        commands.add_row(Text(f"  {name}", "bold", no_wrap=True), Text(f"{command.does}{also}"))
-    title = Text("Keys", "bold").append("  (Esc closes this)", "dim not bold")
-    return Group(title, keys, Text("\nCommands", "bold"), commands)
-
-
-def _table(title: str, rows: Sequence[tuple[str, str]]) -> Text:
-    said = Text(f"{title}\n\n", "bold")
-    for name, value in rows:
-        said.append(f"  {name:<16}", "dim not bold").append(f"{literal(value)}\n", "not bold")
-    return said
 
 
 def _status(desk: Desk) -> list[tuple[str, str]]:
@@ -358,11 +340,11 @@ def _context(status: Status) -> list[tuple[str, str]]:
     if not status.context:
         return [("in use", "nothing has been said yet")]
     used = f", {share(status.context, status.window)} of {tokens(status.window)}" if status.window else ""
-    return [("in use", f"{status.context:,} tokens, about{used}")]
+    return [("in use", f"about {status.context:,} tokens{used}")]
 
 
 DOES: dict[Name, Callable[[Desk, str], None]] = {
-    "help": lambda desk, _: desk.read(_help()),
+    "help": lambda desk, _: desk.read(help_page()),
     "new": _new,
     "resume": _resume,
     "rewind": lambda desk, _: pick_turn(desk),
@@ -374,11 +356,11 @@ DOES: dict[Name, Callable[[Desk, str], None]] = {
     "export": _export,
     "permissions": _permissions,
     "theme": _theme,
-    "diff": lambda desk, _: desk.run_command(DIFF, share=False),
+    "diff": _diff,
     "copy": _copy,
-    "status": lambda desk, _: desk.read(_table("Status", _status(desk))),
-    "cost": lambda desk, _: desk.read(_table("Tokens and money of this session", _cost(desk.status.usage))),
-    "context": lambda desk, _: desk.read(_table("Context", _context(desk.status))),
+    "status": lambda desk, _: desk.read(rows_page("Status", _status(desk))),
+    "cost": lambda desk, _: desk.read(rows_page("Tokens and money of this session", _cost(desk.status.usage))),
+    "context": lambda desk, _: desk.read(rows_page("Context", _context(desk.status))),
     "config": _config,
     "doctor": _doctor,
     "setup": lambda desk, _: desk.leave_for_setup(),

@@ -55,7 +55,7 @@ class Agent(Serving):
 
     def __init__(self, wishes: Wishes, *, mode: Mode, tell: Callable[[Told], None]) -> None:
         """Serve nobody yet; `tell` is called on the agent's thread and must neither block nor raise."""
-        super().__init__(tell)
+        super().__init__(tell, wishes.keep)
         self._wishes = wishes
         self._mode: Mode = mode
         self._driver: Driver | None = None

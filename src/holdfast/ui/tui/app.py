@@ -49,6 +49,8 @@ LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 AGAIN = 1.0
 """Seconds in which a second ESC or Ctrl+C means more than the first."""
 
+QUITS = "Press Ctrl+C again to quit; the session is kept."
+
 TICK = 0.1
 """Seconds between two drawings of the status line while something runs."""
 
@@ -248,7 +250,7 @@ class Screen(Desk):
         elif self._again("ctrl+c"):
             self.exit(0)
         else:
-            self.say("Press Ctrl+C again to quit; the session is kept.")
+            self._say_again()
 
     def action_leave_if_empty(self) -> None:
         """Quit if nothing is written; in what is open over the screen, and where one writes why not, it deletes."""
@@ -293,6 +295,16 @@ class Screen(Desk):
         again = self._pressed[0] == key and now - self._pressed[1] < AGAIN
         self._pressed = (key, 0.0 if again else now)
         return again
+
+    def _say_again(self) -> None:
+        """Say what a second Ctrl+C does, as long as it does."""
+        self.say(QUITS)
+
+        def over() -> None:
+            if self.said == QUITS:
+                self.say("")
+
+        self.set_timer(AGAIN, over)
 
     def _stop(self) -> None:
         self.agent.stop()

@@ -16,6 +16,11 @@ FOLD_LINES = 8
 FOLD_CHARACTERS = 1_000
 """A paste of more than either is shown as one mark, and sent as what it is."""
 
+IDLE = "Ask for something, / for commands"
+BUSY = "Enter tells it at the next safe point, Tab keeps it for after this turn"
+ASKING = "Tab goes to the question"
+"""What an empty composer says."""
+
 HIGHEST = 12
 """Lines the composer grows to before it scrolls."""
 
@@ -49,7 +54,7 @@ class Composer(TextArea):
             show_line_numbers=False,
             highlight_cursor_line=False,
             compact=True,
-            placeholder="Ask for something, / for commands",
+            placeholder=IDLE,
             id="composer",
         )
         self._sent: list[str] = []
@@ -57,12 +62,9 @@ class Composer(TextArea):
         self._draft = ""
         self._pasted: dict[str, str] = {}
         self._completions = completions
-        self.queueing = False
-        """Whether a turn runs, so that words can be kept for later."""
-        self.asking = False
-        """Whether a question waits for its answer."""
-        self.queued = False
-        """Whether anything waits to be sent."""
+        self._queueing = False
+        self._asking = False
+        self._queued = False
 
     @property
     def sent(self) -> tuple[str, ...]:
@@ -76,6 +78,11 @@ class Composer(TextArea):
         for mark, pasted in self._pasted.items():
             text = text.replace(mark, pasted)
         return text
+
+    def heed(self, *, queueing: bool, asking: bool, queued: bool) -> None:
+        """Do from now on what suits: a turn runs that words can be kept for, a question is asked, something waits."""
+        self._queueing, self._asking, self._queued = queueing, asking, queued
+        self.placeholder = ASKING if asking else BUSY if queueing else IDLE
 
     def remember(self, prompts: tuple[str, ...]) -> None:
         """Take these as the beginning of the history, the oldest first; what was sent from here is what came last."""
@@ -136,11 +143,11 @@ class Composer(TextArea):
                 self._enter()
             case "ctrl+j" | "shift+enter":  # not by the binding, which comes after what is typed behind it
                 self.action_new_line()
-            case "up" if not self.text and self.queued:
+            case "up" if not self.text and self._queued:
                 self.post_message(self.Recalled())
-            case "tab" if self.asking:
+            case "tab" if self._asking:
                 self.post_message(self.Left())
-            case "tab" if self.queueing:
+            case "tab" if self._queueing:
                 self._send(later=True)
             case "up" if self.cursor_at_first_line and self._recall(-1):
                 pass

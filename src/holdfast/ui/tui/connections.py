@@ -11,6 +11,7 @@ from holdfast.agent.keys import Keys, aimed
 from holdfast.agent.log import Log
 from holdfast.agent.model import Model
 from holdfast.agent.providers import PROVIDERS, Provider, Providers, Target, split, target
+from holdfast.agent.secrets import secrets_of, spelt
 from holdfast.config import Limits
 from holdfast.tools.thread import in_daemon
 from holdfast.ui.choosing import DEMO
@@ -33,7 +34,13 @@ class Connections:
         self.environ = environ
         self._limits = limits
         self._imported = False
+        self._used: dict[str, None] = {}  # keys that models were reached with; the environment may not have them
         self._trial: ScriptedProvider | None = None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return what must never be shown or written down: every key there is, as far as it is known."""
+        return (*secrets_of(self.environ, self.providers), *spelt(self._used))
 
     def check(self, name: str) -> None:
         """Return if a model of that name could be asked; raises `ModelUnusable` saying what is missing.
@@ -50,7 +57,7 @@ class Connections:
     def lacks(self, provider: Provider) -> str:
         """Return what has to be done before the provider can be used, where it is if nothing has to."""
         if provider.key_variable and not self.has_key(provider):
-            return f"/setup, or set {provider.key_variable} first"
+            return f"{provider.key_variable} is not set"
         return provider.address or ""
 
     async def connect(self, name: str, log: Log | None) -> Model:
@@ -72,7 +79,9 @@ class Connections:
 
     def _target(self, name: str) -> Target:
         if name != DEMO:
-            return aimed(name, self.environ, self.providers, self._ring)
+            found = aimed(name, self.environ, self.providers, self._ring)
+            self._used[(found.key or "").strip()] = None
+            return found
         if self._trial is None:
             from holdfast.ui.tui.trial import provider  # noqa: PLC0415 - 30 ms, not before it is asked for
 

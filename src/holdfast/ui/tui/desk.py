@@ -26,6 +26,7 @@ from holdfast.session.catalog import Summary
 from holdfast.session.entries import PromptAccepted, When
 from holdfast.text import literal
 from holdfast.tools.thread import in_daemon
+from holdfast.ui.faults import keep
 from holdfast.ui.table import home
 from holdfast.ui.tui.advice import on_screen
 from holdfast.ui.tui.agent import Agent
@@ -70,7 +71,7 @@ Screen { background: $background; }
 #approval #reason { border: none; height: 1; padding: 0; background: $panel; }
 #completions { display: none; height: auto; max-height: 8; margin: 0 1; padding: 0 1; border: none; background: $panel; }
 #composer { height: auto; max-height: 12; margin: 1 1 0 1; padding: 0 1; border-left: outer $primary; background: $surface; }
-#status { height: 1; color: $foreground 80%; }
+#status { height: 1; color: $foreground; }
 """  # noqa: E501 - a rule a line
 """The style sheet."""
 
@@ -109,12 +110,14 @@ class Desk(App[int]):
         """How many prompts and commands the agent has not taken yet."""
         self.stopped = 0
         """How many of these were stopped meanwhile."""
-        self._said = ""
+        self.said = ""
+        """What is shown above the composer, "" if nothing is."""
         self._inbox: Inbox[Told] = Inbox(self._hear)
         wishes = Wishes(
             catalog=start.catalog,
             environ=connections.environ,
             connect=connections.connect,
+            keep=self._keep,
             providers=connections.providers,
             limits=limits,
             context=start.context,
@@ -179,11 +182,16 @@ class Desk(App[int]):
         """Leave after a fault of ours, with its traceback; Textual's own shows every local variable, a key perhaps."""
         if self._exit_renderables:  # the first fault is told; those of the leaving say less
             return
-        said = (
-            "holdfast: Internal error. This is a bug of holdfast, please report it with what follows; the session is "
-        )
         what = "".join(traceback.format_exception(self._exception)) if self._exception else traceback.format_exc()
-        self.panic(Text(f"{said}safe, go on with -c.\n\n{what}"))
+        trace, where = self._keep(what)
+        said = "This is a bug of holdfast; the session is safe, go on with -c."
+        self.panic(
+            Text(f"holdfast: Internal error. {said} Please report it with what follows, which is {where}.\n\n{trace}")
+        )
+
+    def _keep(self, trace: str) -> tuple[str, str]:
+        """Keep a traceback; return it without a key in it, and where it is."""
+        return keep(trace, environ=self.environ, secrets=self._connections.secrets)
 
     @property
     def status(self) -> Status:
@@ -194,17 +202,16 @@ class Desk(App[int]):
         """Show `status` at the foot."""
         self.known.status = status
         self.query_one(StatusLine).status = status
-        self.composer.queueing, self.composer.queued = bool(status.doing), bool(status.queued)
-        self.composer.asking = status.asking
+        self.composer.heed(queueing=bool(status.doing), asking=status.asking, queued=bool(status.queued))
 
     def say(self, message: str, *, also: bool = False) -> None:
         """Show a sentence until the next prompt, in place of what was said before or `also`; "" shows none."""
         said = on_screen(message)
-        before = self._said if also and said not in self._said else ""
-        self._said = f"{before}\n{said}" if before else said
+        before = self.said if also and said not in self.said else ""
+        self.said = f"{before}\n{said}" if before else said
         notice = self.query_one("#notice", Static)
-        notice.update(Text(literal(self._said)))
-        notice.display = bool(self._said)
+        notice.update(Text(literal(self.said)))
+        notice.display = bool(self.said)
 
     def read(self, text: RenderableType) -> None:
         """Show something to read."""
@@ -216,10 +223,11 @@ class Desk(App[int]):
         choices: Sequence[Choice],
         then: Callable[[str], None],
         *,
+        left: Callable[[], None] = lambda: None,
         shown: Callable[[str], None] | None = None,
         remove: tuple[str, Callable[[str], None]] | None = None,
     ) -> None:
-        """Let the person choose, and go on with what they chose; what was only shown is undone.
+        """Let the person choose, and go on with that, or with `left`; what was only shown is undone.
 
         `remove` is what Ctrl+X does to a choice, in a word or two, and how.
         """
@@ -227,7 +235,9 @@ class Desk(App[int]):
 
         def chosen(value: str | None) -> None:
             self.theme = before
-            if value is not None:
+            if value is None:
+                left()
+            else:
                 self.attempt(lambda: then(value))
 
         also = None

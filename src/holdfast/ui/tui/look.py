@@ -54,8 +54,8 @@ Transcript {
     overflow-x: hidden;
     overflow-y: auto;
     & > .transcript--text { color: $foreground; }
-    & > .transcript--dim { color: $foreground 62%; }
-    & > .transcript--faint { color: $foreground 38%; }
+    & > .transcript--dim { color: $foreground 70%; }
+    & > .transcript--faint { color: $foreground 55%; }
     & > .transcript--bar { color: $primary; background: $surface; }
     & > .transcript--prompt { color: $foreground; background: $surface; }
     & > .transcript--heading { color: $primary; text-style: bold; }
@@ -67,7 +67,7 @@ Transcript {
     & > .transcript--failed { color: $error; }
     & > .transcript--warning { color: $warning; }
     & > .transcript--block { color: $foreground; background: $surface; }
-    & > .transcript--number { color: $foreground 38%; }
+    & > .transcript--number { color: $foreground 55%; }
     & > .transcript--added { color: $foreground; background: $success 12%; }
     & > .transcript--added_word { color: $foreground; background: $success 32%; }
     & > .transcript--removed { color: $foreground 80%; background: $error 12%; }
@@ -76,7 +76,7 @@ Transcript {
     & > .transcript--string { color: $success; background: $surface; }
     & > .transcript--literal { color: $warning; background: $surface; }
     & > .transcript--function { color: $secondary; background: $surface; }
-    & > .transcript--comment { color: $foreground 50%; background: $surface; text-style: italic; }
+    & > .transcript--comment { color: $foreground 62%; background: $surface; text-style: italic; }
     & > .transcript--hint { color: $foreground; background: $panel; }
     & > .transcript--chosen { color: $foreground; background: $primary 25%; }
 }

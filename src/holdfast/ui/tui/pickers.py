@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 from textual import events
@@ -18,25 +19,75 @@ from textual.widgets.option_list import Option
 
 from holdfast.text import literal
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing to choose: `value` is what choosing it gives, `title` what it is called, `detail` dim beside it."""
+    """One thing to choose: `value` is what choosing it gives, `title` what it is called, `detail` dim beside it.
+
+    With `now` it is how it is at present: the list begins there.
+    """
 
     value: str
     title: str
     detail: str = ""
+    now: bool = False
 
 
-class Picker(ModalScreen[str | None]):
+WIDEST = 100
+"""Cells of a list or a page, in which lines can be read."""
+
+GAP = 2
+
+MARGINS = 4
+"""Cells of a list beside its rows."""
+
+
+def rows(choices: Sequence[Choice], width: int) -> tuple[Text, ...]:
+    """Return a line for each choice, none longer than `width`: details in a column if there is room, titles give way.
+
+    At least half of the line is the title's.
+    """
+    titles = max((cell_len(literal(each.title)) for each in choices), default=0)
+    details = max((cell_len(literal(each.detail)) for each in choices), default=0)
+    column = titles if titles + GAP + details <= width else 0
+    return tuple(_row(each, column, width) for each in choices)
+
+
+def _row(choice: Choice, column: int, width: int) -> Text:
+    row, detail = Text(literal(choice.title)), literal(choice.detail)
+    if detail:
+        row.truncate(column or max(width - cell_len(detail) - GAP, width // 2), overflow="ellipsis", pad=bool(column))
+        row.append(" " * GAP).append(detail, "dim")
+    row.truncate(width, overflow="ellipsis")
+    return row
+
+
+class Over(ModalScreen[T]):
+    """What is open over the screen, which is drawn anew whenever what is beneath has moved."""
+
+    def on_mount(self) -> None:
+        """Watch what is beneath."""
+
+        def moved(_: object) -> None:
+            self.refresh()
+
+        stack = self.app.screen_stack  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        beneath = stack[-2].screen_layout_refresh_signal  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - likewise
+        beneath.subscribe(self, moved)  # pyright: ignore[reportUnknownMemberType] - likewise
+
+
+class Picker(Over[str | None]):
     """A list that narrows while one types; gives the chosen value, None if nothing was."""
 
     CSS = """
     Picker { align: center middle; background: $background 60%; }
-    Picker Vertical { width: 90%; max-width: 100; height: auto; max-height: 80%; padding: 1 2; background: $surface; }
+    Picker Vertical { width: 96%; max-width: 100; height: auto; max-height: 80%; padding: 1 2; background: $surface; }
     Picker #title { height: auto; text-style: bold; }
     Picker Input { border: none; height: 1; margin: 1 0; padding: 0; background: $surface; }
     Picker OptionList { height: auto; max-height: 20; border: none; padding: 0; background: $surface; }
+    Picker OptionList { text-wrap: nowrap; text-overflow: ellipsis; }
     Picker #foot { height: auto; color: $foreground 60%; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,12 +126,18 @@ class Picker(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         """Show everything."""
-        self._narrow("")
+        super().on_mount()
+        self._narrow("", next((number for number, each in enumerate(self._choices) if each.now), 0))
         self.query_one(Input).focus()
+
+    def on_resize(self) -> None:
+        """Fit the rows to the size."""
+        self._narrow(self._narrowed, self.query_one(OptionList).highlighted or 0)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Show what matches."""
-        self._narrow(event.value)
+        if event.value != self._narrowed:  # else it is what is shown
+            self._narrow(event.value)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Tell whoever wants to show what choosing would do."""
@@ -116,31 +173,37 @@ class Picker(ModalScreen[str | None]):
         number = int(choices.get_option_at_index(choices.highlighted).id or "0")
         if self._remove[1](self._choices[number].value):
             del self._choices[number]
-            self._narrow(self.query_one(Input).value)
+            self._narrow(self.query_one(Input).value, choices.highlighted)
+
+    @property
+    def _room(self) -> int:
+        """Return the cells of a row, as the style sheet has them."""
+        width = self.app.size.width  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        return min(WIDEST, width * 96 // 100) - MARGINS
 
     def _value(self, option: str) -> str:
         return self._choices[int(option)].value
 
-    def _narrow(self, search: str) -> None:
+    def _narrow(self, search: str, at: int = 0) -> None:
+        """Show what matches, that at place `at` highlighted."""
         self._narrowed = search
         words = search.casefold().split()
         choices = self.query_one(OptionList)
         choices.clear_options()
-        for number, choice in enumerate(self._choices):
+        shown = rows(self._choices, self._room)
+        for number, (choice, row) in enumerate(zip(self._choices, shown, strict=True)):
             if all(word in f"{choice.title} {choice.detail}".casefold() for word in words):
-                prompt = Text(literal(choice.title), no_wrap=True, overflow="ellipsis")
-                prompt.append(f"  {literal(choice.detail)}", "dim")
-                choices.add_option(Option(prompt, id=str(number)))
+                choices.add_option(Option(row, id=str(number)))
         if choices.option_count:
-            choices.highlighted = 0
+            choices.highlighted = min(at, choices.option_count - 1)
 
 
-class Page(ModalScreen[None]):
+class Page(Over[None]):
     """Something to read, over the transcript; any of the keys for leaving leaves."""
 
     CSS = """
     Page { align: center middle; background: $background 60%; }
-    Page VerticalScroll { width: 90%; max-width: 100; height: auto; max-height: 85%; padding: 1 2; }
+    Page VerticalScroll { width: 96%; max-width: 100; height: auto; max-height: 92%; padding: 1 2; }
     Page VerticalScroll { background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

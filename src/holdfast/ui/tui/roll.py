@@ -17,7 +17,7 @@ from holdfast.ui.tui.markdown import PROSE, Markdown
 from holdfast.ui.tui.sheet import Column, Sheet
 from holdfast.ui.view import View
 
-WIDEST = 120
+WIDEST = 200
 """Columns that are used at most."""
 
 EMPTY = line(())

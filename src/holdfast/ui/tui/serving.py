@@ -18,9 +18,13 @@ Command = Callable[[], Awaitable[None]]
 class Serving:
     """What serves: commands may be given from any thread, before it is started too, and nobody waits for them."""
 
-    def __init__(self, tell: Callable[[Told], None]) -> None:
-        """Serve nobody yet; `tell` is called on the thread and must neither block nor raise."""
+    def __init__(self, tell: Callable[[Told], None], keep: Callable[[str], tuple[str, str]]) -> None:
+        """Serve nobody yet; both are called on the thread, `tell` must neither block nor raise.
+
+        `keep` keeps a traceback for a report, and returns it without a key in it, and where it is.
+        """
         self._tell = tell
+        self._keep = keep
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
         self._commands: asyncio.Queue[Command | None] = asyncio.Queue()
@@ -102,8 +106,13 @@ class Serving:
         except HoldfastError as error:
             self._tell(Trouble(str(error)))
         except Exception as error:  # noqa: BLE001 - the top: a person gets a sentence, and what a report needs
-            said = f"Internal error: {type(error).__name__}: {error}. This is a bug of holdfast; the session is safe."
-            self._tell(Trouble(f"{said}\n{traceback.format_exc()}"))
+            self._keep_fault(error)
         else:
             return True
         return False
+
+    def _keep_fault(self, error: Exception) -> None:
+        trace, where = self._keep("".join(traceback.format_exception(error)))
+        what = trace.strip().splitlines()[-1]
+        said = f"Internal error: {what}. This is a bug of holdfast; the session is safe."
+        self._tell(Trouble(f"{said} Please report it with its traceback, which is {where}."))

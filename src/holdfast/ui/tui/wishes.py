@@ -14,11 +14,12 @@ from holdfast.session.catalog import Catalog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What every session of a run has in common; `connect` gives the model of a name."""
+    """What every session of a run has in common; `connect` gives the model of a name, `keep` keeps a traceback."""
 
     catalog: Catalog
     environ: Mapping[str, str]
     connect: Callable[[str, Log | None], Awaitable[Model]]
+    keep: Callable[[str], tuple[str, str]]
     providers: Providers
     limits: Limits
     context: Context = Context()  # noqa: RUF009 - frozen
