@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from itertools import count, pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -60,13 +60,20 @@ RATE = 2_000
 BURST = 40  # tokens that come at a time, as they do in the packets of a network
 
 
+class Moment(NamedTuple):
+    """A moment on the clock, and the CPU seconds that the program had taken by then."""
+
+    at: float
+    cpu: float
+
+
 class Terminal:
     """A program in a pseudo-terminal; leaving the block kills it."""
 
     def __init__(self, argv: Sequence[str], *, environ: Mapping[str, str], cwd: Path) -> None:
         self.begun = time.monotonic()
         self._cpu: float | None = None
-        self._read: list[tuple[float, int]] = []  # when, and how much had been read then
+        self._read: list[tuple[Moment, int]] = []  # when, and how much had been read then
         self._said = bytearray()
         self._changed = threading.Condition()
         self.pid, self._descriptor = pty.fork()
@@ -129,7 +136,7 @@ class Terminal:
                 raise AssertionError(f"{patterns} did not come: {bytes(self._said[-2000:])!r}")
             end = place()
             assert end is not None
-            return next(moment for moment, size in self._read if size >= end)
+            return next(moment.at for moment, size in self._read if size >= end)
 
     def quiet(self, seconds: float) -> None:
         """Return when nothing was written for so long."""
@@ -137,7 +144,7 @@ class Terminal:
             while self._changed.wait(seconds):
                 pass
 
-    def writes(self, since: int) -> list[tuple[float, bytes]]:
+    def writes(self, since: int) -> list[tuple[Moment, bytes]]:
         """Return what was read from a place on, piece by piece, with the moment of each."""
         with self._changed:
             begins = [0, *(size for _, size in self._read)]
@@ -152,11 +159,12 @@ class Terminal:
             try:
                 select.select([self._descriptor], [], [])
                 data = os.read(self._descriptor, 1 << 20)
+                moment = Moment(time.monotonic(), self.cpu)
             except OSError:  # the last process of the terminal is gone
                 return
             with self._changed:
                 self._said += data
-                self._read.append((time.monotonic(), len(self._said)))
+                self._read.append((moment, len(self._said)))
                 self._changed.notify_all()
 
 
@@ -260,11 +268,13 @@ def streaming(scratch: Path, *, seconds: float) -> list[Comparison]:
         memory = terminal.most_memory
     took = sent - begun
     what = f"stream of {len(text) / TOKEN / took:,.0f} tokens a second for {took:.0f} s"
-    gaps = [later - earlier for earlier, later in pairwise(moments)]
+    gaps = [later.at - earlier.at for earlier, later in pairwise(moments)]
+    work = [later.cpu - earlier.cpu for earlier, later in pairwise(moments)]
     return [
         Comparison(what=f"{what}, CPU", against="its length", ours=[cpu], theirs=[took], aim=AtMost(ratio=0.8)),
         _row("stream, between frames, p99", percentile(gaps, 99), GAP),
         _row("stream, between frames, worst", max(gaps), GAP),
+        _row("stream, between frames, most CPU", max(work), GAP),
         _row("stream, until its last word is seen", max(0.0, shown - sent), GAP),
         _memory("stream", memory),
     ]
@@ -279,9 +289,9 @@ _NUMBER = re.compile(rb"n(\d{6})")
 _LAST = b"n999999"
 
 
-def _progress(writes: Sequence[tuple[float, bytes]]) -> list[float]:
+def _progress(writes: Sequence[tuple[Moment, bytes]]) -> list[Moment]:
     """Return when something was drawn that had not been seen before."""
-    moments: list[float] = []
+    moments: list[Moment] = []
     highest = -1
     for moment, data in writes:
         number = max(map(int, _NUMBER.findall(data)), default=-1)

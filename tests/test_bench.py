@@ -52,7 +52,7 @@ def test_everything_cheap_runs_and_is_in_the_table(capsys: pytest.CaptureFixture
 def test_the_screen_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main(["--tiny", "prompt", "escape", "stream"]) == 0
     _, _, *rows = capsys.readouterr().out.splitlines()
-    assert len(rows) == 15
+    assert len(rows) == 16
 
 
 def test_an_unknown_measurement_is_refused() -> None:

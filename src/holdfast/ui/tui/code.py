@@ -22,7 +22,7 @@ def draw_code(lines: Sequence[str], language: str, look: Look, width: int) -> li
     ]
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def _folded(runs: tuple[Run, ...], block: Style, width: int) -> tuple[Line, ...]:
     """Return one line of code on its background; the same again while the code after it is still being written."""
     return tuple(
