@@ -129,7 +129,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
     ),
     st.builds(FilesChanged, files=st.lists(files, max_size=2).map(tuple), note=texts),
-    st.builds(Repaired, findings=st.just(("entry 1: damaged",)), note=texts),
+    st.builds(Repaired, findings=st.just(("Entry 1 is damaged.",)), note=texts),
 )
 
 DECISIONS = Compacted | Pruned | Rewound | Uncompacted

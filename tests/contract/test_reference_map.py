@@ -16,6 +16,10 @@ PAGE = "docs/from-the-reference.md"
 LAST = {"I": 6, "S": 15, "F": 29, "D": 9, "T": 7, "G": 10, "K": 10}
 WANTED = [f"{letter}{number}" for letter, last in LAST.items() for number in range(1, last + 1)]
 
+NOT_RUN = {15, 18, 19, 28, 29, 31}
+MEASURED = ["B11b", *(f"B{number}" for number in range(1, 34) if number not in NOT_RUN)]
+"""What was run on the reference end to end, by its own numbers."""
+
 # What a status obliges a row to name: a symbol, a test.
 STATUSES = {
     "done": (True, True),
@@ -44,6 +48,17 @@ def rows(page: str) -> Iterator[Row]:
         if line.startswith("|") and re.fullmatch(r"[A-Z]\d+", cells[0]):
             name, _, status, here, proof, why = cells
             yield Row(name, status, here, proof, why)
+
+
+def unmeasured(page: str) -> Iterator[str]:
+    """Yield a sentence for each thing that was run on the reference and has no line that names a test of ours."""
+    numbers: Counter[str] = Counter()
+    for line in page.splitlines():
+        cells = line.split("|")
+        if len(cells) == 5 and named_tests(cells[3]):  # of three columns
+            numbers.update(re.findall(r"\bB\d+b?\b", cells[1]))
+    yield from (f"{name} has {numbers[name]} lines" for name in MEASURED if numbers[name] != 1)
+    yield from (f"{name} was not run on the reference" for name in numbers if name not in MEASURED)
 
 
 def named_symbols(text: str) -> list[str]:
@@ -112,6 +127,15 @@ def written_tests() -> frozenset[str]:
 
 def test_the_map_is_complete() -> None:
     expect_none(gaps(read(PAGE)))
+
+
+def test_what_was_run_on_the_reference_is_there() -> None:
+    expect_none(unmeasured(read(PAGE)))
+    assert list(unmeasured(read(PAGE).replace("(B13)", "(B15)"))) == [
+        "B13 has 0 lines",
+        "B15 was not run on the reference",
+    ]
+    assert "B13 has 2 lines" in list(unmeasured(read(PAGE).replace("(B14)", "(B13)")))
 
 
 def test_what_the_map_names_exists() -> None:

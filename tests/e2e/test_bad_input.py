@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from launching import CONFIG, Block, World, bash
 
-from holdfast.testing.script import Call, Say
+from holdfast.session import words
+from holdfast.testing.script import Call, Hold, Say
 
 WHOLE = (Say("Whole again."),)
 
@@ -189,6 +190,29 @@ def test_a_damaged_journal_is_told_and_goes_on(one_world: World, what: str) -> N
         "a bit of an answer",
         "a call",
     )
+
+
+@pytest.mark.parametrize("went_on", [True, False], ids=["and went on", "and died there"])
+def test_of_a_call_that_damage_hit_nothing_is_said_that_is_not_known(one_world: World, *, went_on: bool) -> None:
+    """It ran, and ended; neither can be read any more, whether or not the journal goes on behind it."""
+    world = one_world
+    silence = () if went_on else ("--timeout", "1")
+    world.script((bash("echo one >> ran"),), (Say("Done."),) if went_on else (Hold("never"),), WHOLE, WHOLE)
+    world.ask("the first prompt", *silence)
+    world.one_past = False
+    flip(world, b'"call-started"', 14)
+    flip(world, b'"call-ended"', 12)
+    if not went_on:
+        for behind in (b'"request-started","step":2', b'"turn-ended"'):
+            flip(world, behind, len(behind))
+    ran = world.go_on()
+    assert world.results == [words.lost()]
+    assert "no effect" not in ran.err
+    world.go_on()
+    assert world.results == [words.lost()]
+    assert world.lines("ran") == ["one"]
+    shown = world.run("sessions", "show", world.session.name)
+    assert "not started" not in shown.out
 
 
 def test_a_journal_without_its_first_entry_is_not_passed_over_in_silence(one_world: World) -> None:

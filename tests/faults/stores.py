@@ -67,7 +67,7 @@ class Real:
 
 
 def _read(reading: Reading) -> Read:
-    return [record.entry for record in reading.records], [str(finding) for finding in reading.findings]
+    return [record.entry for record in reading.records], [finding.what for finding in reading.findings]
 
 
 def _copied(folder: Path) -> Read:

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 from stage import FAST, ONE_WIRE, Line, Stage, read_rounds, texts
 
-from holdfast.session.entries import RequestFailed
+from holdfast.agent.calls import Answer
+from holdfast.session.entries import CallPart, RequestFailed
 from holdfast.testing.script import Call, Fail, Hold, Ping, Reply, Request, Say
+from holdfast.tools.tool import Plan
 
 ROUNDS = 6
 
@@ -121,6 +123,33 @@ async def test_the_loop_ends_by_itself(stage: Stage) -> None:
     ended = await stage.say("go", *calls, [Say("done")])
     assert (ended.reason, stage.driver.conversation.answer) == ("end_turn", "done")
     assert len(stage.provider.requests) == 3
+
+
+WRITTEN = (
+    '<tool_call>{"name": "bash", "arguments": {"command": "touch ran"}}</tool_call>',
+    '```json\n{"tool": "bash", "args": {"command": "touch ran"}}\n```',
+    "<function=bash><parameter=command>touch ran</parameter></function>",
+)
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+async def test_a_call_written_as_text_is_text(stage: Stage, written: str) -> None:
+    """The reference took it for a call, asked the person about it, and never ran it."""
+    asked: list[str] = []
+
+    async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+        del plan, why
+        asked.append(call.name)
+        return Answer(allowed=True)
+
+    stage.mode, stage.ask = "ask", ask
+    ended = await stage.say("work", [Say(written)])
+    assert ended.cause == "finished"
+    assert asked == []
+    assert not (stage.workspace / "ran").exists()
+    said = await stage.goes_on()
+    assert texts(said, "assistant") == [written]
+    assert texts(said, "call") == []
 
 
 # --- the documents' unit list: find, remove, keep, clear --------------------------------------------------------------

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter
 from test_fold_laws import faults
 
+from holdfast.agent.settle import Leave, settle
 from holdfast.errors import DamageError
 from holdfast.session.conversation import AssistantMessage, Conversation, UserMessage
 from holdfast.session.entries import (
@@ -25,7 +26,6 @@ from holdfast.session.entries import (
     SessionOpened,
     Steered,
     TextPart,
-    TurnEnded,
 )
 from holdfast.session.fold import fold
 from holdfast.session.transfer import Imported, export, read_document
@@ -73,8 +73,8 @@ def test_a_conversation_that_went_out_and_came_back_is_the_same(journal: list[En
     imported = read_document(json.dumps(document).encode())
     if conversation.streaming is None or not conversation.streaming.text.strip():
         assert imported.mended == ()
-    # An unfinished response is exported as the message it becomes when its turn is left.
-    left = fold([*journal, TurnEnded(turn=1, reason="cancelled", cause="user")])
+    # An unfinished response is exported as the message it becomes when its turn is settled, and so are open calls.
+    left = fold([*journal, *settle(conversation, Leave("crash"))])
     assert reopened(imported, conversation).messages == left.messages
 
 

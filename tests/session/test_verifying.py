@@ -72,7 +72,7 @@ def test_damage_says_where_it_is_and_what_to_do() -> None:
 
 
 def test_damage_that_was_told_needs_nothing() -> None:
-    (problem,) = problems(*ENTRIES, Repaired(findings=(str(LOST),)), findings=(LOST,))
+    (problem,) = problems(*ENTRIES, Repaired(findings=(LOST.what,)), findings=(LOST,))
     assert problem.todo.startswith("Nothing: ")
 
 

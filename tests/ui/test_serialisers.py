@@ -73,7 +73,7 @@ def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -
         step=2, attempt=2, fault="silent", message="Nothing.", retry_in=8.0, attempts=3, retry_whole=True
     )
     output.event(Fact(6, silence))
-    output.event(Fact(7, Repaired(findings=("entry 3: gone",))))
+    output.event(Fact(7, Repaired(findings=("Entry 3 is missing.",))))
     output.event(NotRecorded("The disk is full. Free some space."))
     output.end(ended("timeout"))
     output.close(None)
@@ -84,7 +84,7 @@ def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -
         "✗ bash make test (3.2 s) failed: exit code 2",
         "retrying 2/3 in 4 s: 529",
         "retrying 3/3 in 8 s without streaming: silent",
-        "damage found: entry 3: gone",
+        "damage found: Entry 3 is missing.",
         "The disk is full. Free some space.",
         "turn 1 ended: the turn reached its time limit of 4 s",
     ]

@@ -205,7 +205,7 @@ def test_a_retry_a_failure_damage_and_another_model_are_notes() -> None:
         ),
         RequestStarted(step=1, attempt=2, model="m"),
         RequestFailed(step=1, attempt=2, fault="auth", message="no key"),
-        Repaired(findings=("entry 3: damaged",), note="[Some of it is lost.]"),
+        Repaired(findings=("Entry 3 is damaged.",), note="[Some of it is lost.]"),
         ModelChanged(model="anthropic:x"),
     )
     view.take(NotRecorded("The disk is full."))
@@ -213,7 +213,7 @@ def test_a_retry_a_failure_damage_and_another_model_are_notes() -> None:
     assert [(block.kind, block.text) for block in view.blocks() if isinstance(block, Note)] == [
         ("retry", "Attempt 1 of 4 failed (rate limit), again after 2.5 s, without streaming."),
         ("failed", "Request failed (auth): no key"),
-        ("damage", "entry 3: damaged"),
+        ("damage", "Entry 3 is damaged."),
         ("repaired", "[Some of it is lost.]"),
         ("model", "The model is anthropic:x from here on."),
         ("trouble", "The disk is full."),

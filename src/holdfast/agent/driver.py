@@ -79,7 +79,8 @@ class Driver(Machine):
         returned.
         """
         stop = self._claim()
-        goes_on = self._ask is not None and self._unsettled is None and can_be_taken_up(self.conversation)
+        waits = can_be_taken_up(self.conversation) and not self._gap  # else it may have been answered, and have run
+        goes_on = waits and self._ask is not None and self._unsettled is None
         try:
             changed: tuple[FilesChanged, ...] = ()
             running, raised = await self._look()

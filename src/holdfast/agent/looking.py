@@ -24,13 +24,14 @@ def look(
     seconds: Mapping[str, float],
     began: Mapping[str, float],
     ended: Mapping[str, CallEnded],
+    gap: bool,
 ) -> Known:
     """Return what is known of calls that started.
 
     `seconds` is how long those of this process have run, `began` when others began, in seconds since the epoch; `ended`
-    what the journal did not take.
+    what the journal did not take; `gap` whether of these calls something in it could not be read.
     """
-    known = Known(seconds=dict(seconds), ended=dict(ended))
+    known = Known(seconds=dict(seconds), ended=dict(ended), gap=gap)
     now = time.time()
     for entry in started:
         if entry.change is not None:

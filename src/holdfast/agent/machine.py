@@ -153,6 +153,7 @@ class Machine(Record):
             self.to(Signal.SETTLED)
         self.append(*entries, *self._own.left(self.conversation.open_shells, running, began=self._began))
         self._untold = self._mended = ()
+        self._gap = False
         if not self._abandoned and not self._own.any_running:
             self._toolbox.sweep(left)
 
@@ -305,7 +306,14 @@ class Machine(Record):
     def _known(self, calls: tuple[OpenCall, ...], seconds: dict[str, float] | None = None) -> Known:
         """Return what a look at the world tells of the calls that started."""
         started = [call.started for call in calls if call.started is not None]
-        return look(started, self._toolbox, seconds=seconds or {}, began=self._began, ended=self._unwritten)
+        return look(
+            started,
+            self._toolbox,
+            seconds=seconds or {},
+            began=self._began,
+            ended=self._unwritten,
+            gap=self._gap,
+        )
 
     # --- what the turn is made of -------------------------------------------------------------------------------
 

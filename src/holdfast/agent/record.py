@@ -5,6 +5,7 @@ Two rules. What is told is on disk. What only a journal is needed for is here; w
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 
 from holdfast.agent.checks import Checks
@@ -13,7 +14,7 @@ from holdfast.agent.waiting import recalled
 from holdfast.calls import FileSeen
 from holdfast.errors import AppendConflict
 from holdfast.session.conversation import Conversation
-from holdfast.session.entries import CallStarted, Entry, ModelChanged, Repaired, ShellStarted, titled
+from holdfast.session.entries import CallStarted, Entry, ModelChanged, Repaired, ResponseEnded, ShellStarted, titled
 from holdfast.session.fold import Fold
 from holdfast.session.store import Reading, Store
 
@@ -44,7 +45,8 @@ class Record:
             if isinstance(record.entry, Repaired)
             for finding in record.entry.findings
         }
-        self._untold = tuple(found for found in map(str, reading.findings) if found not in told)
+        self._untold = tuple(found.what for found in reading.findings if found.what not in told)
+        self._gap = has_gap(reading)
         self._checks.knows(told)
         self._mended = self._checks.found(self.conversation)
 
@@ -123,3 +125,10 @@ class Record:
         if str(failed) != self._reported:
             self._reported = str(failed)
             self._emit(NotRecorded(str(failed)))
+
+
+def has_gap(reading: Reading) -> bool:
+    """Return whether something behind the last response could not be read: what became of its calls may be in it."""
+    last = max((finding.seq or sys.maxsize for finding in reading.findings), default=0)
+    responses = (record.seq for record in reversed(reading.records) if isinstance(record.entry, ResponseEnded))
+    return last > next(responses, 0)

@@ -38,7 +38,8 @@ class Known:
     """What was learnt about calls that started and have no outcome, by call id.
 
     `seen` holds the files of changes that had landed, `traces` what commands left, `seconds` how long calls have run,
-    `ended` the outcomes of calls that finished while the journal could not be written.
+    `ended` the outcomes of calls that finished while the journal could not be written. With a `gap`, something of the
+    journal could not be read in which calls may have started, or ended.
     """
 
     looked: dict[str, Looked] = field(default_factory=dict[str, Looked])
@@ -46,6 +47,7 @@ class Known:
     traces: dict[str, Traces] = field(default_factory=dict[str, Traces])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     ended: dict[str, CallEnded] = field(default_factory=dict[str, CallEnded])
+    gap: bool = False
 
 
 def settle(
@@ -104,7 +106,7 @@ def _ended(call: OpenCall, leave: Leave, known: Known) -> CallEnded:
     own = call.part.id
     if own in known.ended:
         return known.ended[own]
-    if call.started is None:
+    if call.started is None and not known.gap:
         text = words.not_started(leave.cause, leave.detail, asked=call.asked is not None)
         return CallEnded(call=own, outcome="not_started", text=text)
     left = known.traces.get(own)
@@ -113,12 +115,10 @@ def _ended(call: OpenCall, leave: Leave, known: Known) -> CallEnded:
     if left is not None and not left.output.interrupted:  # it ended by itself, and nobody was there to write it down
         text = words.found_afterwards(leave.cause, leave.detail, printed)
         return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
-    change = call.started.change
-    text = words.interrupted(
-        leave.cause,
-        leave.detail,
-        looked=known.looked.get(own),
-        path=change.path if change else "",
-        printed=printed,
-    )
+    change = call.started.change if call.started else None
+    looked, path = known.looked.get(own), change.path if change else ""
+    if known.gap:
+        text = words.lost(looked=looked, path=path, printed=printed)
+    else:
+        text = words.interrupted(leave.cause, leave.detail, looked=looked, path=path, printed=printed)
     return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=known.seen.get(own))

@@ -92,6 +92,10 @@ class OpenCall:
             return Result(self.part.id, self.part.name, "not_started", words.not_started(left))
         return Result(self.part.id, self.part.name, "interrupted", words.interrupted(left))
 
+    def lost(self) -> Result:
+        """Return the answer to this call in a journal that went on without its outcome: only a damaged one does."""
+        return Result(self.part.id, self.part.name, "interrupted", words.lost())
+
 
 @dataclass(frozen=True, slots=True)
 class OpenShell:

@@ -82,10 +82,10 @@ class Exchange:
             sent[:1] = [UserMessage((), (self.cut.entry.note, *texts[self.cut.said :]))]
         return tuple(sent)
 
-    def settle(self, left: Cause) -> None:
-        """Answer every open call with what is known."""
+    def settle(self) -> None:
+        """Answer every open call: the journal goes on without its outcome, so that was lost."""
         for call in self.open.values():
-            self.results[call.part.id] = call.unsettled(left)
+            self.results[call.part.id] = call.lost()
         self.open.clear()
 
     def ended(self, entry: CallEnded) -> bool:
@@ -97,7 +97,7 @@ class Exchange:
         self.results[entry.call] = Result(entry.call, call.part.name, entry.outcome, text, entry.images)
         return True
 
-    def response(self, step: int, model: str, parts: tuple[Part, ...], *, cut: bool, left: Cause) -> int | None:
+    def response(self, step: int, model: str, parts: tuple[Part, ...], *, cut: bool) -> int | None:
         """Add the answer to request `step`; return its place among what is sent, None if there was nothing to keep."""
         kept: list[Part] = []
         for part in parts:
@@ -115,7 +115,7 @@ class Exchange:
                         self.calls[part.id] = part.name
         if all(isinstance(part, ThinkingPart) for part in kept):
             return None
-        self._close(left)
+        self._close()
         last = self.closed[-1] if self.closed else None
         if isinstance(last, AssistantMessage):  # only in a damaged journal: two answers with no word between them
             merged = (
@@ -154,15 +154,15 @@ class Exchange:
         self.results = {call: result.replaced(outputs) for call, result in self.results.items()}
         return first
 
-    def _close(self, left: Cause) -> None:
-        results = self._complete(left)
+    def _close(self) -> None:
+        self.settle()
+        results = self._complete("crash")  # which it is plays no part: nothing is open
         if not results and not self.texts and len(self.closed) == self.hidden:  # or else it would join what is hidden
             self.texts.append(words.MISSING_START)
         if results or self.texts:
             self.closed.append(UserMessage(results, tuple(self.texts)))
         self.texts.clear()
         self.results.clear()
-        self.open.clear()
 
     def _complete(self, left: Cause) -> tuple[Result, ...]:
         last = self.closed[-1] if self.closed else None

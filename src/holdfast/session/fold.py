@@ -219,6 +219,7 @@ class Fold:
                 self._steps = max(self._steps, entry.step)
                 self._turn_steps += 1 if entry.attempt == 1 else 0
                 self._streaming = Streaming(entry.step, entry.model)
+                self._exchange.settle()
             case RequestFailed():
                 if entry.fault == NO_IMAGES and now is not None:
                     self._blind |= {now.model}
@@ -319,15 +320,15 @@ class Fold:
         if self._streaming is not None:
             streaming, self._streaming = self._streaming, None
             parts = (TextPart(streaming.text),)
-            self._exchange.response(streaming.step, streaming.model, parts, cut=True, left=self._left)
-        self._exchange.settle(self._left)
+            self._exchange.response(streaming.step, streaming.model, parts, cut=True)
+        self._exchange.settle()
         self._open_turn = None
 
     def _response(self, entry: ResponseEnded) -> None:
         self._streaming = None
         self._usage += entry.usage
         is_cut = entry.cut is not None
-        place = self._exchange.response(entry.step, entry.model, entry.parts, cut=is_cut, left=self._left)
+        place = self._exchange.response(entry.step, entry.model, entry.parts, cut=is_cut)
         if place is not None and entry.usage.input_tokens:
             self._counted = Counted(entry.model, place, entry.usage.input_tokens)
 

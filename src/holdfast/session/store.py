@@ -16,14 +16,10 @@ from holdfast.session.entries import Entry, decode, encode
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Damage found while reading: `seq` is the place of the entry from 1, 0 for the whole file; `what` a sentence."""
+    """Damage found while reading: `seq` is the place of the entry from 1, 0 for the whole file; `what` names it too."""
 
     seq: int
     what: str
-
-    def __str__(self) -> str:
-        """Return the finding for a person."""
-        return f"entry {self.seq}: {self.what}" if self.seq else self.what
 
 
 class Record(msgspec.Struct, frozen=True):

@@ -70,17 +70,21 @@ class Line:
 def transcript(records: Iterable[Record], findings: Iterable[Finding] = ()) -> Iterator[Line]:
     """Yield what happened, in the order of the journal, then what it left open."""
     lost = sorted(findings, key=lambda finding: finding.seq)
+    of_the_file = any(finding.seq == 0 for finding in lost)  # then what came last may be lost
     writer = _Writer()
     seq, at = 0, 0.0
     for record in records:
         while lost and lost[0].seq <= record.seq:
             finding = lost.pop(0)
             yield Line(finding.seq, at, "finding", finding.what)
+            writer.gap()
         seq, at = record.seq, record.at
         for kind, text in writer.lines(record.entry):
             yield Line(seq, at, kind, text)
     for finding in lost:
         yield Line(finding.seq, at, "finding", finding.what)
+    if lost or of_the_file:
+        writer.gap()
     for kind, text in writer.unfinished():
         yield Line(seq, at, kind, text)
 
@@ -128,6 +132,10 @@ class _Writer:
                 yield from _compacted(entry)
             case FilesChanged() | Repaired():
                 yield from _found(entry)
+
+    def gap(self) -> None:
+        """Remember that something could not be read: the start of an open call may have been in it."""
+        self._open = {call: known if known == "started" else "may have run" for call, known in self._open.items()}
 
     def unfinished(self) -> Iterator[tuple[LineKind, str]]:
         """Yield what has begun and has no end in the journal so far, and forget it."""

@@ -42,7 +42,7 @@ def verify(session: str, reading: Reading, own: Profile) -> Report:
     conversation = fold(record.entry for record in reading.records)
     told = {each for r in reading.records if isinstance(r.entry, Repaired) for each in r.entry.findings}
     lost = conversation.opened is None
-    problems = [_damage(finding, session, told=str(finding) in told, lost=lost) for finding in reading.findings]
+    problems = [_damage(finding, session, told=finding.what in told, lost=lost) for finding in reading.findings]
     if lost and not problems:  # it says nothing of itself, and nothing says why
         problems.append(_damage(Finding(seq=1, what="Its first entry is lost."), session, told=False, lost=True))
     for profile in PROFILES.values():

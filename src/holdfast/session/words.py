@@ -1,7 +1,7 @@
 """What the model is told about calls without an outcome and turns that stopped: neutral, factual, never assumed.
 
-Two rules. "Had no effect" is said only of a call whose start was never journalled. These words are stored in entries
-when they are first used, so changing one here never changes what an older session sends.
+Two rules. "Had no effect" is said only of a call whose start was never journalled, and cannot have been lost. These
+words are stored in entries when they are first used, so changing one here never changes what an older session sends.
 """
 
 from __future__ import annotations
@@ -111,12 +111,21 @@ def interrupted(
     cause: Cause, detail: str = "", *, looked: Looked | None = None, path: str = "", printed: str = ""
 ) -> str:
     """Return the result of a call that started and has no outcome: what is known of its effect, what it had printed."""
-    known = _UNKNOWN if looked is None else _LOOKED[looked].format(path=path)
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
     else:
         begun = f"Interrupted: {_told(cause, detail)} while this call was running."
-    text = f"{begun} {known}"
+    return _with_what_is_known(begun, looked, path, printed)
+
+
+def lost(*, looked: Looked | None = None, path: str = "", printed: str = "") -> str:
+    """Return the result of a call whose outcome, and maybe its start, was in what could not be read of the journal."""
+    begun = "Outcome lost: the part of this session's record that may have held it is damaged."
+    return _with_what_is_known(begun, looked, path, printed)
+
+
+def _with_what_is_known(begun: str, looked: Looked | None, path: str, printed: str) -> str:
+    text = f"{begun} {_UNKNOWN if looked is None else _LOOKED[looked].format(path=path)}"
     return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
 
 
