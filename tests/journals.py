@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.calls import FileChange, FileSeen, Outcome, Pattern, ProcessId
 from holdfast.session.entries import (
+    BAD_IMAGES,
     NO_IMAGES,
     ApprovalAnswered,
     ApprovalAsked,
@@ -96,7 +97,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         RequestFailed,
         step=steps,
         attempt=st.integers(1, 2),
-        fault=st.sampled_from(["overloaded", NO_IMAGES]),
+        fault=st.sampled_from(["overloaded", NO_IMAGES, BAD_IMAGES]),
         message=texts,
         retry_in=st.sampled_from([None, 1.0]),
         retry_whole=st.booleans(),

@@ -6,11 +6,11 @@ import pytest
 from rig import Rig
 
 from holdfast.agent.events import Fact
-from holdfast.agent.seeing import refuses_images
+from holdfast.agent.seeing import refusal
 from holdfast.calls import Image
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.session.conversation import Conversation, UserMessage
-from holdfast.session.entries import PromptAccepted, RequestFailed, SessionOpened
+from holdfast.session.entries import Entry, PromptAccepted, RequestFailed, ResponseEnded, SessionOpened, TextPart, Usage
 from holdfast.session.fold import fold
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Fail, Say
@@ -20,6 +20,7 @@ from holdfast.ui.account import retrying
 from shown_images import picture
 
 REFUSED = Fail(400, "this model does not support image input")
+BROKEN = Fail(400, "Could not process image")
 
 
 async def look(arguments: dict[str, object], context: Context) -> Output:
@@ -84,18 +85,61 @@ async def test_a_refusal_that_stays_ends_the_turn() -> None:
     assert failures(rig) == [("no_images", 0.0), ("rejected", None)]
 
 
+async def test_one_bad_image_costs_that_one_alone() -> None:
+    script = [[Say("I see a")], [BROKEN], [Say("not that one")], [Say("I see c")], [Say("and still")]]
+    rig = Rig(ScriptedModel(script))
+    for name in "abc":
+        image = picture(f"{name}.png", width=ord(name))
+        assert (await rig.driver.run(f"see @{name}.png", images=(image,))).cause == "finished"
+    assert [shown(sent) for sent in rig.model.requests] == [
+        ["a.png"],
+        ["a.png", "b.png"],
+        ["a.png"],
+        ["a.png", "c.png"],
+    ]
+    assert "b.png (PNG" in str(rig.model.requests[-1].messages)
+    assert failures(rig) == [("bad_images", 0.0)]
+    (told,) = [each.entry for each in rig.events if isinstance(each, Fact) and isinstance(each.entry, RequestFailed)]
+    assert retrying(told) == "an image was refused; it is sent again without the newest, with notes in their place"
+    assert (await rig.new_driver().run("go on")).cause == "finished"
+    assert shown(rig.model.requests[-1]) == ["a.png", "c.png"]
+
+
+async def test_a_bad_image_that_a_tool_read_goes_for_good_and_another_model_is_shown_it() -> None:
+    script = [[Call("look", {})], [BROKEN], [Call("look", {})], [Say("no")], [Say("I can")], [Say("still not")]]
+    rig = Rig(ScriptedModel(script), [FunctionTool("look", "read", look)])
+    assert (await rig.driver.run("look")).cause == "finished"
+    rig.driver.use_model("openai-chat:sees")
+    await rig.driver.run("and you?")
+    rig.driver.use_model("openai-chat:scripted")
+    await rig.driver.run("back")
+    assert [len(shown(sent)) for sent in rig.model.requests] == [0, 1, 0, 0, 2, 0]
+
+
+async def test_if_that_does_not_help_it_is_shown_none() -> None:
+    rig = Rig(ScriptedModel([[Say("I see a")], [BROKEN], [BROKEN], [Say("words, then")], [Say("on")]]))
+    for name in "ab":
+        image = picture(f"{name}.png", width=ord(name))
+        assert (await rig.driver.run(f"see @{name}.png", images=(image,))).cause == "finished"
+    assert [len(shown(sent)) for sent in rig.model.requests] == [1, 2, 1, 0]
+    assert failures(rig) == [("bad_images", 0.0), ("no_images", 0.0)]
+
+
 async def test_one_without_images_is_not_sent_again() -> None:
     rig = Rig(ScriptedModel([[REFUSED]]))
     assert (await rig.driver.run("words alone")).cause == "provider"
     assert failures(rig) == [("rejected", None)]
 
 
-SEEN = fold(
-    [
-        SessionOpened(session="s", cwd="/", model="home:vision-image-1", system="", tools=(), version="0"),
-        PromptAccepted(turn=1, text="see", images=(picture(),)),
-    ]
-)
+JOURNAL: list[Entry] = [
+    SessionOpened(session="s", cwd="/", model="home:vision-image-1", system="", tools=(), version="0"),
+    PromptAccepted(turn=1, text="see", images=(picture(),)),
+]
+SEEN = fold(JOURNAL)
+
+
+def answered(*parts: TextPart) -> ResponseEnded:
+    return ResponseEnded(step=1, model="home:vision-image-1", parts=parts, usage=Usage())
 
 
 @pytest.mark.parametrize(
@@ -114,7 +158,7 @@ def test_words_that_refuse_images(status: int, said: str) -> None:
     failed = ProviderFailed(
         f"Model 'home:vision-image-1' answered with status {status}: {said}", fault=fault, status=status
     )
-    assert refuses_images(failed, SEEN)
+    assert refusal(failed, SEEN) == "no_images"
 
 
 @pytest.mark.parametrize(
@@ -129,4 +173,27 @@ def test_words_that_refuse_images(status: int, said: str) -> None:
 )
 def test_words_that_refuse_something_else(status: int | None, said: str) -> None:
     failed = ProviderFailed(f"Model 'home:vision-image-1' answered: {said}", fault="rejected", status=status)
-    assert not refuses_images(failed, SEEN)
+    assert refusal(failed, SEEN) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Could not process image",
+        "messages.3.content.1.image.source.base64.data: image exceeds 5 MB maximum: 7340032 bytes > 5242880 bytes",
+        "messages.0.content.0: At least one of the image dimensions exceed max allowed size: 8000 pixels",
+        "Image does not match the provided media type image/png",
+        "You uploaded an unsupported image. Please make sure your image has one of the following formats: ['png']",
+        "The image data you provided does not represent a valid image. Please check your input and try again.",
+        "Unable to process input image. Please retry or report",
+        "Provided image is not valid",
+        "cannot identify image file <_io.BytesIO object>",
+        "Failed to load image or audio file",
+        "Too many images in request",
+    ],
+)
+def test_words_that_refuse_one_image(said: str) -> None:
+    failed = ProviderFailed(f"Model 'home:vision-image-1' answered: {said}", fault="rejected", status=400)
+    assert refusal(failed, SEEN) == "bad_images"
+    later = fold([*JOURNAL, answered(TextPart("I see")), PromptAccepted(turn=2, text="and now?")])
+    assert refusal(failed, later) == "no_images", "none is new: it is none of them alone"

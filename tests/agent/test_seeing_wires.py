@@ -7,6 +7,7 @@ from test_matrix import MODELS, OTHERS, Session, accepted, shown
 
 from holdfast.session.entries import RequestFailed
 from holdfast.testing.script import Call, Fail, Say
+from shown_images import picture
 
 
 @pytest.mark.parametrize("model", [*MODELS, *OTHERS])
@@ -25,4 +26,21 @@ async def test_what_is_left_is_accepted(model: str) -> None:
     sent = session.sent()
     assert [shown(request) for _, request in sent] == [0, 1, 0, 0, 0]
     for name, request in sent[2:]:
+        accepted(name, request)
+
+
+@pytest.mark.parametrize("model", [*MODELS, *OTHERS])
+async def test_without_a_bad_image_the_rest_is_accepted_and_later_ones_are_shown(model: str) -> None:
+    session = Session()
+    driver = session.begin(model)
+    session.provider.extend([Say("I see it")], [Call("look", {}), Call("read", {})])
+    session.provider.extend([Fail(400, "Could not process image")], [Say("not that one")], [Say("that too")])
+    assert (await driver.run("see @a.png", images=(picture(),))).cause == "finished"
+    assert (await driver.run("and what a tool finds?")).cause == "finished"
+    assert (await session.driver().run("see @b.png", images=(picture("b.png"),))).cause == "finished"
+    (failed,) = [each for each in session.entries if isinstance(each, RequestFailed)]
+    assert (failed.fault, failed.status) == ("bad_images", 400)
+    sent = session.sent()
+    assert [shown(request) for _, request in sent] == [1, 1, 2, 1, 2]
+    for name, request in sent[3:]:
         accepted(name, request)

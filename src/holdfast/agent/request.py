@@ -15,7 +15,7 @@ from holdfast.agent.connection import Connection
 from holdfast.agent.events import Event
 from holdfast.agent.limits import retry_delay, without_streaming
 from holdfast.agent.model import Finish
-from holdfast.agent.seeing import refuses_images
+from holdfast.agent.seeing import refusal
 from holdfast.agent.stop import Stop
 from holdfast.agent.stream import Stream
 from holdfast.agent.turn import Signal
@@ -23,7 +23,6 @@ from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.session.conversation import Conversation
 from holdfast.session.entries import (
-    NO_IMAGES,
     CallPart,
     RequestFailed,
     RequestStarted,
@@ -86,7 +85,8 @@ class Requests:
         number = sent.steps + 1
         limits = self._limits.of(sent.model)
         attempt = 0
-        whole, fell_back, shortened, blinded = False, False, False, False
+        whole, fell_back, shortened = False, False, False
+        left_out: set[str] = set()  # the faults that images were left out for
         while True:
             attempt += 1
             model = await self._connection.model(sent.model, self._stop)
@@ -105,8 +105,9 @@ class Requests:
                 finished = await stream.run(sent, self._stop, on_event=lambda: self._turn.to(Signal.EVENT))
             except ProviderFailed as failed:
                 too_long = failed.fault == "too_long" and not (shortened or stream.shown) and self._can_shorten()
-                no_images = not (blinded or stream.shown) and refuses_images(failed, sent)
-                changed = too_long or no_images
+                images = None if stream.shown else refusal(failed, sent)
+                images = None if images in left_out else images
+                changed = too_long or images is not None
                 delay = 0.0 if changed else retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
                 whole = delay is not None and without_streaming(failed, fell_back=fell_back)
                 fell_back = fell_back or whole
@@ -115,7 +116,7 @@ class Requests:
                     RequestFailed(
                         step=number,
                         attempt=attempt,
-                        fault=NO_IMAGES if no_images else failed.fault,
+                        fault=images or failed.fault,
                         message=valid_unicode(str(failed)),
                         status=failed.status,
                         retry_in=delay,
@@ -132,8 +133,9 @@ class Requests:
                     if shorter is None:
                         raise
                     sent = shorter
-                elif no_images:
-                    blinded, sent = True, self._admitted()
+                elif images is not None:
+                    left_out.add(images)
+                    sent = self._admitted()
                 else:
                     await self._stop.race(asyncio.sleep(delay))
                 continue

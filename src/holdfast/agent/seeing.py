@@ -1,4 +1,7 @@
-"""Whether a request was refused for the images in it: no list says which models can see, so their servers' words do."""
+"""Whether a request was refused for the images in it: no list says which models can see, so their servers' words do.
+
+One rule: words that may mean a bad image cost the newest images first; only if that does not help the model is blind.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from http import HTTPStatus
 
 from holdfast.calls import Image
 from holdfast.errors import ProviderFailed
-from holdfast.session.conversation import Conversation, UserMessage
+from holdfast.session.conversation import Conversation, Message, UserMessage
+from holdfast.session.entries import BAD_IMAGES, NO_IMAGES
 
 _REFUSALS = frozenset(
     {
@@ -24,14 +28,27 @@ _WORDS = re.compile(
 )
 
 
-def refuses_images(failed: ProviderFailed, sent: Conversation) -> bool:
-    """Return whether what was `sent` holds images, and the answer to it names them or their shape."""
-    if failed.status not in _REFUSALS or failed.fault == "too_long" or not _has_images(sent):
-        return False
+_BAD = re.compile(
+    r"(?:process|decode|load|read|identify)[^.]{0,20} image\b"  # Anthropic, Google, llama.cpp, vLLM
+    r"|\b(?:invalid|unsupported|corrupt(?:ed)?|broken|bad|valid|many) image(?:s\b|\b(?! input))"  # OpenAI
+    r"|\bimage\b[^.]{0,60}(?:exceed|too (?:large|big|small|long)|not valid|corrupt|does not match)",
+    re.IGNORECASE,
+)
+"""What is said of one image, not of images."""
+
+
+def refusal(failed: ProviderFailed, sent: Conversation) -> str | None:
+    """Return the fault of a request that was refused for images in what was `sent`, None for what is another matter.
+
+    Where it is an image's own fault, that is one of the last message: those before were accepted, or refused then.
+    """
+    if failed.status not in _REFUSALS or failed.fault == "too_long" or not any(map(_has_images, sent.messages)):
+        return None
     said = str(failed).replace(sent.model, "")  # a name may have the words in it
-    return _WORDS.search(said) is not None
+    if _BAD.search(said) and _has_images(sent.messages[-1]):
+        return BAD_IMAGES
+    return NO_IMAGES if _WORDS.search(said) else None
 
 
-def _has_images(sent: Conversation) -> bool:
-    said = (one for message in sent.messages if isinstance(message, UserMessage) for one in message.said)
-    return any(isinstance(one, Image) for one in said)
+def _has_images(message: Message) -> bool:
+    return isinstance(message, UserMessage) and any(isinstance(one, Image) for one in message.said)

@@ -187,7 +187,8 @@ class Conversation:
     `open_shells` are the person's own commands without an end. `allowed` is what needs no more asking. `queued` are the
     messages that are neither sent nor taken back, in the order they were given. `prompts` are those that it can be
     taken back to, `rewound` the turns it was taken back to before. `counted` is the last request that was counted.
-    `compacted` is what stands in the first message for older ones. `blind` are the models that refused images.
+    `compacted` is what stands in the first message for older ones. `blind` are the models that refused images,
+    `refused` are images with the model that refused them.
     """
 
     opened: SessionOpened | None
@@ -210,6 +211,7 @@ class Conversation:
     counted: Counted | None
     compacted: Compacted | None
     blind: frozenset[str]
+    refused: frozenset[tuple[str, Image]]
 
     @property
     def is_open(self) -> bool:

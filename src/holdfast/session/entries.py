@@ -180,6 +180,8 @@ class RequestStarted(_Fact, frozen=True, tag="request-started"):
 
 NO_IMAGES = "no_images"
 """The fault of a request that was refused for its images: its model is shown none from then on."""
+BAD_IMAGES = "bad_images"
+"""The fault of one that was refused for an image of its last message: its model is shown those no more."""
 
 
 class RequestFailed(_Fact, frozen=True, tag="request-failed"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from holdfast.calls import Image
 from holdfast.session import words
 from holdfast.session.conversation import (
     AssistantMessage,
@@ -41,6 +42,12 @@ class Exchange:
         other.open, other.results, other.calls = self.open.copy(), self.results.copy(), self.calls.copy()
         other.cut, other._answers, other._cuts = self.cut, self._answers.copy(), self._cuts
         return other
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """Return the images of the user message in progress."""
+        shown = (image for result in self.results.values() for image in result.images)
+        return (*shown, *(said for said in self.texts if isinstance(said, Image)))
 
     @property
     def hidden(self) -> int:

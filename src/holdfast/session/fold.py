@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from holdfast.calls import FileSeen, Pattern
+from holdfast.calls import FileSeen, Image, Pattern
 from holdfast.session import words
 from holdfast.session.conversation import (
     Asked,
@@ -23,6 +23,7 @@ from holdfast.session.conversation import (
     Waiting,
 )
 from holdfast.session.entries import (
+    BAD_IMAGES,
     NO_IMAGES,
     ApprovalAnswered,
     ApprovalAsked,
@@ -86,6 +87,7 @@ class Fold:
         self._open_turn: int | None = None
         self._streaming: Streaming | None = None
         self._blind: frozenset[str] = frozenset()
+        self._refused: frozenset[tuple[str, Image]] = frozenset()
         self._last_end: TurnEnded | None = None
         self._shells: dict[str, OpenShell] = {}  # the person's own commands that have no end
         self._allowed: dict[Pattern, None] = {}  # in the order it was allowed
@@ -210,6 +212,7 @@ class Fold:
             counted=self._counted,
             compacted=cut.entry if cut else None,
             blind=self._blind,
+            refused=self._refused,
         )
 
     def _request(self, entry: RequestStarted | RequestFailed | ResponseCheckpoint | ResponseEnded) -> None:
@@ -223,6 +226,8 @@ class Fold:
             case RequestFailed():
                 if entry.fault == NO_IMAGES and now is not None:
                     self._blind |= {now.model}
+                if entry.fault == BAD_IMAGES and now is not None:
+                    self._refused |= {(now.model, image) for image in self._exchange.images}
                 if entry.retry_in is not None:  # only what was not shown is sent again; else it is the turn's last word
                     self._streaming = None
             case ResponseCheckpoint():

@@ -24,7 +24,8 @@ from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart
 def outgoing(conversation: Conversation, profile: Profile) -> Conversation:
     """Return the conversation as it is sent to its model, whose provider is `profile`'s."""
     ids = _Ids()
-    album = _Album(NO_MEDIA if conversation.model in conversation.blind else profile.media)
+    refused = frozenset(image for model, image in conversation.refused if model == conversation.model)
+    album = _Album(NO_MEDIA if conversation.model in conversation.blind else profile.media, refused)
     messages: list[Message] = []
     for message in conversation.messages:
         match message:
@@ -111,8 +112,9 @@ class _Album:
     it ever sent more than a request may hold: the first stay.
     """
 
-    def __init__(self, limits: MediaLimits) -> None:
+    def __init__(self, limits: MediaLimits, refused: frozenset[Image]) -> None:
         self._limits = limits
+        self._refused_before = refused
         self._shown = 0
         self._bytes = 0
         self._side = 0  # of the largest
@@ -137,6 +139,8 @@ class _Album:
             return "this model cannot see images"
         if image.media_type not in limits.types:
             return f"this model takes no {image.media_type}"
+        if image in self._refused_before:
+            return "this model's provider refused it, or one beside it"
         if len(image.data) > limits.size or max(image.width, image.height) > limits.side:
             return "it is larger than this model takes"
         return self._too_much(image)

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 
 from holdfast.session.entries import (
+    BAD_IMAGES,
     NO_IMAGES,
     ApprovalAnswered,
     ApprovalAsked,
@@ -155,6 +156,8 @@ def retrying(failed: RequestFailed) -> str:
         return "the conversation is more than the model reads; it is shortened, then sent again"
     if failed.fault == NO_IMAGES:
         return "the model takes no images; it is sent again without them, with notes in their place"
+    if failed.fault == BAD_IMAGES:
+        return "an image was refused; it is sent again without the newest, with notes in their place"
     of = "" if failed.attempts is None else f"/{failed.attempts}"
     why = failed.fault.replace("_", " ") if failed.status is None else failed.status
     how = " without streaming" if failed.retry_whole else ""
