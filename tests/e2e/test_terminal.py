@@ -117,7 +117,9 @@ def test_a_session_with_accidents(world: World, how: str) -> None:  # noqa: PLR0
     assert causes == [first, first, "finished", "finished"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGKILL]
+)
 def test_the_terminal_is_given_back(one_world: World, number: signal.Signals) -> None:
     """Whatever ends it, the terminal is as it was: its modes, the alternate screen, the mouse, the cursor."""
     with screen(one_world, "-m", one_world.model) as terminal:

@@ -25,8 +25,9 @@ from holdfast.session.entries import (
     TurnEnded,
     Usage,
 )
-from holdfast.session.estimate import context_tokens, estimate
+from holdfast.session.estimate import Tally, context_tokens, estimate
 from holdfast.session.fold import Fold, fold
+from holdfast.ui.tui.known import DECIDED
 from journals import journals
 
 MODEL = "openai-chat:m"
@@ -53,6 +54,16 @@ def test_what_is_added_counts_and_nothing_is_negative(journal: list[Entry]) -> N
     folded.add(Repaired(findings=(), note="n" * 4 * KB))
     folded.add(PromptAccepted(turn=8, text="p" * 4 * KB))
     assert context_tokens(folded.conversation()) >= context_tokens(now) + 2 * KB
+
+
+@given(journals, st.sampled_from([MODEL, "other:m"]))
+def test_a_tally_counts_the_same_as_it_grows(journal: list[Entry], model: str) -> None:
+    folded, tally = Fold([opened]), Tally()
+    for entry in [*journal, ModelChanged(model=model), *journal]:
+        folded.add(entry)
+        if isinstance(entry, DECIDED):
+            tally = Tally()
+        assert tally.tokens(folded.conversation()) == context_tokens(folded.conversation())
 
 
 @given(journals, st.sampled_from(["openai-chat:m", "anthropic:m", "other:m"]))

@@ -20,6 +20,8 @@ MESSAGE = 4
 """Tokens of a message beside what it says."""
 CALL = 16
 """Tokens of a call, or of a result, beside its name and its text: an id, and what it is wrapped in."""
+GROWING = 2
+"""Messages at the end of a conversation that may yet change: the last answer, and what is said after it."""
 
 
 def context_tokens(conversation: Conversation) -> int:
@@ -33,6 +35,29 @@ def context_tokens(conversation: Conversation) -> int:
     if counted is None or counted.model != model:
         return beside(conversation.opened) + estimate(messages, model)
     return counted.tokens + estimate(messages, model, since=counted.messages)
+
+
+class Tally:
+    """The same count of a conversation as it grows, which looks again only at what may have grown since.
+
+    After a journalled decision that changes what was said before, or who is asked, another is needed.
+
+    Laws (`tests/session/test_estimate_laws.py`): it counts what `context_tokens` counts.
+    """
+
+    def __init__(self) -> None:
+        self._messages = 0  # that are counted for good: all but the last two
+        self._tokens = 0
+
+    def tokens(self, conversation: Conversation) -> int:
+        """Return about how many tokens the conversation is if it is sent to its model now."""
+        model, messages, counted = conversation.model, conversation.messages, conversation.counted
+        if counted is not None and counted.model == model:
+            return context_tokens(conversation)
+        closed = max(len(messages) - GROWING, self._messages)
+        self._tokens += estimate(messages[self._messages : closed], model)
+        self._messages = closed
+        return beside(conversation.opened) + self._tokens + estimate(messages[closed:], model)
 
 
 def estimate(messages: Sequence[Message], model: str, *, since: int = 0) -> int:

@@ -23,7 +23,7 @@ from holdfast.session.entries import (
     TurnEnded,
     Uncompacted,
 )
-from holdfast.session.estimate import context_tokens
+from holdfast.session.estimate import Tally
 from holdfast.session.fold import Fold
 from holdfast.ui.account import retrying
 from holdfast.ui.tui.status import Status
@@ -46,6 +46,7 @@ class Known:
         self.queued: dict[str, str] = {}
         """What waits to be sent, by its id."""
         self._fold = Fold()
+        self._tally = Tally()
 
     def load(self, facts: Iterable[Fact]) -> None:
         """Take note of what a journal holds."""
@@ -57,12 +58,14 @@ class Known:
         """Take note of an event."""
         self._take(event)
         if isinstance(event, Fact) and isinstance(event.entry, CHANGES):
+            if isinstance(event.entry, DECIDED):
+                self._tally = Tally()
             self._count()
 
     def _count(self) -> None:
         """Count what would be sent now; before anything is said there is nothing to count."""
         conversation = self._fold.conversation()
-        self.status = replace(self.status, context=context_tokens(conversation) if conversation.messages else 0)
+        self.status = replace(self.status, context=self._tally.tokens(conversation) if conversation.messages else 0)
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Fact):
