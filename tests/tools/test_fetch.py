@@ -143,6 +143,10 @@ def test_redirects_are_followed_on_the_same_host_only_and_not_for_ever(site: Sit
     site.pages["/file"] = moved("file:/etc/passwd")
     with pytest.raises(ToolFailed, match="http:// or https:// was expected"):
         site.fetch("/file")
+    for number, odd in enumerate(("http://[::1", "http://x.example/\x7f", "http://127.0.0.1:port/", "//u:p@x/")):
+        site.pages[f"/odd{number}"] = moved(odd)
+        with pytest.raises(ToolFailed, match=r"is none|has a user in it"):
+            site.fetch(f"/odd{number}")
 
 
 @pytest.mark.parametrize("url", ["file:/etc/passwd", "ftp://a.example/", "//a.example", "a.example", "http://", "x:y"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import zlib
 
 import pytest
@@ -36,6 +37,25 @@ def test_html_becomes_markdown_without_what_nobody_reads() -> None:
 def test_odd_html_is_text_all_the_same(raw: bytes) -> None:
     assert len(text(raw)) <= len(raw) + 100
     assert ("deep" in text(raw)) == (b"deep" in raw)
+
+
+@pytest.mark.parametrize("begun", ["<a ", "<a b='", "<!--", "<![CDATA[", "</", "<?"])
+@pytest.mark.parametrize("end", ["", ">", "'>", "-->"])
+def test_tags_that_never_end_are_not_looked_for_again_and_again(begun: str, end: str) -> None:
+    since = time.thread_time()
+    text(b"<p>words</p>" + (begun * 20_000 + end).encode())
+    assert time.thread_time() - since < 2.0  # seconds of work; each was sought to the end of the page, and it took 15
+
+
+@pytest.mark.parametrize("charset", ["idna", "punycode", "Unicode_Escape", "raw-unicode-escape", "undefined", "no\0ne"])
+def test_what_no_page_is_written_in_is_read_as_utf_8(charset: str) -> None:
+    assert text("xn--é\\x1b[31m".encode() * 9000, "text/plain", charset).startswith("xn--é\\x1b[31mxn")
+
+
+def test_a_page_that_is_not_wanted_any_more_is_left() -> None:
+    page = Page(url="http://a.example/", kind="text/html", charset=None, raw=b"<p>words</p>" * 9)
+    with pytest.raises(ToolFailed, match="was not read to its end"):
+        text_of(page, lambda: True)
 
 
 def test_text_stays_as_it_is_in_its_own_letters() -> None:

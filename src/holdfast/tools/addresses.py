@@ -15,6 +15,8 @@ _NEVER = tuple(
             "192.0.0.0/24",  # protocols; a cloud's metadata
             "192.88.99.0/24",  # relays into 6to4
             "240.0.0.0/4",
+            "3fff::/20",  # for documents
+            "fec0::/10",  # of one's own site, as it was once
         ),
     )
 )

@@ -127,7 +127,7 @@ class _Fetch:
                         return self._shown(response, url, stop, until)
                 finally:
                     response.close()
-                to = _parsed(str(url.join(response.headers["location"])))
+                to = _parsed(response.headers["location"], url)
                 if to.host != url.host or (url.scheme, to.scheme) == ("https", "http"):
                     return Output(text=f"Page {str(url)!r} is at {str(to)!r} now. Fetch that if you want it.")
                 url = to
@@ -189,9 +189,11 @@ class _Fetch:
                     break
         except httpx2.HTTPError as error:
             raise _unreachable(url, error) from error
+        interrupted = Output(
+            text=f"Page {str(url)!r} had not come whole: {len(raw)} bytes of it had.", interrupted=True
+        )
         if stop.is_set():
-            text = f"Page {str(url)!r} had not come whole: {len(raw)} bytes of it had."
-            return Output(text=text, interrupted=True)
+            return interrupted
         encoding = response.headers.get("content-encoding", "").strip().lower()
         plain, more = unpacked(bytes(raw), encoding, most=MOST, url=str(url))
         page = Page(
@@ -202,11 +204,17 @@ class _Fetch:
             goes_on=more or len(raw) > MOST or time.monotonic() > until,
         )
         head = f"{response.status_code} {response.reason_phrase}".strip()
-        return Output(text=f"[{one_line(f'{url}: {head}, {kind}')}]\n{self._part(page)}", ok=ok)
+        try:
+            part = self._part(page, stop)
+        except ToolFailed:
+            if stop.is_set():
+                return interrupted
+            raise
+        return Output(text=f"[{one_line(f'{url}: {head}, {kind}')}]\n{part}", ok=ok)
 
-    def _part(self, page: Page) -> str:
+    def _part(self, page: Page, stop: threading.Event) -> str:
         """Return the part of the page that is asked for, and a sentence about what is not shown."""
-        text = text_of(page)
+        text = text_of(page, stop.is_set)
         part = text[self.offset : self.offset + _SHOWN]
         end = self.offset + len(part)
         if end < len(text):
@@ -218,12 +226,12 @@ class _Fetch:
         return part
 
 
-def _parsed(text: str) -> httpx2.URL:
-    """Return the address; raises `ToolFailed` if it is none that can be fetched."""
+def _parsed(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
+    """Return the address, as a page at `base` means it; raises `ToolFailed` if it is none that can be fetched."""
     import httpx2  # noqa: PLC0415 - as above
 
     try:
-        url = httpx2.URL(text)
+        url = httpx2.URL(text) if base is None else base.join(text)
     except (httpx2.InvalidURL, ValueError) as error:
         raise ToolFailed(
             f"Address {text!r} is none ({error}), one with http:// or https:// was expected. Correct it."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
@@ -19,6 +20,8 @@ HTML = ("text/html", "application/xhtml+xml")
 _TEXT = re.compile(r"text/.*|.*[/+](json|xml|yaml|toml|javascript|ecmascript|x-sh|sql|graphql)|application/x-ndjson")
 _LEFT_OUT = ("script", "style", "noscript", "template", "svg", "iframe", "form", "nav")
 _BLANK_LINES = re.compile(r"\n\s*\n\s*\n")
+_NO_CHARSET = re.compile(r"[\W_]*(idna|punycode|undefined|(raw[\W_]*)?unicode[\W_]*escape)[\W_]*", re.IGNORECASE)
+"""What Python decodes and no page is written in: slow without bound, or with escapes of its own."""
 _PACKED = ("gzip", "x-gzip", "deflate")
 
 
@@ -55,31 +58,44 @@ def unpacked(raw: bytes, encoding: str, *, most: int, url: str) -> tuple[bytes, 
     return plain, bool(one.unconsumed_tail)
 
 
-def text_of(page: Page) -> str:
-    """Return the page as text; raises `ToolFailed` if it is none."""
+def text_of(page: Page, stopped: Callable[[], bool] = lambda: False) -> str:
+    """Return the page as text; raises `ToolFailed` if it is none, or if it is `stopped` first."""
     text = _decoded(page)
     kind = binary(page.raw[:SNIFF] if page.charset is None else text[:SNIFF].encode("utf-8", "replace"))
     if kind is not None:
         raise ToolFailed(f"Page {page.url!r} is {kind}, text was expected. If you need it, ask the user or use bash.")
     looks = text[:SNIFF].lstrip().lower()
     is_html = page.kind in HTML or (not page.kind and looks.startswith(("<!doctype html", "<html")))
-    return valid_unicode(_markdown(text, page.url) if is_html and "<" in text else text).strip()
+    return valid_unicode(_markdown(text, page.url, stopped) if is_html and "<" in text else text).strip()
 
 
 def _decoded(page: Page) -> str:
     declared = re.search(rb"<meta[^>]+charset=[\"']?([\w-]+)", page.raw[:SNIFF], re.IGNORECASE)
     charset = page.charset or (declared[1].decode("ascii") if declared and page.kind in HTML else "utf-8")
+    if _NO_CHARSET.fullmatch(charset):
+        charset = "utf-8"
     try:
         return page.raw.decode(charset, "replace")
-    except LookupError:
+    except (LookupError, ValueError):
         return page.raw.decode("utf-8", "replace")
 
 
-def _markdown(html: str, url: str) -> str:
+def _markdown(html: str, url: str, stopped: Callable[[], bool]) -> str:
     from bs4 import BeautifulSoup  # noqa: PLC0415 - 0.1 s that only a page pays
     from markdownify import MarkdownConverter  # noqa: PLC0415 - as above
 
-    soup = BeautifulSoup(html.removeprefix("\ufeff").lstrip(), "html.parser")
+    def go_on() -> None:
+        if stopped():
+            raise ToolFailed(f"Page {url!r} had come, but was not read to its end. Try again, or use another address.")
+
+    class Soup(BeautifulSoup):
+        def handle_data(self, data: str) -> None:
+            go_on()
+            super().handle_data(data)
+
+    # Behind the last > no tag ends, and the parser would look for the end of each to the end of the page.
+    tags, last, words = html.removeprefix("\ufeff").lstrip().rpartition(">")
+    soup = Soup(f"{tags}{last}{words.replace('<', '&lt;')}", "html.parser")
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     for tag in soup([*_LEFT_OUT, "title"]):
         tag.decompose()
@@ -90,6 +106,7 @@ def _markdown(html: str, url: str) -> str:
             tag["href"] = urljoin(url, str(tag["href"]))
         except ValueError:  # no address at all: its words stay
             del tag["href"]
+    go_on()
     body = soup.find("main") or soup.body or soup
     try:
         text = MarkdownConverter(heading_style="atx").convert_soup(body)
