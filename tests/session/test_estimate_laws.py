@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import msgspec
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.calls import ToolSchema
-from holdfast.session.conversation import UserMessage
+from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import (
     CallEnded,
     CallPart,
+    Compacted,
     Entry,
     ModelChanged,
     PromptAccepted,
@@ -20,12 +22,14 @@ from holdfast.session.entries import (
     ResponseEnded,
     Rewound,
     SessionOpened,
+    Steered,
     TextPart,
     ThinkingPart,
     TurnEnded,
+    Uncompacted,
     Usage,
 )
-from holdfast.session.estimate import Tally, context_tokens, estimate
+from holdfast.session.estimate import Tally, beside, context_tokens, estimate
 from holdfast.session.fold import Fold, fold
 from holdfast.ui.tui.known import DECIDED
 from journals import journals
@@ -71,6 +75,39 @@ def test_without_a_count_it_is_the_estimate_of_all_that_is_sent(journal: list[En
     conversation = fold([opened, *journal, ModelChanged(model=model)])
     if conversation.counted is None or conversation.counted.model != model:
         assert context_tokens(conversation) > estimate(conversation.messages, model)
+
+
+@settings(max_examples=400)
+@given(journals)
+def test_where_a_provider_counts_as_we_do_it_is_the_estimate_after_every_entry(journal: list[Entry]) -> None:
+    """Whatever is stopped, denied, repaired, left out, summed up, taken back or given to another model."""
+    folded = Fold([opened, PromptAccepted(turn=1, text="go" * KB)])
+    for entry in journal:
+        if not isinstance(entry, SessionOpened) and (said := large(entry, folded.conversation())):
+            folded.add(said)
+            now = folded.conversation()
+            expected = beside(now.opened) + estimate(now.messages, now.model)
+            assert abs(context_tokens(now) - expected) <= 60 + 0.03 * expected
+
+
+def large(entry: Entry, before: Conversation) -> Entry | None:
+    """Return the entry with words that weigh something, None for one that only a damaged journal has there."""
+    match entry:
+        case ResponseEnded():
+            if before.open_calls or not before.messages or not isinstance(before.messages[-1], UserMessage):
+                return None
+            counted = Usage(input_tokens=beside(before.opened) + estimate(before.messages, before.model))
+            parts = tuple(
+                msgspec.structs.replace(part, text=part.text * 400) if isinstance(part, TextPart) else part
+                for part in entry.parts
+            )
+            return msgspec.structs.replace(entry, model=before.model, parts=parts, usage=counted)
+        case PromptAccepted() | Steered() | CallEnded() | ResponseCheckpoint():
+            return msgspec.structs.replace(entry, text=entry.text * 400)
+        case Compacted() | TurnEnded() | Rewound() | Repaired():
+            return msgspec.structs.replace(entry, note=entry.note * 400)
+        case _:
+            return entry
 
 
 def test_ten_writes_of_40_kb_count_about_100k_before_any_response_was_counted() -> None:
@@ -143,6 +180,22 @@ def test_after_a_prune_it_is_the_share_that_is_left_of_what_was_counted() -> Non
     journal.append(Pruned(outputs={"a": "[left out]"}))
     assert near(context_tokens(fold(journal)), 76_000)
     assert near(estimate(fold(journal).messages, MODEL), 50_060)
+
+
+def test_a_summary_counts_in_place_of_what_it_stands_for_until_it_is_taken_back() -> None:
+    journal: list[Entry] = [opened]
+    for turn in (1, 2):
+        journal += [PromptAccepted(turn=turn, text="p" * 40 * KB), RequestStarted(step=turn, attempt=1, model=MODEL)]
+        said = answer(TextPart("a" * 40 * KB), counted=(15_000, 45_000)[turn - 1])  # half as many again as we estimate
+        journal += [msgspec.structs.replace(said, step=turn), TurnEnded(turn=turn, reason="end_turn", cause="finished")]
+    assert near(context_tokens(fold(journal)), 55_000)
+    journal.append(Compacted(step=1, note="n" * 4 * KB, why="asked", summary="s", model=MODEL, usage=Usage()))
+    summed_up = context_tokens(fold(journal))
+    assert near(summed_up, 22_100 * 45_000 // 31_070, 0.05), "the share that is left of what was counted"
+    other = fold([*journal, ModelChanged(model="anthropic:m")])
+    assert near(context_tokens(other), 22_100, 0.05), "another model's is an estimate of what it would be sent"
+    assert near(context_tokens(fold([*journal, Rewound(turn=2)])), 25_000), "it was not summed up then"
+    assert near(context_tokens(fold([*journal, Uncompacted()])), 55_000, 0.1)
 
 
 def test_thinking_that_is_sealed_counts_by_its_seal() -> None:

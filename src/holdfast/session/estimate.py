@@ -29,7 +29,8 @@ def context_tokens(conversation: Conversation) -> int:
 
     What the provider counted is taken as counted, as long as it is its model that would be asked.
 
-    Laws (`tests/session/test_estimate_laws.py`): never negative; what is added adds at least its own estimate.
+    Laws (`tests/session/test_estimate_laws.py`): never negative; what is added adds at least its own estimate;
+    where a provider counts as we do, it is the estimate after every entry.
     """
     model, messages, counted = conversation.model, conversation.messages, conversation.counted
     if counted is None or counted.model != model:
