@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from importlib.metadata import distributions, metadata
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
 import pytest
 from packaging.specifiers import SpecifierSet
 from source_tree import documents, expect_none, files, read
+
+from holdfast.testing import Call, Say, ScriptedProvider
 
 LONGEST = {"README.md": 150, "AGENTS.md": 60, "docs/architecture.md": 120}
 LONGEST_DECISION = 60
@@ -111,15 +113,29 @@ def test_paths_exist() -> None:
     expect_none(each for path in documents() for each in missing_paths(path, read(path), files()))
 
 
-EXAMPLE = re.compile(r"^```python\n(.*?)^```.*?^```text\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```python\n(.*?)^```\n(?:(?:(?!```)[^\n]*\n)*```text\n(.*?)^```)?", flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/library.md"])
-def test_an_example_prints_what_it_says(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    example = EXAMPLE.search(read(path))
-    assert example
-    exec(example[1], {"__name__": "example"})
-    assert capsys.readouterr().out == example[2]
+@pytest.mark.parametrize(("path", "examples"), [("README.md", 1), ("docs/library.md", 2)])
+def test_an_example_prints_what_it_says(path: str, examples: int, capsys: pytest.CaptureFixture[str]) -> None:
+    said = [(code, output) for code, output in CODE.findall(read(path)) if output]
+    assert len(said) == examples
+    for code, output in said:
+        exec(code, {"__name__": "example"})
+        assert capsys.readouterr().out == output
+
+
+def test_the_library_works_in_earnest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = [code for code, output in CODE.findall(read("docs/library.md")) if not output]
+    monkeypatch.chdir(tmp_path)
+    with ScriptedProvider([[Call("glob", {"pattern": "*"})], [Say("Nothing yet.")]]) as provider:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        exec(code, {"__name__": "example"})
+    assert capsys.readouterr().out == "end_turn Nothing yet.\n"
+    assert (provider.refusals, provider.complaints) == ((), ())
 
 
 def test_commands_exist() -> None:
