@@ -21,7 +21,22 @@ from holdfast.session.fold import fold
 from holdfast.testing.memory import ScriptedTransport
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.provider import ScriptedProvider
-from holdfast.testing.script import Action, Call, Cut, Fail, Finish, Hold, Ping, Raw, Reply, Reset, Say, Think, Wait
+from holdfast.testing.script import (
+    Action,
+    Call,
+    Cut,
+    Fail,
+    Finish,
+    Headers,
+    Hold,
+    Ping,
+    Raw,
+    Reply,
+    Reset,
+    Say,
+    Think,
+    Wait,
+)
 
 NAMES = ["scripted", "openai", "openai-chat", "anthropic", "google"]
 KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key", "GEMINI_API_KEY": "test-key"}
@@ -123,6 +138,15 @@ async def test_an_error_is_told_once_in_the_providers_words(kind: str, status: i
         assert caught.value.retry_after == 7
     if provider is not None:
         assert len(provider.requests) == 1  # the SDKs' own retries are off
+
+
+@pytest.mark.parametrize("kind", [name for name in NAMES if name != "scripted"])
+async def test_an_error_without_a_word_is_told_as_one(kind: str) -> None:
+    connected, _ = model(kind, [[Headers(404, "text/plain"), Cut()]])
+    with pytest.raises(ProviderFailed) as caught:
+        await drained(connected, kind)
+    await connected.aclose()
+    assert "answered with status 404: it gave no reason. The same request" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", NAMES)

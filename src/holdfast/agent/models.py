@@ -120,7 +120,7 @@ def failure(error: Exception, name: str, secrets: tuple[str, ...] = ()) -> Provi
             message = hidden(str(ours), secrets)
             return ProviderFailed(message, fault=ours.fault, status=ours.status, retry_after=ours.retry_after)
         case pai_errors.ModelHTTPError() as error:
-            said = _short(hidden(_said(error.body), secrets)) or f"HTTP status {error.status_code}"
+            said = _short(hidden(_said(error.body), secrets)) or "it gave no reason."
             fault = "too_long" if _is_too_long(error) else _fault(error)
             next_step = _NEXT[fault]
             message = f"Model {name!r} answered with status {error.status_code}: {said} {next_step}"
@@ -148,7 +148,7 @@ def failure(error: Exception, name: str, secrets: tuple[str, ...] = ()) -> Provi
 _NEXT: dict[ProviderFault, str] = {
     "rejected": "The same request will be refused again; change it, or choose another model.",
     "too_long": "Shorten it with /compact or /rewind, or choose a model that reads more.",
-    "credentials": "Check the key in the environment, and that it may use this model.",
+    "credentials": "Check the key (holdfast config says where it comes from), and that it may use this model.",
     "rate_limited": "Wait and say 'go on'; nothing is lost.",
     "overloaded": "Wait and say 'go on'; nothing is lost.",
     "unreachable": "Check the network and the base address, then say 'go on'; nothing is lost.",
@@ -198,7 +198,7 @@ def _said(body: object) -> str:
     said: object = body
     while isinstance(said, dict):
         inner: dict[str, object] = said  # pyright: ignore[reportUnknownVariableType] - JSON from outside
-        said = inner.get("error") or inner.get("message") or str(inner)
+        said = inner.get("error") or inner.get("message", str(inner))
     return str(said).strip() if said else ""
 
 
