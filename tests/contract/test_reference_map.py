@@ -26,7 +26,6 @@ STATUSES = {
     "in part": (True, True),  # and what is missing
     "not needed": (True, True),
     "answered": (False, True),
-    "later: providers and context": (False, False),
 }
 
 
