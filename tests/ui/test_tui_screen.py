@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -183,6 +184,25 @@ async def test_what_ctrl_c_would_do_again_is_said_as_long_as_it_would(
         screen.say("something else")
         await asyncio.sleep(0.4)
         assert notice(screen) == "something else"
+
+
+async def test_what_is_open_has_the_keys(tmp_path: Path) -> None:
+    """Ctrl+C closes it as Esc does, the pages turned are its own, and nothing else comes on top of it."""
+    async with showing(start(tmp_path)) as (screen, pilot):
+        screen.composer.remember(("earlier",))
+        await typed(pilot, "/model")
+        await pilot.press("ctrl+r", "ctrl+g", "shift+tab")
+        assert len(screen.screen_stack) == 2
+        assert screen.status.mode == "ask"
+        await pilot.press("ctrl+c")
+        assert len(screen.screen_stack) == 1
+        assert notice(screen) == ""
+        await typed(pilot, "/help")
+        await pilot.press("pagedown")
+        page = screen.screen.query_one(VerticalScroll)
+        await until(lambda: page.scroll_y > 0)
+        await pilot.press("ctrl+c")
+        assert len(screen.screen_stack) == 1
 
 
 async def test_a_diff_outside_a_repository_says_so(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ AGAIN = 1.0
 
 QUITS = "Press Ctrl+C again to quit; the session is kept."
 
+BENEATH = frozenset({"interrupt", "leave_if_empty", "mode", "edit", "history", "expand", "page"})
+"""What keys do to the screen only while nothing is open over it, which has them first."""
+
 TICK = 0.1
 """Seconds between two drawings of the status line while something runs."""
 
@@ -210,14 +213,17 @@ class Screen(Desk):
 
     # --- keys ---------------------------------------------------------------------------------------------------
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key may do that now."""
+        beneath = action in BENEATH and len(self.screen_stack) > 1
+        return not beneath and super().check_action(action, parameters)
+
     def on_approval_answered(self, answered: Approval.Answered) -> None:
         """Hand on the answer."""
         self.agent.answer(answered.call, answered.answer)
 
     def action_interrupt(self) -> None:
         """Close what is offered; stop the turn that runs; twice, clear the prompt, or with none go back to one."""
-        if len(self.screen_stack) > 1:
-            raise SkipAction
         if self.completions.display:
             self.completions.offer(())
         elif self.status.doing:
@@ -243,6 +249,8 @@ class Screen(Desk):
         if selected := self.screen.get_selected_text():
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
+        elif len(self.screen_stack) > 1:
+            raise SkipAction
         elif self.status.doing:
             self._stop()
         elif self.composer.text:
@@ -254,7 +262,7 @@ class Screen(Desk):
 
     def action_leave_if_empty(self) -> None:
         """Quit if nothing is written; in what is open over the screen, and where one writes why not, it deletes."""
-        if len(self.screen_stack) > 1 or isinstance(self.screen.focused, Input):
+        if isinstance(self.screen.focused, Input):
             raise SkipAction
         if self.composer.text:
             self.composer.action_delete_right()
@@ -263,8 +271,6 @@ class Screen(Desk):
 
     def action_mode(self) -> None:
         """Go on to the next approval mode; never being asked is chosen by name, not come by."""
-        if len(self.screen_stack) > 1:
-            raise SkipAction
         modes: list[Mode] = [mode for mode in get_args(Mode) if mode != "yolo" or self.may_never_ask]
         self.use_mode(modes[(modes.index(self.status.mode) + 1) % len(modes)])
 

@@ -18,7 +18,7 @@ FOLD_CHARACTERS = 1_000
 
 IDLE = "Ask for something, / for commands"
 BUSY = "Enter tells it at the next safe point, Tab keeps it for after this turn"
-ASKING = "Tab goes to the question"
+ASKING = "Tab goes to the question and back"
 """What an empty composer says."""
 
 HIGHEST = 12
