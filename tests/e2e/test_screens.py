@@ -101,7 +101,8 @@ def test_screens(one_world: World, columns: int, lines: int) -> None:
 def _compared(name: str, text: str) -> list[str]:
     """Return what is shown in place of what was expected, nothing if they are the same."""
     text = re.sub(r" +[▁-█]$", "", text, flags=re.MULTILINE)  # the scroll bar, which follows when it has time
-    text = re.sub(r"(  | for )\d+(\.\d+)? s$", "", text, flags=re.MULTILINE)  # told only if it is a second or more
+    text = re.sub(r"  \d+(\.\d+)? s(?=   )", lambda found: " " * len(found[0]), text)  # told from 1 s on
+    text = re.sub(r"(  | for )\d+(\.\d+)? s$", "", text, flags=re.MULTILINE)  # likewise
     *body, status = re.sub(r"\b\d+(\.\d+)? s\b", "N s", text).split("\n")
     shown = "\n".join((*body, re.sub(r"  +", "  ", _SPENT.sub("", status)))) + "\n"
     path = SCREENS / f"{name}.txt"
