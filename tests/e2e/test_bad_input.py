@@ -67,7 +67,9 @@ WRONG = {
     "folder is not there": Wrong(arguments=options("-C", "nowhere"), said="Folder 'nowhere' cannot be used"),
     "folder is a file": Wrong(arguments=options("-C", "file"), said="Folder 'file' is not a folder"),
     "mode is unknown": Wrong(arguments=options("--permission-mode", "free"), said="invalid choice: 'free'"),
-    "option is unknown": Wrong(arguments=options("--frok"), said="unrecognized arguments: --frok"),
+    "option is unknown": Wrong(
+        arguments=options("--frok"), said="Argument '--frok' is not known, a command or an option was expected."
+    ),
     "modes contradict": Wrong(
         arguments=options("--yolo", "--permission-mode", "plan"), said="Option --yolo contradicts"
     ),

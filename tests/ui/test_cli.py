@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.ui.cli import main
+
 ASK = ("-m", "openai-chat:m", "-p", "go")
 NO_KEY = "Key of provider 'openai-chat' is missing"
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -80,3 +82,20 @@ def test_the_demo_is_for_the_screen(tmp_path: Path) -> None:
     code, out, complaint = run('exec "$@"', "-m", "demo", "-p", "hello", cwd=tmp_path)
     assert (code, out) == (2, "")
     assert "Model 'demo' is for the screen, PROVIDER:MODEL was expected with -p." in complaint
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("seutp",), "Did you mean: holdfast setup?"),
+        (("fix my tests",), 'For one turn without a screen: holdfast -p "…".'),
+        (("-p", "fix", "my", "tests"), "Argument 'my' is not known"),
+    ],
+)
+def test_a_word_that_is_no_command_is_told_what_it_may_have_been(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words, {}) == 2
+    complaint = capsys.readouterr().err
+    assert said in complaint
+    assert complaint.count("\n") == 1

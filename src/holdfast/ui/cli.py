@@ -66,7 +66,9 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         case _:
             from holdfast.ui.arguments import Arguments, parser  # noqa: PLC0415 - only what the command needs
 
-            arguments = parser().parse_args(argv, namespace=Arguments())
+            arguments, unknown = parser().parse_known_args(argv, namespace=Arguments())
+            if unknown:
+                raise UsageError(_unknown(unknown[0]))
             if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
                 raise UsageError(
                     f"Option --yolo contradicts --permission-mode {arguments.permission_mode!r}, one of them was "
@@ -79,6 +81,17 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui import headless  # noqa: PLC0415 - only what the command needs
 
             return headless.main(arguments, environ=environ)
+
+
+def _unknown(word: str) -> str:
+    """Return what is said of a word that means nothing here: a command that is misspelt, or a prompt without -p."""
+    import difflib  # noqa: PLC0415 - only when there is one
+
+    from holdfast.ui.completion import COMMANDS  # noqa: PLC0415 - likewise
+
+    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    hint = f"Did you mean: holdfast {near[0]}?" if near else 'For one turn without a screen: holdfast -p "…".'
+    return f"Argument {word!r} is not known, a command or an option was expected. {hint} All of them: holdfast --help."
 
 
 class _Main(Protocol):
