@@ -18,7 +18,7 @@ full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system ha
 
 def run(shell: str, *arguments: str, cwd: str | Path, **environ: str) -> tuple[int, str, str]:
     """Run holdfast through a line of shell."""
-    known = {name: os.environ[name] for name in ("PATH", "HOME", "HOLDFAST_HOME") if name in os.environ}
+    known = {name: os.environ[name] for name in ("PATH", "HOME", "HOLDFAST_HOME", "PYTHONPATH") if name in os.environ}
     done = subprocess.run(
         ["sh", "-c", shell, "sh", sys.executable, "-m", "holdfast", *arguments],
         cwd=cwd,

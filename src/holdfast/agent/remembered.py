@@ -7,6 +7,7 @@ nothing, and says so.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -38,7 +39,7 @@ class Project:
 
     def __init__(self, folder: Path, cwd: Path, *, granted: tuple[Pattern, ...] = ()) -> None:
         self._project = str(cwd)
-        self._path = folder / f"{hashlib.sha256(self._project.encode()).hexdigest()[:32]}.json"
+        self._path = folder / f"{hashlib.sha256(os.fsencode(self._project)).hexdigest()[:32]}.json"
         self._granted = granted
         self.unread = ""
         try:
