@@ -186,6 +186,25 @@ def test_a_turn_that_ends_by_itself_says_nothing() -> None:
     assert end.text == ""
 
 
+def test_what_a_crash_cut_off_is_there_once_when_the_session_goes_on() -> None:
+    """It is shown as cut when the session is read, and no second time when the crash is settled."""
+    cut = ResponseEnded(step=1, model="m", parts=(TextPart("I begin."),), usage=Usage(), cut="crash")
+    end = TurnEnded(turn=1, reason="error", cause="crash")
+    left = [
+        PromptAccepted(turn=1, text="go"),
+        RequestStarted(step=1, attempt=1, model="m"),
+        ResponseCheckpoint(step=1, text="I begin.", thinking=""),
+    ]
+    facts = [Fact(seq, entry) for seq, entry in enumerate([*left, cut, end], start=1)]
+    view, whole = View(), View()
+    view.load(facts[:3])
+    assert [block.text for block in view.blocks() if isinstance(block, Answer)] == ["I begin."]
+    for fact in facts[3:]:
+        view.take(fact)
+    whole.load(facts)
+    assert view.blocks() == whole.blocks()
+
+
 def test_why_a_request_failed_is_said_once() -> None:
     failed = RequestFailed(step=1, attempt=1, fault="auth", message="no key")
     over = TurnEnded(turn=1, reason="error", cause="provider", detail="no key")

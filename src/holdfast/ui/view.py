@@ -132,7 +132,9 @@ class View:
         """
         for fact in facts:
             self.take(fact)
+        unended = self._request
         self._rest(asks=True)
+        self._request = unended  # whoever goes on with the session says how it ended, of the same blocks
         for key in self._column.with_output:
             self._end(key)
         self._column.changes()
