@@ -136,4 +136,39 @@ entries: st.SearchStrategy[Entry] = st.one_of(
 DECISIONS = Compacted | Pruned | Rewound | Uncompacted
 """What may change what was sent before."""
 
-journals = st.lists(entries, max_size=25)
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[Entry]:
+    """Return turns as a driver writes them, of answers with calls, each somewhere on its way, then strewn with others.
+
+    Sequences of any entries hold hardly a call with its result; these are made of little else.
+    """
+    journal: list[Entry] = []
+    step = 0
+    for turn in range(1, draw(st.integers(1, 3)) + 1):
+        journal.append(PromptAccepted(turn=turn, text="go", images=draw(images)))
+        for _ in range(draw(st.integers(1, 3))):
+            step += 1
+            model = draw(models)
+            said = draw(st.lists(parts, min_size=1, max_size=4).map(tuple))
+            cut = draw(st.sampled_from([None, None, None, "user"]))
+            journal.append(RequestStarted(step=step, attempt=1, model=model))
+            journal.append(ResponseEnded(step=step, model=model, parts=said, usage=Usage(input_tokens=1), cut=cut))
+            for call in (part for part in said if isinstance(part, CallPart)):
+                journal += draw(fates(call.id))
+        journal += draw(st.sampled_from([[], [TurnEnded(turn=turn, reason="end_turn", cause="finished")]]))
+    for other in draw(st.lists(entries, max_size=3)):
+        journal.insert(draw(st.integers(0, len(journal))), other)
+    return journal
+
+
+def fates(call: str) -> st.SearchStrategy[list[Entry]]:
+    """Return what may be in a journal of a call: nothing, its start, its end, both."""
+    ended = st.builds(CallEnded, call=st.just(call), outcome=outcomes, text=texts, images=images)
+    started: list[Entry] = [CallStarted(call=call, effect="read")]
+    return st.one_of(
+        st.just([]), st.just(started), ended.map(lambda end: [end]), ended.map(lambda end: [*started, end])
+    )
+
+
+journals = st.one_of(st.lists(entries, max_size=25), sessions(), sessions())

@@ -54,6 +54,7 @@ def test_what_is_added_counts_and_nothing_is_negative(journal: list[Entry]) -> N
     for entry in journal:
         folded.add(entry)
         assert context_tokens(folded.conversation()) >= 0
+    folded.add(PromptAccepted(turn=7, text="go on"))  # what is said of a call that was open changes with it
     now = folded.conversation()
     folded.add(Repaired(findings=(), note="n" * 4 * KB))
     folded.add(PromptAccepted(turn=8, text="p" * 4 * KB))
