@@ -151,7 +151,7 @@ def sessions(draw: st.DrawFn) -> list[Entry]:
             step += 1
             model = draw(models)
             said = draw(st.lists(parts, min_size=1, max_size=4).map(tuple))
-            cut = draw(st.sampled_from([None, None, None, "user"]))
+            cut = draw(st.one_of(st.none(), st.none(), causes))
             journal.append(RequestStarted(step=step, attempt=1, model=model))
             journal.append(ResponseEnded(step=step, model=model, parts=said, usage=Usage(input_tokens=1), cut=cut))
             for call in (part for part in said if isinstance(part, CallPart)):
@@ -164,11 +164,10 @@ def sessions(draw: st.DrawFn) -> list[Entry]:
 
 def fates(call: str) -> st.SearchStrategy[list[Entry]]:
     """Return what may be in a journal of a call: nothing, its start, its end, both."""
-    ended = st.builds(CallEnded, call=st.just(call), outcome=outcomes, text=texts, images=images)
-    started: list[Entry] = [CallStarted(call=call, effect="read")]
-    return st.one_of(
-        st.just([]), st.just(started), ended.map(lambda end: [end]), ended.map(lambda end: [*started, end])
-    )
+    begin: list[Entry] = [CallStarted(call=call, effect="read")]
+    ends = st.builds(CallEnded, call=st.just(call), outcome=outcomes, text=texts, images=images)
+    starts = st.sampled_from([[], begin])
+    return st.builds(list[Entry].__add__, starts, st.lists(ends, max_size=1))
 
 
 journals = st.one_of(st.lists(entries, max_size=25), sessions(), sessions())

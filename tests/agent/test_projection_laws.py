@@ -16,6 +16,7 @@ from test_matrix import KEYS, MODELS, OTHERS, accepted
 from holdfast.agent.models import ConnectedModel, open_model
 from holdfast.agent.providers import profile_of, target
 from holdfast.agent.settle import Leave, settle
+from holdfast.calls import ToolSchema
 from holdfast.session.entries import (
     CallPart,
     Entry,
@@ -26,7 +27,6 @@ from holdfast.session.entries import (
     SessionOpened,
     TextPart,
     ThinkingPart,
-    ToolSchema,
     Usage,
 )
 from holdfast.session.fold import Fold

@@ -65,10 +65,12 @@ def test_what_was_sent_is_sent_again_the_same(profile: Profile, journal: list[En
     for entry in more:
         folded.add(entry)
     after = outgoing(folded.conversation(), profile).messages
+    if conversation.open_calls:  # nothing is sent before they are settled, but for what asked for them
+        asked = 1 + max(place for place, message in enumerate(before) if _has_calls(message))
+        assert after[:asked] == before[:asked]
+        return
     assert after[: len(before) - 1] == before[:-1]
     match before[-1], after[len(before) - 1]:
-        case UserMessage(), UserMessage() if conversation.open_calls:  # nothing is sent before they are settled
-            pass
         case UserMessage() as was, UserMessage() as now:
             assert (now.results, now.texts[: len(was.texts)]) == (was.results, was.texts)
         case AssistantMessage() as was, AssistantMessage() as now:  # the end of a journal: nothing was sent behind it
@@ -103,6 +105,10 @@ def test_a_call_keeps_its_result_when_its_id_is_mapped() -> None:
     assert call.id == result.call
     assert call.id.isalnum()
     assert len(call.id) == 9
+
+
+def _has_calls(message: UserMessage | AssistantMessage) -> bool:
+    return isinstance(message, AssistantMessage) and any(isinstance(part, CallPart) for part in message.parts)
 
 
 def _asks(call: str) -> Entry:
