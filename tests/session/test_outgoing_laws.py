@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from holdfast.history.profiles import PROFILES, Profile
@@ -16,6 +17,7 @@ from holdfast.session.entries import (
     ModelChanged,
     PromptAccepted,
     RequestFailed,
+    RequestStarted,
     ResponseEnded,
     SessionOpened,
     TextPart,
@@ -25,7 +27,7 @@ from holdfast.session.entries import (
 from holdfast.session.fold import Fold, fold
 from holdfast.session.gate import admit, violations
 from holdfast.session.outgoing import outgoing
-from journals import DECISIONS, journals, opened
+from journals import DECISIONS, journals, opened, sessions
 
 every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 MODELS = ("openai-chat:m", "anthropic:m", "other:m")
@@ -79,6 +81,22 @@ def test_what_was_sent_is_sent_again_the_same(profile: Profile, journal: list[En
             raise AssertionError(before[-1], after)
 
 
+@given(journal=sessions(), fault=st.sampled_from([NO_IMAGES, BAD_IMAGES]))
+def test_what_a_model_signed_behind_an_image_goes_when_the_image_does(journal: list[Entry], fault: str) -> None:
+    profile = PROFILES["anthropic"]
+    asks = ModelChanged(model="anthropic:m"), PromptAccepted(turn=99, text="go on")
+    folded = Fold(
+        [opened, BEGUN, *map(_signed, journal), *asks, RequestStarted(step=99, attempt=1, model="anthropic:m")]
+    )
+    before = outgoing(folded.conversation(), profile).messages
+    folded.add(RequestFailed(step=99, attempt=1, fault=fault, message="no", retry_in=0.0))
+    after = outgoing(folded.conversation(), profile).messages
+    changed = [was != now for was, now in zip(before, after, strict=True)]
+    behind = after[changed.index(True) :] if any(changed) else ()
+    assert not any(_thinks(message) for message in behind)
+    event(f"thinking went: {any(_thinks(message) for message in before[-len(behind) :]) if behind else False}")
+
+
 @given(journal=journals)
 def test_words_of_the_person_and_results_are_sent(journal: list[Entry]) -> None:
     conversation = fold([opened, *journal])
@@ -109,6 +127,19 @@ def test_a_call_keeps_its_result_when_its_id_is_mapped() -> None:
 
 def _has_calls(message: UserMessage | AssistantMessage) -> bool:
     return isinstance(message, AssistantMessage) and any(isinstance(part, CallPart) for part in message.parts)
+
+
+def _signed(entry: Entry) -> Entry:
+    """Return the entry, an answer with thinking that Anthropic's model signed."""
+    if not isinstance(entry, ResponseEnded):
+        return entry
+    thought = ThinkingPart("hm", signature="sig", provider="anthropic")
+    said = [part for part in entry.parts if not isinstance(part, ThinkingPart)]
+    return msgspec.structs.replace(entry, model="anthropic:m", parts=(thought, *said))
+
+
+def _thinks(message: UserMessage | AssistantMessage) -> bool:
+    return isinstance(message, AssistantMessage) and any(isinstance(part, ThinkingPart) for part in message.parts)
 
 
 def _asks(call: str) -> Entry:

@@ -56,6 +56,12 @@ class UserMessage:
         """Return the texts among what is said."""
         return tuple(one for one in self.said if isinstance(one, str))
 
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """Return its images: those of results first."""
+        read = (image for result in self.results for image in result.images)
+        return (*read, *(one for one in self.said if isinstance(one, Image)))
+
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:

@@ -5,7 +5,7 @@ One rule: by construction they alternate, the first is the user's, and every cal
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from holdfast.calls import Image
 from holdfast.session import words
@@ -161,6 +161,18 @@ class Exchange:
         self.results = {call: result.replaced(outputs) for call, result in self.results.items()}
         return first
 
+    def unshow(self, model: str, images: Collection[Image] | None) -> int:
+        """Drop what the model signed behind the first of these images, or of any; return where that begins."""
+        hidden = (
+            place
+            for place, message in enumerate(self.closed)
+            if isinstance(message, UserMessage) and any(images is None or image in images for image in message.images)
+        )
+        first = next(hidden, len(self.closed))
+        for place in range(first, len(self.closed)):
+            self.closed[place] = unsigned(self.closed[place], model)
+        return first
+
     def _close(self) -> None:
         self.settle()
         results = self._complete("crash")  # which it is plays no part: nothing is open
@@ -191,3 +203,8 @@ def without(message: Message, outputs: Mapping[str, str]) -> Message:
         case AssistantMessage():
             kept = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
             return message if len(kept) == len(message.parts) else AssistantMessage(message.model, kept)
+
+
+def unsigned(message: Message, model: str) -> Message:
+    """Return the message without what the model signed, if it is the model's."""
+    return without(message, {}) if isinstance(message, AssistantMessage) and message.model == model else message

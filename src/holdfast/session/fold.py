@@ -57,7 +57,7 @@ from holdfast.session.entries import (
     Usage,
 )
 from holdfast.session.estimate import recounted, shortened
-from holdfast.session.exchange import Exchange, without
+from holdfast.session.exchange import Exchange, unsigned, without
 
 
 class Fold:
@@ -67,7 +67,7 @@ class Fold:
 
     Laws (`tests/session/test_fold_laws.py`): any sequence of entries folds; the messages alternate and pair; folding a
     longer journal keeps every earlier message but the last, which may only gain texts, until a rewind: that gives the
-    messages there were before the prompt; or until results are left out: that changes them, and later thinking goes.
+    messages there were before the prompt; or until results or images are left out: later thinking goes with them.
     """
 
     def __init__(self, entries: Iterable[Entry] = (), *, left: Cause = "crash") -> None:
@@ -224,10 +224,8 @@ class Fold:
                 self._streaming = Streaming(entry.step, entry.model)
                 self._exchange.settle()
             case RequestFailed():
-                if entry.fault == NO_IMAGES and now is not None:
-                    self._blind |= {now.model}
-                if entry.fault == BAD_IMAGES and now is not None:
-                    self._refused |= {(now.model, image) for image in self._exchange.images}
+                if entry.fault in (NO_IMAGES, BAD_IMAGES) and now is not None:
+                    self._unshow(now.model, None if entry.fault == NO_IMAGES else self._exchange.images)
                 if entry.retry_in is not None:  # only what was not shown is sent again; else it is the turn's last word
                     self._streaming = None
             case ResponseCheckpoint():
@@ -235,6 +233,17 @@ class Fold:
                     self._streaming = replace(now, text=now.text + entry.text, thinking=now.thinking + entry.thinking)
             case ResponseEnded():
                 self._response(entry)
+
+    def _unshow(self, model: str, images: tuple[Image, ...] | None) -> None:
+        """Show the model these images no more, or none at all; what it signed with them goes, on every branch."""
+        if images is None:
+            self._blind |= {model}
+        else:
+            self._refused |= {(model, image) for image in images}
+        first = self._exchange.unshow(model, images)
+        for turn, known in self._prompts.items():
+            if known.last and known.asked.at > first:
+                self._prompts[turn] = replace(known, last=unsigned(known.last, model))
 
     def _progress(self, entry: ApprovalAsked | ApprovalAnswered | CallStarted | ProcessStarted) -> None:
         calls = self._exchange.open
