@@ -242,7 +242,7 @@ async def test_instructions_that_cannot_be_read_in_time_end_an_overflow_in_words
 
     slow.seconds = 0.4
     assert await later("request 5") == "provider"
-    assert any("could not be read anew" in message for message in told(rig.events))
+    assert any("were not read anew" in message for message in told(rig.events))
     slow.seconds = 0.0
     rig.model.extend([Say("fine")])
     assert await later("request 6") == "finished"

@@ -12,8 +12,11 @@ from rich.text import Text
 from holdfast.text import literal
 from holdfast.ui.tui.commands import COMMANDS
 
-_COLUMNS = re.compile(r".*\s\s(?=\S)")
-"""The columns of a line before its last."""
+_GAP = re.compile(r"\s\s(?=\S)")
+"""What is between two columns of a line."""
+
+_WIDEST = 48
+"""Cells before a last column, which is to have room on a narrow screen."""
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "send; while a turn runs, tell it at the next safe point"),
@@ -35,14 +38,13 @@ KEYS: tuple[tuple[str, str], ...] = (
 
 
 def lines_page(title: str, lines: Iterable[str]) -> RenderableType:
-    """Return lines to read below a title; one that is too long goes on beneath its last column."""
+    """Return lines to read below a title; one that is too long goes on beneath its last column that leaves room."""
     shown: list[RenderableType] = [Text(f"{title}\n", "bold")]
     for line in lines:
-        columns = _COLUMNS.match(line)
+        begins = max((gap.end() for gap in _GAP.finditer(line) if gap.end() <= _WIDEST), default=0)
+        head, last = Text(line[:begins], no_wrap=True), Text(line[begins:])
         row = Table.grid()
-        row.add_column(width=columns.end() if columns else 0, no_wrap=True)
-        row.add_column()
-        row.add_row(Text(line[: columns.end()]) if columns else "", Text(line[columns.end() :] if columns else line))
+        row.add_row(*([head, last] if begins else [last]))
         shown.append(row)
     return Group(*shown)
 
