@@ -43,10 +43,10 @@ class Session(Matrix):
         self.plan: list[Reply] = []
         self.summary: Reply = GOOD[0]
         self.window = chance.choice([0, 6_000, 15_000, 30_000])
-        self.context = Context(
+        context = Context(
             compact_keep=chance.choice([200, 2_000, 20_000]), prune_protect=2_000, prune_least=1_000, prune_turns=1
         )
-        super().__init__(provider=ScriptedProvider(after=self.reply))
+        super().__init__(provider=ScriptedProvider(after=self.reply), context=context)
         self.now = self.begin(chance.choice(ALL))
 
     def __post_init__(self) -> None:

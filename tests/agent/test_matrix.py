@@ -15,13 +15,14 @@ from itertools import product
 
 import httpx2
 import pytest
-from rig import FAST, says, waits
+from rig import FAST, SENDING, says, waits
 
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, Fact, LiveText
 from holdfast.agent.model import Model
 from holdfast.agent.models import open_model
 from holdfast.agent.providers import PROVIDERS, target
+from holdfast.config import Context as Sending
 from holdfast.history import check
 from holdfast.session.entries import (
     CallEnded,
@@ -67,6 +68,7 @@ class Session:
     store: MemoryStore = field(default_factory=MemoryStore)
     asked: list[str] = field(default_factory=list[str])  # the model of each request
     happened: asyncio.Event = field(default_factory=asyncio.Event)  # a text was shown, or the tool that waits began
+    context: Sending = SENDING
     tools: FunctionToolbox = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,7 +86,13 @@ class Session:
     def driver(self) -> Driver:
         """Return a driver as another process would make it from the same journal."""
         return Driver(
-            store=self.store, toolbox=self.tools, connect=self.connect, mode="yolo", limits=FAST, emit=self.emitted
+            store=self.store,
+            toolbox=self.tools,
+            connect=self.connect,
+            mode="yolo",
+            limits=FAST,
+            context=self.context,
+            emit=self.emitted,
         )
 
     def emitted(self, event: Event) -> None:

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 
 import pytest
-from rig import FAST, says
+from rig import says
 from test_matrix import MODELS, Session, accepted, told
 
 from holdfast.agent.driver import Driver
@@ -35,17 +35,6 @@ class Long(Session):
 
     def __post_init__(self) -> None:
         self.tools = FunctionToolbox((says("read", BIG), says("todo", "[ ] the last of it")))
-
-    def driver(self) -> Driver:
-        return Driver(
-            store=self.store,
-            toolbox=self.tools,
-            connect=self.connect,
-            mode="yolo",
-            limits=FAST,
-            context=self.context,
-            emit=self.emitted,
-        )
 
     def emitted(self, event: Event) -> None:
         super().emitted(event)

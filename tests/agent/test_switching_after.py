@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 
 import pytest
-from rig import FAST, says, waits
+from rig import says, waits
 from test_compacting_wires import LONG
 from test_compacting_wires import Session as Compacting
 from test_matrix import PAIRS, THOUGHT, accepted, everything_is_in, look, stop_mid_tool, told
@@ -33,17 +33,6 @@ class Session(Compacting):
         slow = waits("wait", started=self.happened)
         quick = says("read", OUTPUT), says("list", "a, b and c"), FunctionTool("look", "read", look)
         self.tools = FunctionToolbox((*quick, slow))
-
-    def driver(self) -> Driver:
-        return Driver(
-            store=self.store,
-            toolbox=self.tools,
-            connect=self.connect,
-            mode="yolo",
-            limits=FAST,
-            context=self.context,
-            emit=self.emitted,
-        )
 
     async def turns(self, driver: Driver, count: int) -> None:
         """Run turns that think, look at images and read."""

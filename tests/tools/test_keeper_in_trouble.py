@@ -12,10 +12,19 @@ from test_shell import Bench, bench, finished, new_call, on_bench
 
 from holdfast.errors import ToolFailed
 from holdfast.tools import launch, shell
-from holdfast.tools.processes import look
-from holdfast.tools.shell import partial
+from holdfast.tools.processes import Process, look
+from holdfast.tools.shell import Finished, partial
 from polling import eventually
 from survivors import alive
+
+
+async def running(bench: Bench, command: str) -> tuple[Process, asyncio.Task[Finished]]:
+    """Return the keeper, whose parent is its guard, and the run of a command that has said `ready`."""
+    keeper = look(await bench.keeper_pid())
+    assert keeper is not None
+    task = asyncio.create_task(bench.run(command))
+    await bench.ready.wait()
+    return keeper, task
 
 
 def strike(keeper: int) -> None:
@@ -69,14 +78,10 @@ def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(
     monkeypatch.setattr(shell, "PATIENCE", 0.3)
 
     async def act(bench: Bench) -> None:
-        pid = await bench.keeper_pid()
-        keeper = look(pid)
-        assert keeper is not None
-        task = asyncio.create_task(bench.run("echo ready; exec sleep 300"))
-        await bench.ready.wait()
+        keeper, task = await running(bench, "echo ready; exec sleep 300")
         if "guard" in frozen:
             os.kill(keeper.parent, signal.SIGSTOP)
-        os.kill(pid, signal.SIGSTOP)
+        os.kill(keeper.pid, signal.SIGSTOP)
         bench.stop.set()
         got = await task
         assert got.cause == ("lost" if "guard" in frozen else "stop")
@@ -89,14 +94,10 @@ def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(
 
 def test_a_keeper_that_is_frozen_after_the_death_of_its_guard_is_woken(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
-        pid = await bench.keeper_pid()
-        keeper = look(pid)
-        assert keeper is not None
-        task = asyncio.create_task(bench.run("trap '' TERM; echo ready; while true; do sleep 300; done"))
-        await bench.ready.wait()
+        keeper, task = await running(bench, "trap '' TERM; echo ready; while true; do sleep 300; done")
         os.kill(keeper.parent, signal.SIGKILL)
         eventually(lambda: look(keeper.parent) is None)  # this loop is the agent's, and stands still
-        os.kill(pid, signal.SIGSTOP)
+        os.kill(keeper.pid, signal.SIGSTOP)
         got = await task
         assert (got.cause, got.survivors) == ("stop", 0)
 
@@ -105,13 +106,9 @@ def test_a_keeper_that_is_frozen_after_the_death_of_its_guard_is_woken(tmp_path:
 
 def test_a_guard_that_is_frozen_and_loses_its_keeper_is_woken(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
-        pid = await bench.keeper_pid()
-        keeper = look(pid)
-        assert keeper is not None
-        task = asyncio.create_task(bench.run("setsid sleep 300 & echo ready; sleep 300"))
-        await bench.ready.wait()
+        keeper, task = await running(bench, "setsid sleep 300 & echo ready; sleep 300")
         os.kill(keeper.parent, signal.SIGSTOP)
-        os.kill(pid, signal.SIGKILL)
+        os.kill(keeper.pid, signal.SIGKILL)
         got = await task
         assert (got.cause, got.survivors) == ("lost", 0)
 
