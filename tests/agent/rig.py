@@ -19,10 +19,14 @@ from holdfast.session.store import MemoryStore, Store
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import Context, Output
+from witness import Outside, Witness
 
 FAST = Limits(backoff=0.001, stop_grace=0.1, drop_wait=0.05)
 
 SENDING = Sending()
+
+WITNESSES: list[Witness] = []
+"""Who watches the drivers of the test that runs (`conftest.py` asks them)."""
 
 
 def opened(session: str = "rig") -> SessionOpened:
@@ -41,6 +45,7 @@ class Rig:
     store: Store = field(default_factory=MemoryStore)
     toolbox: FunctionToolbox | None = None
     events: list[Event] = field(default_factory=list[Event])
+    outside: Outside | None = None
 
     def __post_init__(self) -> None:
         if self.store.length == 0:
@@ -54,12 +59,14 @@ class Rig:
             del name
             return self.model
 
+        witness = Witness(self.store, self.events.append, outside=self.outside)
+        WITNESSES.append(witness)
         return Driver(
-            store=self.store,
+            store=witness,
             toolbox=self.toolbox or FunctionToolbox(self.tools),
             connect=connect,
             mode=self.mode,
-            emit=self.events.append,
+            emit=witness.told,
             ask=self.ask,
             limits=self.limits,
             context=self.context,

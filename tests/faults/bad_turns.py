@@ -12,6 +12,8 @@ import msgspec
 from playing import Play
 from scenarios import MODEL
 
+from holdfast.agent.driver import Driver
+from holdfast.agent.events import Fact
 from holdfast.agent.model import Finished, Model
 from holdfast.session.entries import (
     CallEnded,
@@ -84,7 +86,7 @@ class AppendsAsItGoes:
         return self._play.entries
 
     def _append(self, entry: Entry) -> None:
-        self._play.store.append([entry], expected=self._play.store.length)
+        self._play.witness.append([entry], expected=self._play.store.length)
 
     def _save(self) -> None:
         """Do nothing: it is journalled."""
@@ -106,7 +108,7 @@ class SavesAtTheEnd(AppendsAsItGoes):
 
     def _save(self) -> None:
         unsaved, self._unsaved = self._unsaved, []
-        self._play.store.append(unsaved, expected=self._play.store.length)
+        self._play.witness.append(unsaved, expected=self._play.store.length)
 
 
 class TidiesUp(AppendsAsItGoes):
@@ -124,3 +126,37 @@ class TidiesUp(AppendsAsItGoes):
             if conversation.open_turn is not None:
                 self._append(TurnEnded(turn=conversation.open_turn, reason="cancelled", cause="user"))
             raise
+
+
+class TellsFirst(AppendsAsItGoes):
+    """Shows what happens at once, and journals it right after."""
+
+    def _append(self, entry: Entry) -> None:
+        self._play.witness.told(Fact(self._play.store.length + 1, entry))
+        super()._append(entry)
+
+
+class ActsFirst(AppendsAsItGoes):
+    """Journals that a call started as soon as it has."""
+
+    async def _call(self, call: CallPart) -> Output:
+        plan = self._play.toolbox.tools[call.name].plan(call.id, call.arguments)
+        output = await plan.run(Context(call=call.id, stop=asyncio.Event(), emit=lambda _: None))
+        self._append(CallStarted(call=call.id, effect=plan.effect))
+        return output
+
+
+def driver_that_tells_first(play: Play) -> Driver:
+    """Return the driver, which says of each entry that it is in the journal right before it is."""
+    driver = play.driver()
+    append, emit = driver.append, driver._emit
+
+    def tells_first(*entries: Entry) -> None:
+        for seq, entry in enumerate(entries, start=driver._length + 1):
+            emit(Fact(seq, entry))
+        driver._emit = lambda event: None if isinstance(event, Fact) else emit(event)
+        append(*entries)
+        driver._emit = emit
+
+    driver.append = tells_first
+    return driver

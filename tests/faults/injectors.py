@@ -253,10 +253,10 @@ def chosen_points(
 
 @cache
 def _usual(scenario: Scenario, making: Making | None, *, watch: bool) -> Play:
-    """Return the undisturbed run, which is as it must be."""
+    """Return the undisturbed run, which is as it must be; what is known to be bad may be found out by it."""
     play = Play(scenario, making=making, watch=watch)
     play.run()
-    assert play.complaints == []
+    assert making is not None or play.complaints == []
     return play
 
 

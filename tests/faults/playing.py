@@ -37,6 +37,7 @@ from holdfast.session.store import MemoryStore, Store
 from holdfast.testing.loop import Hang, VirtualLoop
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Say
+from witness import Witness
 
 PROMPT = "do it"
 AFTERWARDS = "go on"
@@ -106,11 +107,11 @@ class Play:
     def driver(self) -> Driver:
         """Return a driver, as a process would make it from the journal as it is."""
         return Driver(
-            store=self.store,
+            store=self.witness,
             toolbox=self.toolbox,
             connect=self.connect,
             mode=self.scenario.mode,
-            emit=self.events.append,
+            emit=self.witness.told,
             ask=self.scenario.ask() if self.scenario.ask else None,
             limits=self.limits,
             context=self.scenario.context,
@@ -167,6 +168,8 @@ class Play:
         with self._closing:
             self.folder = Path(self._closing.enter_context(temporary())) if self.scenario.files else None
             self.store: Store = self.scenario.store(self.folder)
+            self.witness = Witness(self.store, self.events.append)
+            self.ledger.acts = self.witness.acts
             self._closing.callback(self.store.close)
             self.toolbox = self.scenario.toolbox(self.ledger, self.folder)
             tools = tuple(tool.schema for tool in self.toolbox.tools.values())
@@ -292,6 +295,7 @@ class Play:
         twice = [key for key, times in Counter(self.ledger.begun).items() if times > 1]
         if twice:
             yield f"{twice} ran twice"
+        yield from self.witness.complaints
         told = [event for event in self.events if isinstance(event, Fact)]
         if any(entries[fact.seq - 1] != fact.entry for fact in told):
             yield "what was told is not what is in the journal"
@@ -327,6 +331,7 @@ class Play:
             entries = self.entries
             self.store = MemoryStore()
             self.store.append(entries, expected=0)
+            self.witness = Witness(self.store, self.events.append)
             subject = self.driver()
         if isinstance(subject, Driver):
             subject._limits = self.scenario.limits  # the next prompt is in no hurry

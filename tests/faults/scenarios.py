@@ -45,8 +45,12 @@ TOO_LONG = "This model's maximum context length is 8192 tokens."
 
 @dataclass(slots=True)
 class Ledger:
-    """What the tools did: each call that began, and the result of each that finished, by what it was called with."""
+    """What the tools did: each call that began, and the result of each that finished, by what it was called with.
 
+    `acts` is called with the id of each call that does something.
+    """
+
+    acts: Callable[[str], None] = lambda _: None
     begun: list[str] = field(default_factory=list[str])
     finished: dict[str, Output] = field(default_factory=dict[str, Output])
 
@@ -72,6 +76,7 @@ class Does:
         async def run(arguments: dict[str, object], context: Context) -> Output:
             key = f"{self.name} {arguments.get('of', '')}"
             ledger.begun.append(key)
+            ledger.acts(context.call)
             output = Output(text=f"{key} is done", ok=self.ok)
             for time in range(self.times):
                 if context.stop.is_set() and not self.deaf:

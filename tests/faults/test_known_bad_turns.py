@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from bad_turns import AppendsAsItGoes, SavesAtTheEnd, TidiesUp
+from bad_turns import ActsFirst, AppendsAsItGoes, SavesAtTheEnd, TellsFirst, TidiesUp, driver_that_tells_first
 from injectors import FROM_OUTSIDE, tried
-from playing import Making
+from playing import Making, Play
+from report import record
 from scenarios import SCENARIOS
 
 BY_NAME = {injector.name: injector for injector in FROM_OUTSIDE}
@@ -16,6 +17,8 @@ LOST_RESULT = r"finished, and its result is not in the journal"
 LOST_PROMPT = r"prompts \['do it'\] were given, \[\] are in the journal"
 OPEN_CALL = r"calls .* have outcomes {}"
 OPEN_TURN = r"not every turn has one end"
+TOLD_EARLY = r"entry \d+ was told before it was durable"
+ACTED_EARLY = r"acts, and the journal does not have that it started"
 
 
 @pytest.mark.parametrize("injector", ["stop", "cancel", "asyncio.timeout", "asyncio.wait_for", "the loop closes"])
@@ -37,3 +40,16 @@ def test_a_turn_that_is_known_to_be_wrong_is_found_out(making: Making, found: li
 def test_a_clean_up_that_can_be_cancelled_is_found_out() -> None:
     complaints = tried(SCENARIOS["one tool"], BY_NAME["cancel twice, 2 apart"], making=TidiesUp, some=20)
     assert any(re.search(OPEN_TURN, complaint) for complaint in complaints)
+
+
+@pytest.mark.parametrize(
+    ("making", "found"),
+    [(TellsFirst, TOLD_EARLY), (driver_that_tells_first, TOLD_EARLY), (ActsFirst, ACTED_EARLY)],
+    ids=["TellsFirst", "a driver that tells first", "ActsFirst"],
+)
+def test_what_comes_before_its_entry_is_found_out_without_any_fault(making: Making, found: str) -> None:
+    play = Play(SCENARIOS["one tool"], making=making)
+    play.run()
+    complaints = [complaint for complaint in play.complaints if re.search(found, complaint)]
+    record(f"one tool ({making.__name__})", "none", points=1, violations=complaints, known_bad=True)
+    assert complaints

@@ -1,0 +1,90 @@
+"""The law of what is told: a fact is in the file, as another process reads it, when it is told; only text is early."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rig import WITNESSES, Rig, opened, says, waits
+
+from holdfast.agent.events import Fact, LiveCall, LiveText, LiveThinking
+from holdfast.session.entries import Entry
+from holdfast.session.sqlite import SqliteStore, read_copy
+from holdfast.session.store import MemoryStore
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Fail, Hold, Say, Think
+from witness import Witness
+
+
+def journal_of(folder: Path) -> list[Entry]:
+    return [record.entry for record in read_copy(folder).records]
+
+
+async def test_each_fact_is_in_the_file_when_it_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    store = SqliteStore.create(folder)
+    store.append([opened()], expected=0)
+    started = asyncio.Event()
+    calls = [Call("quick", {}), Call("act", {})]
+    rig = Rig(
+        ScriptedModel([[Fail(503)], [Think("hm"), Say("I will."), *calls], [Call("slow", {})]]),
+        [says("quick"), says("act", effect="execute"), waits("slow", started=started)],
+        store=store,
+        outside=lambda: journal_of(folder),
+    )
+    turn = asyncio.create_task(rig.driver.run("do it"))
+    await started.wait()
+    rig.driver.queue("and that", "later")
+    rig.driver.stop()
+    ended = await turn
+    assert journal_of(folder)[-1] == ended
+    assert rig.facts == journal_of(folder)[1:]
+    assert len(rig.facts) >= 15
+    live = {type(event) for event in rig.events if not isinstance(event, Fact)}
+    assert live == {LiveText, LiveThinking, LiveCall}
+    await rig.driver.close()
+
+
+class Later(MemoryStore):
+    """A store that says of each entry that it is written, and writes it with the next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[Entry] = []
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        self.written = [record.entry for record in self.read().records]
+        return super().append(entries, expected=expected)
+
+
+async def test_a_store_that_writes_later_is_found_out() -> None:
+    store = Later()
+    rig = Rig(ScriptedModel([[Say("hello")]]), store=store, outside=lambda: store.written)
+    await rig.driver.run("hi")
+    (witness,) = WITNESSES
+    assert all("another reader does not find it" in complaint for complaint in witness.complaints)
+    assert len(witness.complaints) == len(rig.facts)
+    WITNESSES.clear()
+
+
+async def test_text_of_a_request_that_the_journal_does_not_have_is_found_out() -> None:
+    witness = Witness(MemoryStore(), lambda _: None)
+    witness.told(LiveText(1, "early"))
+    assert len(witness.complaints) == 1
+
+
+@pytest.mark.parametrize("ends", ["stop", "answer"])
+async def test_a_turn_has_returned_when_its_end_is_in_the_file(tmp_path: Path, ends: str) -> None:
+    store = SqliteStore.create(tmp_path / "s")
+    store.append([opened()], expected=0)
+    script = [[Say("hello")]] if ends == "answer" else [[Say("hel"), Hold("never")]]
+    rig = Rig(ScriptedModel(script), store=store, outside=lambda: journal_of(tmp_path / "s"))
+    turn = asyncio.create_task(rig.driver.run("hi"))
+    while ends == "stop" and not any(isinstance(event, LiveText) for event in rig.events):
+        await asyncio.sleep(0)
+    if ends == "stop":
+        rig.driver.stop()
+    assert await turn == journal_of(tmp_path / "s")[-1]
+    await rig.driver.close()

@@ -1,0 +1,98 @@
+"""Who looks, whenever a driver tells or does something, whether what it follows from is durable by then.
+
+Two rules. An entry is durable once `append` has returned, or once it was read: not while it is being appended. Only
+what streams is told early, and that of a request or a command that the journal has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from holdfast.agent.events import (
+    Event,
+    Fact,
+    Finding,
+    LiveCall,
+    LiveOutput,
+    LiveText,
+    LiveThinking,
+    NotRecorded,
+    Shortening,
+)
+from holdfast.session.entries import CallStarted, Entry, RequestStarted, ShellStarted
+from holdfast.session.store import Reading, Store
+
+Outside = Callable[[], Sequence[Entry]]
+
+
+class Witness:
+    """A store that knows what it has acknowledged, and the ear of whoever is told; `complaints` are what it found.
+
+    `outside` reads the journal as another process would: then what is told must be there too.
+    """
+
+    def __init__(self, store: Store, tell: Callable[[Event], None], *, outside: Outside | None = None) -> None:
+        self._store = store
+        self._tell = tell
+        self._outside = outside
+        self._durable: dict[int, Entry] = {}
+        self.complaints: list[str] = []
+        self.read()
+
+    # --- the store ----------------------------------------------------------------------------------------------
+
+    @property
+    def length(self) -> int:
+        """Return how many entries the journal holds."""
+        return self._store.length
+
+    def read(self) -> Reading:
+        """Return every entry; all of them are durable."""
+        reading = self._store.read()
+        self._durable |= {record.seq: record.entry for record in reading.records}
+        return reading
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        """Append entries, which are durable from then on."""
+        length = self._store.append(entries, expected=expected)
+        self._durable |= dict(enumerate(entries, start=length - len(entries) + 1))
+        return length
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    # --- what is told and done -----------------------------------------------------------------------------------
+
+    def told(self, event: Event) -> None:
+        """Hear an event: `emit` of a driver."""
+        match event:
+            case Fact(seq, entry):
+                if self._durable.get(seq) != entry:
+                    self._complain(f"entry {seq} was told before it was durable: {entry}")
+                elif self._outside is not None and (*self._outside(), None)[seq - 1] != entry:
+                    self._complain(f"entry {seq} was told, and another reader does not find it: {entry}")
+            case LiveText(step) | LiveThinking(step) | LiveCall(step):
+                if not self._has(lambda entry: isinstance(entry, RequestStarted) and entry.step == step):
+                    self._complain(f"text was told of request {step}, which is not in the journal: {event}")
+            case LiveOutput(call):
+                self.acts(call)
+            case NotRecorded() | Finding() | Shortening():
+                pass
+        self._tell(event)
+
+    def acts(self, call: str) -> None:
+        """Hear that a call, or a person's own command, does something."""
+        if not self._has(
+            lambda entry: (
+                (isinstance(entry, CallStarted) and entry.call == call)
+                or (isinstance(entry, ShellStarted) and entry.id == call)
+            )
+        ):
+            self._complain(f"{call!r} acts, and the journal does not have that it started")
+
+    def _has(self, wanted: Callable[[Entry], bool]) -> bool:
+        return any(wanted(entry) for entry in reversed(self._durable.values()))
+
+    def _complain(self, what: str) -> None:
+        self.complaints.append(what)
