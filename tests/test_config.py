@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.agent.providers import PROVIDERS, Provider, target
-from holdfast.config import Config, Limits, homes, read_config
+from holdfast.calls import Pattern
+from holdfast.config import Allowed, Config, Limits, homes, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable
 
 
@@ -45,6 +46,8 @@ def test_what_is_said_is_read(tmp_path: Path) -> None:
         ("[context]\nprune = 'sometimes'", "prune"),
         ("[context]\nprune_turns = 0", "prune_turns"),
         ("[context]\nprune_least = -1", "prune_least"),
+        ("[context]\ncompact_at = 0.0", "compact_at"),
+        ("[context]\ncompact_at = 1.5", "compact_at"),
         ("[limits.providers.anthropic]\nidle_event = -1", "providers"),
         ("[limits.providers.anthropic]\ntimeout = 1", "timeout"),
         ("\nmodel = x", "line 2"),
@@ -59,6 +62,14 @@ def test_what_cannot_be_meant_is_named(tmp_path: Path, text: str, said: str) -> 
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+def test_what_is_allowed_is_allowed_for_that_alone() -> None:
+    assert Allowed(run=("make *",), write=("src/**",), fetch=("example.org",)).patterns == (
+        Pattern(effect="execute", text="make *"),
+        Pattern(effect="write", text="src/**"),
+        Pattern(effect="read", text="example.org"),
+    )
 
 
 def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ import pytest
 from writing import numbered, write
 
 from holdfast.errors import SessionBusy, SessionUnknown
+from holdfast.session import catalog as catalogs
 from holdfast.session.catalog import Catalog
+from holdfast.session.disk import sync_path
 from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
 from holdfast.session.lock import Lease
 
@@ -227,3 +229,38 @@ def test_numbered_entries_alone_make_a_session_without_a_folder(catalog: Catalog
     write(root / "s1", numbered(1))
     summary = catalog.find("s1")
     assert (summary.cwd, summary.model, summary.title[:2]) == ("", "", "1 ")
+
+
+def test_a_session_that_is_in_use_is_not_moved_to_the_trash(catalog: Catalog, root: Path) -> None:
+    session(root, "s1")
+    lease = Lease.take(root / "s1")
+    try:
+        with pytest.raises(SessionBusy):
+            catalog.trash("s1")
+    finally:
+        lease.release()
+    assert [summary.id for summary in catalog.all()] == ["s1"]
+
+
+def test_the_trash_keeps_every_session_of_an_id(catalog: Catalog, root: Path) -> None:
+    places: list[Path] = []
+    for text in ("one", "two", "three"):
+        session(root, "s1", text=text)
+        places.append(catalog.trash("s1"))
+    assert [place.name for place in places] == ["s1", "s1-2", "s1-3"]
+    assert [(place / "session.db").exists() for place in places] == [True, True, True]
+
+
+def test_both_folders_are_synced_once_a_session_is_in_the_trash(
+    catalog: Catalog, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session(root, "s1")
+    synced: list[tuple[Path, bool]] = []
+
+    def syncs(path: Path) -> None:
+        synced.append((path, (root / "s1").exists()))
+        sync_path(path)
+
+    monkeypatch.setattr(catalogs, "sync_path", syncs)
+    place = catalog.trash("s1")
+    assert {(place.parent, False), (root, False)} <= set(synced)

@@ -1,0 +1,92 @@
+"""What an earlier process left is looked for before anything is said of it: its processes, and edits that landed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rig import Rig, opened
+
+from holdfast.agent.remains import MAY_RUN
+from holdfast.calls import FileChange, FileSeen, ProcessId
+from holdfast.session.entries import (
+    CallEnded,
+    CallPart,
+    CallStarted,
+    Entry,
+    PromptAccepted,
+    Repaired,
+    ResponseEnded,
+    Usage,
+)
+from holdfast.session.store import Finding, MemoryStore, Reading
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Say
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.tool import Context, Output
+
+LANDED = FileChange(path="a.py", before="a" * 64, after="b" * 64)
+NEXT = FileChange(path="a.py", before="b" * 64, after="c" * 64)
+
+
+def journal(started: CallStarted) -> MemoryStore:
+    """Return that of a process which died while a call ran."""
+    entries: list[Entry] = [
+        opened(),
+        PromptAccepted(turn=1, text="do it"),
+        ResponseEnded(step=1, model="m", parts=(CallPart(id="A", name="edit", arguments="{}"),), usage=Usage()),
+        started,
+    ]
+    store = MemoryStore()
+    store.append(entries, expected=0)
+    return store
+
+
+class Restless(FunctionToolbox):
+    """A toolbox that still has a process of before, and does not see the others go."""
+
+    async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
+        return "A.out" not in commands
+
+    async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
+        return "1 process was ended" if "A" in calls else ""
+
+
+async def test_the_processes_of_an_earlier_one_are_looked_for_and_told() -> None:
+    store = journal(CallStarted(call="A", effect="execute", spool="A.out"))
+    rig = Rig(ScriptedModel(), store=store, toolbox=Restless(()))
+    await rig.driver.recover()
+    (ended,) = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
+    assert "1 process was ended" in ended.text
+    assert MAY_RUN in ended.text
+
+
+async def test_an_edit_that_landed_before_a_crash_is_known_and_may_be_gone_on_from() -> None:
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        return Output(text="edited")
+
+    seen = FileSeen(path="a.py", size=3, sha256="b" * 64)
+    toolbox = FunctionToolbox(
+        [FunctionTool("edit", "write", run, change=NEXT)], looked={"a.py": "after"}, files={"a.py": seen}
+    )
+    store = journal(CallStarted(call="A", effect="write", change=LANDED))
+    rig = Rig(ScriptedModel([[Call("edit", {})], [Say("done")]]), store=store, toolbox=toolbox)
+    await rig.driver.recover()
+    assert rig.driver.seen("a.py") == seen
+    await rig.driver.run("go on")
+    assert [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)] == ["interrupted", "ok"]
+
+
+class Damaged(MemoryStore):
+    """A journal of which something could not be read."""
+
+    def read(self) -> Reading:
+        return Reading(super().read().records, (Finding(seq=2, what="Entry 2 is missing."),))
+
+
+async def test_damage_is_told_once_however_often_the_session_is_opened() -> None:
+    rig = Rig(ScriptedModel(), store=Damaged())
+    for _ in range(3):
+        await rig.new_driver().recover()
+    told = [entry.findings for entry in rig.entries if isinstance(entry, Repaired)]
+    assert told == [("Entry 2 is missing.",)]

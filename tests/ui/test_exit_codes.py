@@ -1,0 +1,40 @@
+"""The exit code says how a turn ended: each cause has one, and a program may rely on which."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from holdfast.errors import EXIT_APPROVAL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_RETRYABLE
+from holdfast.session.entries import Cause, TurnEnded
+from holdfast.session.words import REASONS
+from holdfast.ui.headless import exit_code
+
+CODES: dict[tuple[Cause, str], int] = {
+    ("finished", ""): EXIT_OK,
+    ("approval", ""): EXIT_APPROVAL,
+    ("user", ""): EXIT_INTERRUPTED,
+    ("signal", ""): EXIT_INTERRUPTED,
+    ("output", ""): EXIT_INTERRUPTED,
+    ("external", ""): EXIT_INTERRUPTED,
+    ("provider", "overloaded"): EXIT_RETRYABLE,
+    ("provider", "rate_limited"): EXIT_RETRYABLE,
+    ("provider", "rejected"): EXIT_FAILED,
+    ("provider", "credentials"): EXIT_FAILED,
+    **{
+        (cause, ""): EXIT_FAILED
+        for cause in ("max_tokens", "max_steps", "refusal", "timeout", "storage", "crash", "bug", "fork", "import")
+    },
+}
+
+
+@pytest.mark.parametrize(("how", "code"), CODES.items(), ids=str)
+def test_each_cause_has_its_exit_code(how: tuple[Cause, str], code: int) -> None:
+    cause, fault = how
+    assert exit_code(TurnEnded(turn=1, reason=REASONS[cause], cause=cause), fault) == code
+
+
+def test_every_cause_is_here_and_the_codes_differ() -> None:
+    assert {cause for cause, _ in CODES} == set(get_args(Cause))
+    assert len({EXIT_OK, EXIT_APPROVAL, EXIT_INTERRUPTED, EXIT_RETRYABLE, EXIT_FAILED}) == 5
