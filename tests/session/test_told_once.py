@@ -1,0 +1,72 @@
+"""What a journal says that nobody said is told with the next prompt, once; what a denial or a cut leaves, is nothing."""
+
+from __future__ import annotations
+
+from holdfast.calls import Pattern
+from holdfast.session.conversation import AssistantMessage, Conversation, UserMessage
+from holdfast.session.entries import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallEnded,
+    CallPart,
+    Entry,
+    PromptAccepted,
+    Repaired,
+    RequestStarted,
+    ResponseEnded,
+    Rewound,
+    SessionOpened,
+    TextPart,
+    TurnEnded,
+    Usage,
+)
+from holdfast.session.fold import Fold, fold
+
+OPENED = SessionOpened(session="s", cwd="/", model="m", system="", tools=(), version="0")
+
+
+def turn(number: int, *parts: TextPart | CallPart, cut: bool = False, note: str = "") -> list[Entry]:
+    return [
+        PromptAccepted(turn=number, text=f"prompt {number}"),
+        RequestStarted(step=number, attempt=1, model="m"),
+        ResponseEnded(step=number, model="m", parts=parts, usage=Usage(), cut="user" if cut else None),
+        *(CallEnded(call=part.id, outcome="ok", text="done") for part in parts if isinstance(part, CallPart)),
+        TurnEnded(turn=number, reason="end_turn", cause="finished", note=note),
+    ]
+
+
+def words(conversation: Conversation) -> list[str]:
+    return [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
+
+
+def call(own: str) -> CallPart:
+    return CallPart(id=own, name="bash", arguments="{}")
+
+
+def test_a_note_is_told_with_the_next_prompt_and_with_no_other() -> None:
+    damage = Repaired(findings=("Entry 2 is missing.",), note="[Note: some of it was lost.]")
+    told = fold([OPENED, *turn(1, TextPart("hi"), note="[Note: stopped.]"), damage, *turn(2, TextPart("ho")), *turn(3)])
+    assert words(told) == ["prompt 1", "[Note: stopped.]", "[Note: some of it was lost.]", "prompt 2", "prompt 3"]
+
+
+def test_what_was_denied_is_not_allowed_from_then_on() -> None:
+    pattern = Pattern(effect="execute", text="make *")
+    asked = ApprovalAsked(call="A", why="It runs a command.", pattern=pattern)
+    begun: list[Entry] = [OPENED, *turn(1, call("A"))[:3], asked]
+    denied = ApprovalAnswered(call="A", allowed=False, remember="session", pattern=pattern)
+    granted = ApprovalAnswered(call="A", allowed=True, remember="session", pattern=pattern)
+    assert fold([*begun, denied]).allowed == ()
+    assert fold([*begun, granted]).allowed == (pattern,)
+
+
+def test_no_call_of_a_response_that_was_cut_is_sent_or_open() -> None:
+    told = fold([OPENED, *turn(1, TextPart("I will"), call("A"), cut=True)[:3]])
+    assert told.open_calls == ()
+    (answer,) = [message for message in told.messages if isinstance(message, AssistantMessage)]
+    assert answer.parts == (TextPart("I will"),)
+
+
+def test_the_id_of_a_call_that_was_taken_back_stays_taken() -> None:
+    known = Fold([OPENED, *turn(1, call("A")), Rewound(turn=1)])
+    assert known.knows_call("A")
+    assert not known.has_call("A")
