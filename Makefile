@@ -8,7 +8,7 @@ ARGS ?=
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: help demo test llama lint check fix bench faults clean
+.PHONY: help demo test llama lint check fix bench faults mutants clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
@@ -18,6 +18,7 @@ help:
 	@echo "make fix     format, and mend what the linter can mend"
 	@echo "make bench   measure start-up, appending and folding"
 	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (half an hour)"
+	@echo "make mutants break the source on purpose, one line at a time, and see that a test notices (half an hour)"
 	@echo "make clean   remove what make and the tools wrote"
 
 demo: $(READY)
@@ -49,6 +50,9 @@ faults: $(READY)
 	@mkdir -p build && rm -f build/faults.jsonl
 	@HOLDFAST_FAULTS=full HOLDFAST_FAULTS_REPORT=build/faults.jsonl $(RUN) -m pytest tests/faults -q -n 2 --dist worksteal --timeout 1800 $(ARGS); \
 		ended=$$?; $(RUN) tests/faults/table.py build/faults.jsonl && exit $$ended
+
+mutants: $(READY)
+	@PYTHONPATH=tests/faults $(RUN) tests/mutants/run.py $(ARGS)
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist

@@ -13,7 +13,7 @@ from playing import Play
 from scenarios import MODEL
 
 from holdfast.agent.driver import Driver
-from holdfast.agent.events import Fact
+from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Finished, Model
 from holdfast.session.entries import (
     CallEnded,
@@ -151,10 +151,14 @@ def driver_that_tells_first(play: Play) -> Driver:
     driver = play.driver()
     append, emit = driver.append, driver._emit
 
+    def quiet(event: Event) -> None:
+        if not isinstance(event, Fact):
+            emit(event)
+
     def tells_first(*entries: Entry) -> None:
         for seq, entry in enumerate(entries, start=driver._length + 1):
             emit(Fact(seq, entry))
-        driver._emit = lambda event: None if isinstance(event, Fact) else emit(event)
+        driver._emit = quiet
         append(*entries)
         driver._emit = emit
 

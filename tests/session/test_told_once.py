@@ -1,4 +1,4 @@
-"""What a journal says that nobody said is told with the next prompt, once; what a denial or a cut leaves, is nothing."""
+"""What a journal says that nobody said is told with the next prompt, once; a denial or a cut leaves nothing behind."""
 
 from __future__ import annotations
 
