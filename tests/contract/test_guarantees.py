@@ -55,6 +55,12 @@ def uncounted(page: str) -> Iterator[str]:
     )
 
 
+def surviving(page: str) -> Iterator[str]:
+    """Yield a sentence for each package of which a mutant survived."""
+    rows = re.findall(r"^\| (\w+) \| .* \| (\d+) \|$", part(page, "mutants"), flags=re.MULTILINE)
+    yield from (f"{left} mutants of {name} survive" for name, left in rows if left != "0")
+
+
 def test_every_promise_is_there_and_proven() -> None:
     expect_none(gaps(read(PAGE), read("README.md")))
 
@@ -65,6 +71,15 @@ def test_the_tests_it_names_exist() -> None:
 
 def test_what_was_counted_is_without_violations() -> None:
     expect_none(uncounted(read(PAGE)))
+
+
+def test_no_mutant_survives() -> None:
+    expect_none(surviving(read(PAGE)))
+
+
+def test_a_mutant_that_survives_is_found() -> None:
+    table = "<!-- data: mutants -->\n| agent | 7 | 6 | 0 | 0 | 1 |\n| ui | 7 | 7 | 0 | 0 | 0 |\n<!-- end -->"
+    assert list(surviving(table)) == ["1 mutants of agent survive"]
 
 
 def test_what_is_not_promised_is_said() -> None:
