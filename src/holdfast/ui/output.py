@@ -1,6 +1,7 @@
 """The event stream as text, as one JSON object, or as JSON lines: three serialisers, no decisions.
 
-Two rules. What reaches a terminal is cleaned. Of a line about a call nothing is hidden: it shows what is really run.
+Two rules. What is printed does nothing to a terminal, also to one behind a pipe. Of a line about a call nothing is
+hidden: it shows what is really run.
 """
 
 from __future__ import annotations
@@ -168,8 +169,7 @@ class TextOutput:
         return unwritten
 
     def _write(self, text: str) -> None:
-        shown = printable(text) if self._out.terminal else text
-        if shown:
+        if shown := printable(text):
             self._mid_line = not shown.endswith("\n")
             self._out.write(shown)
 
@@ -181,7 +181,7 @@ class TextOutput:
     def _note(self, text: str) -> None:
         if self._out.terminal:
             self._end_line()
-        self._err.write(literal(text) + "\n" if self._err.terminal else text + "\n")
+        self._err.write(literal(text) + "\n")
 
 
 class JsonOutput:

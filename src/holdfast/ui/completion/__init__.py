@@ -15,6 +15,7 @@ from holdfast.agent.providers import known_providers
 from holdfast.config import homes, read_config
 from holdfast.errors import EXIT_OK, ConfigInvalid, UsageError
 from holdfast.session.catalog import Catalog, Summary
+from holdfast.text import literal
 from holdfast.ui.completion.scripts import SCRIPTS
 from holdfast.ui.table import one_line
 
@@ -62,7 +63,8 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
     if arguments.line is not None:
         for each in candidates(arguments.line, lambda wanted: known(wanted, environ)):
-            print(f"{each.value}\t{one_line(each.says)}" if each.says else each.value)
+            value = literal(each.value)
+            print(f"{value}\t{one_line(each.says)}" if each.says else value)
     elif arguments.shell is None:
         raise UsageError(
             f"Shell is missing, one of {', '.join(SCRIPTS)} was expected. For bash, in ~/.bashrc: "

@@ -24,7 +24,7 @@ from holdfast.config import Limits
 from holdfast.errors import HoldfastError, ModelUnusable, UsageError
 from holdfast.session.catalog import Summary
 from holdfast.session.entries import PromptAccepted, When
-from holdfast.text import literal
+from holdfast.text import literal, printable
 from holdfast.tools.thread import in_daemon
 from holdfast.ui.faults import keep
 from holdfast.ui.table import home
@@ -184,10 +184,9 @@ class Desk(App[int]):
             return
         what = "".join(traceback.format_exception(self._exception)) if self._exception else traceback.format_exc()
         trace, where = self._keep(what)
+        report = f"Please report it with what follows, which is {where}.\n\n{printable(trace)}"
         said = "This is a bug of holdfast; the session is safe, go on with -c."
-        self.panic(
-            Text(f"holdfast: Internal error. {said} Please report it with what follows, which is {where}.\n\n{trace}")
-        )
+        self.panic(Text(f"holdfast: Internal error. {said} {report}"))
 
     def _keep(self, trace: str) -> tuple[str, str]:
         """Keep a traceback; return it without a key in it, and where it is."""

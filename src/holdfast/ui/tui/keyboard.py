@@ -14,8 +14,9 @@ from codecs import getincrementaldecoder
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
-from textual.drivers.linux_driver import LinuxDriver
 from textual.widgets import Input, TextArea
+
+from holdfast.ui.tui.job_control import JobControl
 
 IDLE = 0.1
 """Seconds after which the thread looks whether it should end."""
@@ -29,7 +30,7 @@ EARLY = 0.005
 CHUNK = 65_536
 
 
-class Keyboard(LinuxDriver):
+class Keyboard(JobControl):
     """Textual's driver for Unix, with a wait of its own."""
 
     def run_input_thread(self) -> None:

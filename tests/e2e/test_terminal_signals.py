@@ -1,0 +1,141 @@
+"""Stopped and continued from outside: the screen goes on as it was, and the terminal is given back as it was found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from launching import World
+from terminal import Key, Terminal
+from test_terminal import screen
+
+from holdfast.testing.script import Say
+from polling import eventually
+from survivors import linux_only
+
+pytestmark = linux_only
+
+SWITCHED = (b"1049", b"1000", b"1003", b"1006", b"1015", b"1004", b"2004")
+"""The modes that the screen turns on; all of them are off when it is left."""
+
+
+def threads(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def state(pid: int) -> str:
+    """Return the letter of the process's state: T while it is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def stop(terminal: Terminal, number: signal.Signals) -> None:
+    terminal.kill(number)
+    eventually(lambda: state(terminal.pid) == "T")
+    terminal.kill(signal.SIGCONT)
+    eventually(lambda: state(terminal.pid) != "T")
+
+
+STRIKES: dict[str, Callable[[Terminal], None]] = {
+    "SIGCONT alone": lambda terminal: terminal.kill(signal.SIGCONT),
+    "SIGSTOP and SIGCONT": lambda terminal: stop(terminal, signal.SIGSTOP),
+    "SIGTSTP and SIGCONT": lambda terminal: stop(terminal, signal.SIGTSTP),
+}
+
+
+def assert_given_back(terminal: Terminal, before: object) -> None:
+    """Fail unless the program is gone, and every mode of the terminal is as it was found."""
+    raw = bytes(terminal.raw)
+    assert termios.tcgetattr(terminal.descriptor) == before
+    for mode in SWITCHED:
+        assert raw.rfind(b"\x1b[?" + mode + b"l") > raw.rfind(b"\x1b[?" + mode + b"h") >= 0, mode
+    for off, on in ((b"\x1b[?25h", b"\x1b[?25l"), (b"\x1b[?7h", b"\x1b[?7l")):
+        assert raw.rfind(off) > raw.rfind(on) >= 0, on
+    assert raw.count(b"\x1b[<u") >= raw.count(b"\x1b[>25u") > 0
+
+
+@pytest.mark.parametrize("strike", STRIKES.values(), ids=STRIKES)
+def test_twenty_times_continued_is_as_never(one_world: World, strike: Callable[[Terminal], None]) -> None:
+    """cpulimit, a debugger, `kill -CONT`: no thread is left over, keys arrive once, and leaving gives it all back."""
+    one_world.script([Say("As ever.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        before = termios.tcgetattr(terminal.descriptor)
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text("As ever")
+        terminal.wait_gone("esc stops")
+        number = threads(terminal.pid)
+        for round_ in range(20):
+            strike(terminal)
+            eventually(lambda: not termios.tcgetattr(terminal.descriptor)[3] & termios.ECHO)
+            terminal.send(str(round_ % 10))
+            typed = "".join(str(each % 10) for each in range(round_ + 1))
+            terminal.wait_text(f"▌ {typed}$|▌ {typed}\\s")
+        eventually(lambda: threads(terminal.pid) <= number)
+        terminal.send(Key.CTRL_C)
+        terminal.wait_text("Ask for something")
+        terminal.line("/quit")
+        assert terminal.wait() == 0
+        eventually(lambda: b"\x1b[?1004l" in terminal.raw[-400:])
+        assert_given_back(terminal, before)
+
+
+def test_many_at_once_are_as_one(one_world: World) -> None:
+    one_world.script([Say("As ever.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        before = termios.tcgetattr(terminal.descriptor)
+        terminal.wait_text("Ask for something")
+        terminal.line("go")
+        terminal.wait_text("As ever")
+        terminal.wait_gone("esc stops")
+        number = threads(terminal.pid)
+        for _ in range(20):
+            terminal.kill(signal.SIGCONT)
+        terminal.send("here")
+        terminal.wait_text("▌ here")
+        eventually(lambda: threads(terminal.pid) <= number)
+        terminal.send(Key.CTRL_C)
+        terminal.wait_text("Ask for something")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+        assert_given_back(terminal, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP], ids=lambda number: number.name)
+def test_stopped_from_outside_and_taken_up_by_the_shell(one_world: World, number: signal.Signals) -> None:
+    """The shell has the terminal meanwhile, with settings of its own; `bg` leaves it there, and `fg` brings it back."""
+    one_world.script([Say("Here again.")])
+    environ = {**one_world.environ(), "PS1": "shell> "}
+    with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=one_world.folder) as terminal:
+        terminal.wait_text("shell>")
+        terminal.send(f"{sys.executable} -m holdfast -m {one_world.model}\r")
+        terminal.wait_text("Ask for something")
+        pid = os.tcgetpgrp(terminal.descriptor)
+        terminal.send("half a thought")
+        terminal.wait_text("half a thought")
+        os.kill(pid, number)
+        terminal.wait_text("Stopped")
+        terminal.send("echo $((6 * 7))\r")
+        terminal.wait_text("(?m)^42$")
+        terminal.send("bg\r")
+        terminal.wait_text("holdfast.* &")
+        eventually(lambda: state(pid) == "T")
+        terminal.send("echo $((6 * 9))\r")
+        terminal.wait_text("(?m)^54$")
+        terminal.send("printf '\\033c'\r")  # what the screen had drawn is gone from the terminal
+        terminal.wait_gone("half a thought")
+        terminal.send("fg\r")
+        terminal.wait_text("▌ half a thought")
+        terminal.line(" and its end")
+        terminal.wait_text("Here again")
+        terminal.wait_gone("esc stops")
+        terminal.send(Key.CTRL_D)
+        eventually(lambda: b"shell> " in terminal.raw[-40:], 15)
+        terminal.send("stty -a | grep -w -c -e -icanon; exit\r")
+        terminal.wait()
+        assert b"\r0\r\nexit" in terminal.raw
+    assert one_world.said == ["half a thought and its end"]
