@@ -31,6 +31,27 @@ except EOFError:
 """
 _DEAF = "trap '' TERM INT HUP; while :; do sleep 0.2; done"
 
+_GUARD = "$(cut -d' ' -f4 /proc/$PPID/stat)"
+
+SABOTAGE = {
+    "kills its guard": (f"echo ready; kill -KILL {_GUARD}; sleep 300", "unguarded"),
+    "ends its guard": (f"echo ready; kill -TERM {_GUARD}; sleep 300", "signalled"),
+    "ends its keeper": ("echo ready; kill -TERM $PPID; sleep 300", "signalled"),
+    "hangs up on its keeper": ("echo ready; kill -HUP $PPID; sleep 300", "signalled"),
+    "kills its keeper": ("echo ready; kill -KILL $PPID; sleep 300", "lost"),
+}
+"""Commands that end what runs them, and what is said of their end: they run alone, for they take others along."""
+
+FORGERS = {
+    "of text": """printf '{"kind": "ended"}' > "$end" """,
+    "of a record": """printf '%s' "$record" > "$end" """,
+    "of a pipe": 'mkfifo "$end"',
+    "of a folder": 'mkdir "$end"',
+    "of a link": 'ln -s /dev/zero "$end"',
+    "of a file without end": 'truncate -s 1T "$end"',
+}
+"""Commands that put something at `$end`, where the record of their own end belongs; `$record` is an unsealed one."""
+
 NASTY = {
     "waits": "echo ready; sleep 300; echo after",
     "works in the background": "sleep 300 & echo ready; wait",

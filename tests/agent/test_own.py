@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from rig import Rig, opened, says, waits
 
+import ends
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.model import Model
@@ -22,6 +22,7 @@ from holdfast.session.entries import Entry, ProcessStarted, ShellEnded, ShellSta
 from holdfast.session.store import MemoryStore
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
+from holdfast.tools.end_record import end_of
 from holdfast.tools.processes import LINUX, boot, look
 from holdfast.tools.toolbox import LocalToolbox
 from survivors import linux_only
@@ -94,11 +95,11 @@ async def test_one_that_a_crash_left_open_is_said_to_be_of_unknown_effect() -> N
     await own
 
 
-def left_open(tmp_path: Path, *, process: ProcessId | None = None) -> tuple[Driver, MemoryStore]:
+def left_open(tmp_path: Path, *, process: ProcessId | None = None, spool: str = "2.out") -> tuple[Driver, MemoryStore]:
     """Return a session in which an earlier process had begun `make deploy`, and the journal of it."""
     (tmp_path / "home" / "s").mkdir(parents=True)
     store = MemoryStore()
-    store.append([opened(), ShellStarted(id="rig-s2", command="make deploy", shared=True, spool="2.out")], expected=0)
+    store.append([opened(), ShellStarted(id="rig-s2", command="make deploy", shared=True, spool=spool)], expected=0)
     if process is not None:
         store.append([ProcessStarted(call="rig-s2", process=process)], expected=2)
 
@@ -145,11 +146,10 @@ async def test_what_nobody_was_left_to_end_is_ended_at_the_next_opening_and_told
 
 
 async def test_one_that_ended_with_nobody_there_to_write_it_down_has_its_own_outcome(tmp_path: Path) -> None:
-    driver, store = left_open(tmp_path)
-    spool = tmp_path / "home" / "s" / "spool"
-    (spool / "2.out").write_text("deployed")
-    end = {"kind": "ended", "call": "rig-s2", "cause": "exit", "status": 0, "seconds": 2.5, "seen": 8}
-    (spool / "2.out.end").write_text(json.dumps({**end, "unkept": "", "leftovers": 0, "survivors": 0}))
+    spool = ends.left(tmp_path, "deployed", call="rig-s2", status=0, seconds=2.5, seen=8)
+    driver, store = left_open(tmp_path, spool=spool.name)
+    for file in (spool, end_of(spool)):
+        file.rename(tmp_path / "home" / "s" / "spool" / file.name)
     await driver.recover()
     ended = last_end(store)
     assert (ended.outcome, ended.seconds) == ("ok", 2.5)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import ends
 from holdfast.agent.remains import MAY_RUN, remains
 from holdfast.calls import ProcessId
 from holdfast.session.conversation import OpenCall
@@ -38,8 +39,10 @@ async def test_a_command_that_nobody_saw_end_may_have_left_something(toolbox: Lo
     began = left(ProcessId(pid=NOBODY, start=1, boot=boot()))
     assert await remains(toolbox, [began]) == MAY_RUN
     assert await remains(toolbox, [left()]) == MAY_RUN  # it was killed before it could say which process it is
-    (tmp_path / "spool" / "A.out.end").touch()
-    assert await remains(toolbox, [began]) == ""
+    (tmp_path / "spool" / "A.out.end").touch()  # anybody can write one
+    assert await remains(toolbox, [began]) == MAY_RUN
+    spool = ends.left(tmp_path / "spool", None, status=0).name
+    assert await remains(toolbox, [left(began.process, spool=spool)]) == ""
 
 
 @linux_only

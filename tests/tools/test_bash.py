@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,9 @@ def finished(**told: object) -> Finished:
 def test_a_plan_shows_the_whole_command_and_does_nothing(tmp_path: Path) -> None:
     made = plan(tmp_path, command="touch here\necho done")
     assert (made.effect, made.title, made.detail) == ("execute", "run: touch here…", "touch here\necho done")
-    assert (made.spool, made.change, made.outside) == ("call-1.out", None, None)
+    assert made.spool is not None
+    assert re.fullmatch(r"call-1\.[0-9a-f]{32}\.out", made.spool)
+    assert (made.change, made.outside) == (None, None)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -175,7 +175,7 @@ class Spoken:
 
     def ask(self, call: str, command: str, **more: object) -> None:
         env = child_environment(os.environ, call=call)
-        request = {"call": call, "command": command, "cwd": str(self.folder), "env": env, "timeout": 30.0}
+        request = {"call": call, "command": command, "cwd": str(self.folder), "env": env, "timeout": 30.0, "seal": ""}
         assert self.process.stdin is not None
         self.process.stdin.write(
             json.dumps({**request, "spool": str(self.folder / f"{call}.out"), **more}).encode() + b"\n"
@@ -229,7 +229,7 @@ def test_it_needs_little_but_the_standard_library(tmp_path: Path) -> None:
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert not imported & {"typing", "pathlib", "subprocess", "asyncio"}
     own = {name for name in imported if name.startswith("holdfast")}
-    tools = {f"holdfast.tools.{name}" for name in ("keeper", "guard", "processes")}
+    tools = {f"holdfast.tools.{name}" for name in ("keeper", "end_record", "guard", "processes")}
     assert own == {"holdfast", "holdfast.tools", *tools}
 
 

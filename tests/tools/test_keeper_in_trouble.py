@@ -99,7 +99,7 @@ def test_a_keeper_that_is_frozen_after_the_death_of_its_guard_is_woken(tmp_path:
         eventually(lambda: look(keeper.parent) is None)  # this loop is the agent's, and stands still
         os.kill(keeper.pid, signal.SIGSTOP)
         got = await task
-        assert (got.cause, got.survivors) == ("stop", 0)
+        assert (got.cause, got.survivors) == ("unguarded", 0)
 
     on_bench(tmp_path, act)
 

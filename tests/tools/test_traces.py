@@ -1,32 +1,13 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ends import left
 from holdfast.tools.shell import forget
 from holdfast.tools.traces import traces_of
-
-ENDED: dict[str, object] = {
-    "kind": "ended",
-    "call": "A",
-    "cause": "exit",
-    "status": 0,
-    "seconds": 1.23456,
-    "seen": 4,
-    "unkept": "",
-    "leftovers": 0,
-    "survivors": 0,
-}
-
-
-def left(spool: Path, text: str | None, **ended: object) -> None:
-    """Write what a command leaves."""
-    if text is not None:
-        spool.write_text(text)
-    if ended:
-        Path(f"{spool}.end").write_text(json.dumps(ENDED | ended))
 
 
 @pytest.mark.parametrize(
@@ -43,14 +24,25 @@ def left(spool: Path, text: str | None, **ended: object) -> None:
             True,
             "out\n(stopped after 1.2 s; 2 processes of it",
         ),
+        (
+            {"cause": "signalled", "status": -15},
+            False,
+            True,
+            "out\n(ended after 1.2 s, and everything it had started was",
+        ),
+        (
+            {"cause": "unguarded", "status": -15},
+            False,
+            True,
+            "out\n(ended after 1.2 s, and everything it had started was",
+        ),
         ({"leftovers": 1}, True, False, "out\n(exit code 0, 1.2 s; 1 process it left behind was ended)"),
     ],
 )
 def test_the_keepers_word_is_told_as_if_it_had_been_heard(
-    tmp_path: Path, ended: dict[str, object], *, ok: bool, interrupted: bool, said: str
+    tmp_path: Path, ended: dict[str, Any], *, ok: bool, interrupted: bool, said: str
 ) -> None:
-    left(tmp_path / "A.out", "out\n", **ended)
-    found = traces_of(tmp_path / "A.out", 0.0)
+    found = traces_of(left(tmp_path, "out\n", **ended), 0.0)
     assert found is not None
     assert (found.output.ok, found.output.interrupted, found.seconds) == (ok, interrupted, 1.235)
     assert found.output.text.startswith(said)
@@ -59,9 +51,9 @@ def test_the_keepers_word_is_told_as_if_it_had_been_heard(
 def test_without_it_only_what_was_printed_is_known(tmp_path: Path) -> None:
     spool = tmp_path / "A.out"
     assert traces_of(spool, 0.0) is None
-    left(spool, "")
+    spool.touch()
     assert traces_of(spool, 0.0) is None
-    left(spool, "half\n")
+    spool.write_text("half\n")
     Path(f"{spool}.end").write_bytes(b'{"kind": "en\xb0"}')  # the power failed
     found = traces_of(spool, spool.stat().st_mtime - 2.5)
     assert found is not None
@@ -74,15 +66,14 @@ def test_without_it_only_what_was_printed_is_known(tmp_path: Path) -> None:
 
 
 def test_a_command_that_printed_nothing_and_ended_says_how(tmp_path: Path) -> None:
-    left(tmp_path / "A.out", "", status=1)
-    found = traces_of(tmp_path / "A.out", 0.0)
+    found = traces_of(left(tmp_path, "", status=1), 0.0)
     assert found is not None
     assert found.output.text == "(no output)\n(exit code 1, 1.2 s)"
 
 
 def test_forgetting_takes_both_files_and_no_other(tmp_path: Path) -> None:
-    left(tmp_path / "A.out", "out\n", status=0)
-    left(tmp_path / "B.out", "out\n", status=0)
-    forget(tmp_path / "A.out")
-    forget(tmp_path / "A.out")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["B.out", "B.out.end"]
+    gone = left(tmp_path, "out\n", status=0)
+    other = left(tmp_path, "out\n", status=0)
+    forget(gone)
+    forget(gone)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, f"{other.name}.end"]

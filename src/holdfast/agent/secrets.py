@@ -28,9 +28,13 @@ _LOOKS = re.compile(
 
 def secrets_of(environ: Mapping[str, str], providers: Providers = PROVIDERS) -> tuple[str, ...]:
     """Return what must never be written down, as it may be spelt: every provider's key, and what is named like one."""
+    return spelt({value.strip() for name, value in environ.items() if is_secret(name, providers)})
+
+
+def is_secret(variable: str, providers: Providers = PROVIDERS) -> bool:
+    """Return whether a variable holds a provider's key, or is named like one that holds something secret."""
     keys = {name for provider in providers.values() for name in (provider.key_variable, provider.also_key_variable)}
-    found = {value.strip() for name, value in environ.items() if name in keys or _NAMED.search(name.upper())}
-    return spelt(found)
+    return variable in keys or bool(_NAMED.search(variable.upper()))
 
 
 def spelt(keys: Iterable[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import msgspec
 from holdfast.calls import Effect
 from holdfast.errors import ToolFailed
 from holdfast.tools.arguments import parse, schema_of
+from holdfast.tools.end_record import sealed
 from holdfast.tools.shell import Finished, Keeper
 from holdfast.tools.tool import Context, Output, Plan, Workspace
 
@@ -46,7 +47,7 @@ class BashTool:
         wanted = parse(arguments, BashArguments, tool="bash")
         if "\0" in wanted.command:
             raise ToolFailed("The command contains a NUL character, which no program can be given. Nothing was run.")
-        spool = f"{call}.out"
+        spool, seal = sealed(call)
 
         async def run(context: Context) -> Output:
             finished = await self._keeper.run(
@@ -58,6 +59,7 @@ class BashTool:
                 emit=context.emit,
                 began=context.began,
                 spool=self._workspace.spool / spool,
+                seal=seal,
             )
             return output(finished)
 
@@ -78,7 +80,7 @@ def output(finished: Finished) -> Output:
     return Output(
         text=f"{finished.text.rstrip() or '(no output)'}\n({facts(finished)})",
         ok=finished.cause == "exit" and finished.code == 0,
-        interrupted=finished.cause in ("stop", "lost"),
+        interrupted=finished.cause not in ("exit", "timeout"),
     )
 
 
@@ -91,6 +93,10 @@ def facts(finished: Finished) -> str:
             said = [f"timed out after {after}{all_ended}"]
         case "stop":
             said = [f"stopped after {after}{all_ended}"]
+        case "signalled":
+            said = [f"ended after {after}{all_ended}, because a signal told the process that runs commands to end"]
+        case "unguarded":
+            said = [f"ended after {after}{all_ended}, because the guard of the process that runs commands was killed"]
         case "lost":
             said = [f"the process that runs commands died after {after}{all_ended}; what the command did is unknown"]
         case "exit" if finished.signal is not None:

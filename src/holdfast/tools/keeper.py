@@ -1,7 +1,7 @@
 """The process that owns the children of tools: a program that outlives the agent just long enough to end them.
 
-Two rules. It imports the standard library, `guard` and `processes` only, to start fast on a bare Python, and it has one
-thread, so that fork is safe and a child's parent-death signal means the keeper's own death.
+Two rules. It imports the standard library, `end_record`, `guard` and `processes` only, to start fast on a bare Python,
+and it has one thread, so that fork is safe and a child's parent-death signal means the keeper's own death.
 
 Requests come on stdin, one JSON object a line; end of file there, however the agent ended, ends every command and then
 the keeper. Answers go to stdout: one JSON object a line, followed by `size` raw bytes if it says so. The lock is held
@@ -20,14 +20,27 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
+from holdfast.tools.end_record import write_end
 from holdfast.tools.guard import CLOSING, guarded
-from holdfast.tools.processes import LINUX, adopt_orphans, below, boot, by_parent, call_of, end_with, living, look, send
+from holdfast.tools.processes import (
+    LINUX,
+    adopt_orphans,
+    below,
+    boot,
+    by_parent,
+    call_of,
+    end_with,
+    keep_secrets,
+    living,
+    look,
+    send,
+)
 
 TYPE_CHECKING = False  # as typing has it, without the cost of its import
 if TYPE_CHECKING:
     from typing import Literal, NoReturn, TypedDict
 
-    Cause = Literal["exit", "timeout", "stop"]
+    Cause = Literal["exit", "timeout", "stop", "signalled", "unguarded"]
 
     class Request(TypedDict):
         """A command to run, or (`command` empty) the wish that a running one be stopped."""
@@ -38,6 +51,7 @@ if TYPE_CHECKING:
         env: dict[str, str]
         timeout: float
         spool: str
+        seal: str
 
 
 CHUNK = 65_536
@@ -87,6 +101,7 @@ class Command:
     def __init__(self, request: Request, *, pid: int, pipe: int, spool: int) -> None:
         self.call = request["call"]
         self.end_file = request["spool"] + ".end"
+        self.seal = request["seal"]
         self.pid = pid
         self.pipe = pipe
         self.spool = Spool(spool)
@@ -152,13 +167,15 @@ class Keeper:
         self.selector.register(fd, selectors.EVENT_READ, act)
 
     def _on_signal(self, number: int, _frame: object) -> None:
-        if number in CLOSING or os.getppid() != self.guard:
-            self.close()
+        if number in CLOSING:
+            self.close("signalled")
+        elif os.getppid() != self.guard:
+            self.close("unguarded")
 
     def serve(self) -> None:
         """Run until the agent or the guard is gone and every command has ended."""
         if os.getppid() != self.guard:  # before it could be heard
-            self.close()
+            self.close("unguarded")
         self._tell({"kind": "ready", "pid": self.pid})
         self._flush()
         while self.commands or not self.closing:
@@ -175,15 +192,15 @@ class Keeper:
             return TICK
         return LIVE_EVERY if self.commands else None
 
-    def close(self) -> None:
-        """Take no more requests and end every command; the loop returns when they are gone."""
+    def close(self, cause: Cause = "stop") -> None:
+        """Take no more requests and end every command because of `cause`; the loop returns when they are gone."""
         if self.closing:
             return
         self.closing = True
         for fd in self.agent:
             self.selector.unregister(fd)
         for command in self.commands.values():
-            command.end("stop")
+            command.end(cause)
 
     def _tell(self, message: Mapping[str, object], payload: bytes = b"") -> None:
         self.out += json.dumps(message).encode() + b"\n" + payload
@@ -215,7 +232,7 @@ class Keeper:
     def _start(self, request: Request) -> None:
         fds: list[int] = []
         try:
-            fds.append(os.open(request["spool"], os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+            fds.append(os.open(request["spool"], os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
             fds.extend(os.pipe())
             pid = os.fork()
         except (OSError, ValueError) as error:
@@ -331,8 +348,7 @@ class Keeper:
         ended = {"kind": "ended", "call": command.call, "cause": command.cause, "status": command.status}
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
         ended |= {"leftovers": len(command.leftovers.difference(left)), "survivors": len(left)}
-        with contextlib.suppress(OSError), open(command.end_file, "w", opener=private) as file:
-            json.dump(ended, file)  # before it is told: there may be nobody left to tell
+        write_end(command.end_file, command.seal, json.dumps(ended))  # before it is told: the agent may be gone
         self._tell(ended)
         del self.commands[command.call]
 
@@ -370,13 +386,9 @@ class Keeper:
         return None if running else next(iter(self.commands))
 
 
-def private(path: str, flags: int) -> int:
-    """Return a descriptor of `path`; a new file is the user's alone."""
-    return os.open(path, flags, 0o600)
-
-
 def main() -> None:
     """Hold the lock named on the command line, serve, and let go of it by ending."""
+    keep_secrets()  # the seals
     lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.ftruncate(lock, 0)

@@ -18,6 +18,7 @@ MARK = "HOLDFAST_CALL"
 """The environment variable that says which call a process was started for; children inherit it."""
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -99,6 +100,15 @@ def send(pid: int, *numbers: signal.Signals) -> bool:
     except PermissionError:
         return False
     return True
+
+
+def keep_secrets() -> None:
+    """Have the system refuse this process's memory and environment to every other process but root's.
+
+    It holds for what is forked, and ends with exec: a program that is started can be debugged as ever.
+    """
+    if LINUX:
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def adopt_orphans() -> None:

@@ -24,6 +24,7 @@ import msgspec
 from holdfast.calls import ProcessId
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
+from holdfast.tools.end_record import end_of, open_alone, read_alone
 from holdfast.tools.environment import child_environment
 from holdfast.tools.guard import GONE
 from holdfast.tools.launch import LOCK, Launched, launched
@@ -39,11 +40,6 @@ PATIENCE = 3.0  # seconds beyond its own bounds that the keeper may take to answ
 SWEEP = 1.5  # seconds the guard may take to end what a killed keeper left
 CAPTURE_MOST = 1_000_000  # bytes; the keeper keeps so much of the beginning
 CAPTURE_SECONDS = 30.0
-
-
-def end_of(spool: Path) -> Path:
-    """Return where the keeper writes how a command ended."""
-    return spool.with_name(f"{spool.name}.end")
 
 
 def forget(spool: Path) -> None:
@@ -63,7 +59,7 @@ def partial(spool: Path) -> str:
 
 def _excerpt(spool: Path, *, seen: int) -> str:
     """Return the beginning and the end of the file, with how much of the `seen` bytes is missing in between."""
-    with spool.open("rb") as file:
+    with open_alone(spool) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         if size <= HEAD + TAIL:
@@ -129,10 +125,10 @@ class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
-    """The command ended by itself, by its deadline or by request; `unkept` says why output is missing in the spool."""
+    """The command ended, or was ended by its keeper; `unkept` says why output is missing in the spool."""
 
     call: str
-    cause: Literal["exit", "timeout", "stop"]
+    cause: Literal["exit", "timeout", "stop", "signalled", "unguarded"]
     status: int | None
     seconds: float
     seen: int
@@ -150,12 +146,13 @@ _Heard = tuple[_Live, bytes] | _Refused | _Started | Ended | None
 class Finished:
     """How a command ended.
 
-    `cause` says by what: itself, its deadline, a stop, or the death of the keeper (`lost`). One of `code` and `signal`
-    is set unless it is lost. `leftovers` counts processes it left behind that were ended, `survivors` those of it that
-    could not be; None if that is not known. `unkept` is "" or why output is missing from `text`.
+    `cause` says by what: itself, its deadline, a stop, or what befell the keeper: a signal told it to end
+    (`signalled`), its guard died (`unguarded`), or it died itself (`lost`). One of `code` and `signal` is set unless it
+    is lost. `leftovers` counts processes it left behind that were ended, `survivors` those of it that could not be;
+    None if that is not known. `unkept` is "" or why output is missing from `text`.
     """
 
-    cause: Literal["exit", "timeout", "stop", "lost"]
+    cause: Literal["exit", "timeout", "stop", "signalled", "unguarded", "lost"]
     code: int | None
     signal: int | None
     seconds: float
@@ -192,19 +189,20 @@ class Keeper:
         stop: asyncio.Event,
         emit: Callable[[str], None],
         spool: Path,
+        seal: str = "",
         began: Callable[[ProcessId], None] = lambda _: None,
     ) -> Finished:
         """Run `command` in a shell and return how it ended; setting `stop` or cancelling ends it and all it started.
 
-        `began` is told its process as soon as there is one. Raises `ToolFailed` if it was not started. Never starts a
-        command twice.
+        `began` is told its process as soon as there is one. With a `seal` its end is written down too. Raises
+        `ToolFailed` if it was not started. Never starts a command twice.
         """
         process = await self._running()
         since = time.monotonic()
         known: list[ProcessId] = []
         heard = self._waiting[call] = asyncio.Queue()
         env = child_environment(os.environ, call=call)
-        request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout}
+        request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout, "seal": seal}
         self._send(process, {**request, "spool": str(spool)})
         stopper = asyncio.create_task(self._stop(process, call, stop))
         # The keeper bounds every ending; one that does not answer (stopped, starved) is killed, which is an answer.
@@ -263,11 +261,10 @@ class Keeper:
                 emit=count,
                 spool=spool,
             )
-            with spool.open("rb") as file:
-                output = file.read(CAPTURE_MOST)
+            output = read_alone(spool, CAPTURE_MOST)
         finally:
             forget(spool)
-        if done.cause == "lost":
+        if done.cause in ("lost", "signalled", "unguarded"):
             raise ToolFailed(
                 f"Command {argv[0]!r} was ended when the process that ran it died, its own end was expected. Try again."
             )

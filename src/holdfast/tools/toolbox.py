@@ -14,6 +14,7 @@ from holdfast.errors import StorageFailed
 from holdfast.tools.bash import BashTool
 from holdfast.tools.change import remove_unfinished
 from holdfast.tools.edit import EditTool
+from holdfast.tools.end_record import read_end
 from holdfast.tools.fetch import FetchTool
 from holdfast.tools.files import ReadTool, WriteTool, landed
 from holdfast.tools.instructions import NAMES, instructions
@@ -21,7 +22,7 @@ from holdfast.tools.leftovers import reap, said
 from holdfast.tools.processes import boot
 from holdfast.tools.search import GlobTool, GrepTool
 from holdfast.tools.seen import present
-from holdfast.tools.shell import Keeper, end_of, forget, left_nothing, wait_gone
+from holdfast.tools.shell import Keeper, forget, left_nothing, wait_gone
 from holdfast.tools.thread import in_daemon
 from holdfast.tools.todo import TodoTool
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
@@ -93,7 +94,7 @@ class LocalToolbox:
         if not await wait_gone(self._folder):
             return False
         return left_nothing(self._folder) or all(
-            end_of(self._workspace.spool / spool).exists()
+            read_end(self._workspace.spool / spool) is not None
             or (self._keeper.contained if process is None else process.boot != boot())
             for spool, process in commands.items()
         )
@@ -129,7 +130,8 @@ class LocalToolbox:
             remove_unfinished(self._workspace.root, call, change)
         with contextlib.suppress(OSError):  # a folder of ours that cannot be read: nothing in it can be removed
             for left in self._workspace.spool.iterdir():
-                left.unlink()
+                with contextlib.suppress(OSError):  # a folder that a command made here
+                    left.unlink()
 
     async def close(self) -> None:
         """End every process of the tools, within a second."""

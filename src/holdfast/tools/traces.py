@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 
 from holdfast.tools.bash import output
-from holdfast.tools.shell import Ended, end_of, finished, partial
+from holdfast.tools.end_record import read_end
+from holdfast.tools.shell import Ended, finished, partial
 from holdfast.tools.tool import Output, Traces
 
 
@@ -21,8 +22,8 @@ def traces_of(spool: Path, since: float) -> Traces | None:
     Its text is the same that a model would have read if its end had been written down.
     """
     try:
-        ended = msgspec.json.decode(end_of(spool).read_bytes(), type=Ended)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # no end, nobody there to see it, or a full disk
+        ended = msgspec.json.decode(read_end(spool) or b"", type=Ended)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # no end, nobody there to see it, a full disk, or a forged one
         return _cut_short(spool, since)
     return Traces(output=output(finished(ended, spool)), seconds=round(ended.seconds, 3))
 

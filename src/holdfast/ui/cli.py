@@ -16,7 +16,7 @@ from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, HoldfastErro
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run the command and return its exit code; every error on purpose becomes one sentence on standard error."""
     argv = sys.argv[1:] if argv is None else list(argv)
-    environ = os.environ if environ is None else environ
+    environ = _environ(argv) if environ is None else environ
     for name, how in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # Started without it, Python has None for it, and the next file to be opened, a journal, would take its place.
         if getattr(sys, name) is None:
@@ -46,6 +46,15 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
             f"holdfast: Internal error. {said} Please report it with what follows, which is {where}.\n\n{trace}",
         )
         return EXIT_FAILED
+
+
+def _environ(argv: Sequence[str]) -> Mapping[str, str]:
+    """Return the environment; where commands may be run, keys are in what is returned and nowhere else."""
+    if argv and (not argv[0].startswith("-") or argv[0] == "--version"):
+        return os.environ
+    from holdfast.agent.own_environment import taken  # noqa: PLC0415 - only what the command needs
+
+    return taken()
 
 
 def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:

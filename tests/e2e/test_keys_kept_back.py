@@ -1,0 +1,110 @@
+"""A command looks for the provider's key where the agent has it, and does not find it, a user's own or root's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from launching import CONFIG, World, bash
+from terminal import Terminal
+from test_terminal import screen
+
+from holdfast.testing.script import Say
+from survivors import linux_only
+
+pytestmark = linux_only
+
+SEARCHING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+"""Lets another user find this Python wherever it is; who may look into a process is another matter."""
+ANOTHER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *SEARCHING, "--")
+as_another = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root to be another")
+
+LOOKING = r"""
+pid=$PPID
+while [ "$pid" -gt 1 ]; do
+    echo "process $pid: $(tr '\0' ' ' < /proc/$pid/cmdline)"
+    tr '\0' '\n' < /proc/$pid/environ
+    head -c 1 /proc/$pid/mem
+    dd count=0 status=none if=/proc/$pid/fd/0
+    pid=$(cut -d' ' -f4 /proc/$pid/stat)
+done 2>&1
+sleep 5 & tr '\0' '\n' < /proc/$!/environ | grep '^HOLDFAST_CALL'
+echo looked; env
+"""
+
+
+def key(world: World) -> str:
+    """Return the key that the agent has."""
+    return world.environ()["OPENAI_API_KEY"]
+
+
+@pytest.fixture
+def place() -> Generator[Path]:
+    """Return a folder that another user may use."""
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "config.toml").write_text(CONFIG)
+        for path in (Path(name), Path(name) / "config.toml"):
+            path.chmod(0o755)
+            os.chown(path, 65534, 65534)
+        yield Path(name)
+
+
+@as_another
+def test_a_command_cannot_look_into_the_agent(one_world: World, place: Path) -> None:
+    """As it is for everybody who is not root."""
+    one_world.one_past = False  # the session is elsewhere
+    one_world.script([bash(LOOKING)], [Say("Nothing found.")])
+    environ = one_world.environ(HOLDFAST_HOME=str(place), HOME=str(place))
+    argv = [*ANOTHER, sys.executable, "-m", "holdfast", "-m", one_world.model, "--yolo", "-p", "look"]
+    with subprocess.Popen(argv, env=environ, cwd=place, stdin=subprocess.DEVNULL, text=True) as agent:
+        assert agent.wait(60) == 0
+    (found,) = one_world.results
+    assert "\nHOLDFAST_CALL=" in found.partition("\nlooked")[0]  # of a process like any other it is seen
+    assert found.count("Permission denied") >= 9, found  # keeper, guard and agent: environment, memory, files
+    agents = found.partition(f"process {agent.pid}:")[2]
+    assert agents.count("Permission denied") >= 3, found
+    assert "looked" in agents
+    assert key(one_world) not in found
+
+
+def test_what_the_agent_was_started_with_is_gone_from_its_environment(one_world: World) -> None:
+    """As it is for root, who may look: the environment shows no key; the memory can be read, and is said to be."""
+    one_world.script([bash(LOOKING)], [Say("Nothing found.")])
+    agent = one_world.start(
+        "-m",
+        one_world.model,
+        "--yolo",
+        "-p",
+        "look",
+        environ=one_world.environ(NPM_TOKEN="a token", HARMLESS="harmless"),
+        cold=True,
+    )
+    assert agent.wait(60).code == 0
+    (found,) = one_world.results
+    assert "looked" in found.partition(f"process {agent.pid}:")[2]
+    assert key(one_world) not in found
+    assert "a token" not in found
+    assert "harmless" not in found
+
+
+def environs(pid: int) -> list[bytes]:
+    """Return the environments that a process and those it started show."""
+    task = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [Path(f"/proc/{each}/environ").read_bytes() for each in (pid, *map(int, task))]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look")
+def test_nor_is_it_in_the_process_that_guards_the_terminal(one_world: World) -> None:
+    terminal: Terminal = screen(one_world, "-m", one_world.model)
+    with terminal:
+        terminal.wait_text("Ask for something")
+        found = environs(terminal.pid)
+        assert len(found) >= 2
+        assert not any(key(one_world).encode() in environ for environ in found)
+        assert not any(environ.strip(b"\0") for environ in found)

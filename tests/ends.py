@@ -1,0 +1,31 @@
+"""Records of how commands ended, as their keeper would have written them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from holdfast.tools.end_record import end_of, sealed, write_end
+
+ENDED: dict[str, object] = {
+    "kind": "ended",
+    "call": "A",
+    "cause": "exit",
+    "status": 0,
+    "seconds": 1.23456,
+    "seen": 4,
+    "unkept": "",
+    "leftovers": 0,
+    "survivors": 0,
+}
+
+
+def left(folder: Path, text: str | None, *, call: str = "A", **ended: object) -> Path:
+    """Write what a command leaves, with the record of its end if something is said of that; return its live output."""
+    name, seal = sealed(call)
+    spool = folder / name
+    if text is not None:
+        spool.write_text(text)
+    if ended:
+        write_end(str(end_of(spool)), seal, json.dumps(ENDED | {"call": call} | ended))
+    return spool
