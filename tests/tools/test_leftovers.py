@@ -14,7 +14,7 @@ import pytest
 from holdfast.calls import ProcessId
 from holdfast.tools import leftovers
 from holdfast.tools.leftovers import Remains, reap, said
-from holdfast.tools.processes import MARK, below, boot, by_parent, living, look
+from holdfast.tools.processes import MARK, Process, below, boot, by_parent, living, look
 from polling import eventually
 from survivors import alive, linux_only
 
@@ -79,6 +79,20 @@ def test_a_process_without_a_mark_is_found_as_it_was_journalled(start: Start, ca
         assert reap({call}, [other]) == Remains()
     assert process.poll() is None
     assert reap({call}, [known]) == Remains(ended=(f"sleep ({process.pid})",))
+
+
+def test_a_pid_that_has_a_new_owner_by_then_is_left_alone(
+    start: Start, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was listed as the process that was journalled, which ended before it could be opened."""
+    process = start("exec sleep 300", PATH=os.defpath)
+    owner = look(process.pid)
+    assert owner is not None
+    before = Process(pid=owner.pid, name=owner.name, parent=owner.parent, session=owner.session, start=owner.start - 1)
+    monkeypatch.setattr(leftovers, "living", lambda: [before])
+    known = ProcessId(pid=before.pid, start=before.start, boot=boot())
+    assert reap({call}, [known]) == Remains()
+    assert process.poll() is None
 
 
 def test_one_that_is_deaf_or_frozen_is_killed(start: Start, call: str) -> None:

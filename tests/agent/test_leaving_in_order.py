@@ -1,0 +1,98 @@
+"""What a stop and a crash leave in order: a call has time to end by itself, a half-written file goes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from rig import FAST, Rig, opened
+
+from holdfast.agent.driver import Driver
+from holdfast.agent.model import Model
+from holdfast.calls import FileChange
+from holdfast.session.entries import CallEnded, CallPart, CallStarted, PromptAccepted, ResponseEnded, Usage
+from holdfast.session.store import MemoryStore
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call
+from holdfast.testing.toolbox import FunctionTool
+from holdfast.tools.change import unfinished
+from holdfast.tools.tool import Context, Output
+from holdfast.tools.toolbox import LocalToolbox
+
+
+async def test_a_call_that_was_asked_to_stop_has_time_to_end_by_itself() -> None:
+    begun, asked, finish = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    cancelled: list[str] = []
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments
+        begun.set()
+        await context.stop.wait()
+        asked.set()
+        try:
+            await finish.wait()
+        except asyncio.CancelledError:
+            cancelled.append(context.call)
+            raise
+        return Output(text="put away what it had", interrupted=True)
+
+    limits = msgspec.structs.replace(FAST, stop_grace=30.0)
+    rig = Rig(ScriptedModel([[Call("tidy", {})]]), [FunctionTool("tidy", "execute", run)], limits=limits)
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await begun.wait()
+    rig.driver.stop()
+    await asked.wait()
+    for _ in range(50):  # turns of the loop, in which a call that is cancelled at once would be
+        await asyncio.sleep(0)
+    assert cancelled == []
+    finish.set()
+    await turn
+    (ended,) = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
+    assert ended.outcome == "interrupted"
+    assert "put away what it had" in ended.text
+
+
+async def test_a_call_that_does_not_end_is_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def run(arguments: dict[str, object], context: Context) -> Output:
+        del arguments, context
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    rig = Rig(ScriptedModel([[Call("stuck", {})]]), [FunctionTool("stuck", "execute", run)])
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await begun.wait()
+    rig.driver.stop()
+    await asyncio.wait_for(turn, 20)
+    assert [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)] == ["interrupted"]
+
+
+@pytest.mark.parametrize("folder", [".", "src/deep"])
+async def test_a_file_that_a_crash_left_half_written_is_removed(tmp_path: Path, folder: str) -> None:
+    """Beside the file it was to become; the file itself, and one of another call, stay."""
+    root, session = tmp_path / "work", tmp_path / "session"
+    (root / folder).mkdir(parents=True)
+    session.mkdir()
+    (root / folder / "a.py").write_text("as it was")
+    half, other = (root / folder / unfinished(call) for call in ("A", "B"))
+    for file in (half, other):
+        file.write_text("half of wh")
+    store = MemoryStore()
+    change = FileChange(path=f"{folder}/a.py".removeprefix("./"), before="0" * 64, after="f" * 64)
+    part = CallPart(id="A", name="write", arguments="{}")
+    store.append([opened(), PromptAccepted(turn=1, text="go")], expected=0)
+    store.append([ResponseEnded(step=1, model="m:m", parts=(part,), usage=Usage())], expected=2)
+    store.append([CallStarted(call="A", effect="write", change=change)], expected=3)
+
+    async def connect(name: str) -> Model:
+        raise AssertionError(name)
+
+    toolbox = LocalToolbox(root, session)
+    driver = Driver(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None)
+    await driver.recover()
+    await driver.close()
+    assert sorted(path.name for path in (root / folder).iterdir() if path.is_file()) == [other.name, "a.py"]
