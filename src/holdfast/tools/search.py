@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 import heapq
 import os
-import re
 import shutil
 import threading
 from collections.abc import Awaitable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from functools import partial
 from itertools import takewhile
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -26,7 +23,9 @@ from holdfast.calls import Effect
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
+from holdfast.tools.expressions import compiled
 from holdfast.tools.files import holds_nul, lines, shown_line, text_of
+from holdfast.tools.globs import Glob, globs, matches_any
 from holdfast.tools.output import cap, one_line
 from holdfast.tools.paths import Place, opened, resolve, told
 from holdfast.tools.thread import in_thread
@@ -41,8 +40,6 @@ _TEXT_MOST = 64_000
 _LINE_SHOWN = 400
 _LINE_SEARCHED = 1_000_000
 _LINE_SECONDS = 0.5
-_GROUP = re.compile(r"\{([^}]*)\}")
-_ALTERNATIVES = 1000  # of a pattern with braces: they multiply
 _BATCH = 200  # files for one ripgrep or one thread: enough to be worth it, few enough to end soon
 
 
@@ -87,7 +84,7 @@ class GlobTool:
         wanted = parse(arguments, GlobArguments, tool="glob")
         lead, pattern = _split(wanted.pattern)
         start = resolve(self._root, os.path.join(wanted.path, lead))  # noqa: PTH118 - resolve takes what models write
-        patterns = _braces(pattern)
+        patterns = globs(pattern)
 
         async def run(context: Context) -> Output:
             return await in_thread(partial(_listed, self._root, start, patterns), context.stop)
@@ -124,7 +121,7 @@ class GrepTool:
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a search; raises `ToolFailed` if the pattern is not a regular expression."""
         wanted = parse(arguments, GrepArguments, tool="grep")
-        pattern = _compiled(wanted)
+        pattern = compiled(wanted.pattern, ignore_case=wanted.ignore_case)
         start = resolve(self._root, wanted.path)
 
         async def run(context: Context) -> Output:
@@ -139,7 +136,9 @@ class GrepTool:
     ) -> Output:
         stop = context.stop
         unread: list[str] = []
-        files = await in_thread(partial(_searchable, self._root, start, _braces(wanted.glob), unread), stop)
+        files = await in_thread(
+            partial(_searchable, self._root, start, globs(wanted.glob, anywhere=True), unread), stop
+        )
         shown: list[str] = []
         found = 0
         for at in range(0, len(files), _BATCH):
@@ -204,37 +203,15 @@ def _split(pattern: str) -> tuple[str, str]:
     return "".join(f"{part}/" for part in lead), "/".join(rest)
 
 
-def _braces(pattern: str) -> list[list[str]]:
-    """Return the alternatives of a pattern with `{a,b}`, each split at its slashes; raises `ToolFailed` if too many."""
-    if prod(group.count(",") + 1 for group in _GROUP.findall(pattern)) > _ALTERNATIVES:
-        raise ToolFailed(
-            f"Pattern {one_line(pattern)!r} has more than {_ALTERNATIVES} alternatives, fewer were expected. Split it."
-        )
-    head, opening, rest = pattern.partition("{")
-    choices, closing, tail = rest.partition("}")
-    if not (opening and closing):
-        return [pattern.split("/")]
-    return [found for choice in choices.split(",") for found in _braces(f"{head}{choice}{tail}")]
-
-
-def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether a path matches a pattern, both split at their slashes; `**` is any number of folders, or none."""
-    if not pattern or not parts:
-        return not parts and all(part == "**" for part in pattern)
-    if pattern[0] == "**":
-        return _fits(parts, pattern[1:]) or _fits(parts[1:], pattern)
-    return fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
-
-
-def _listed(root: Path, start: Place, patterns: list[list[str]], stop: threading.Event) -> Output:
+def _listed(root: Path, start: Place, patterns: Sequence[Glob], stop: threading.Event) -> Output:
     unread: list[str] = []
+    shallow = [pattern for pattern in patterns if not pattern.deep]
     count = 0
 
     def found() -> Iterator[Entry]:
         nonlocal count
         for entry in walk(root, start, stop=stop, unread=unread):
-            flat = entry.kind != "folder"
-            if any((flat or "**" not in pattern) and _fits(entry.name.split("/"), pattern) for pattern in patterns):
+            if matches_any(shallow if entry.kind == "folder" else patterns, entry.name.split("/"), stop):
                 count += 1
                 yield entry
 
@@ -242,37 +219,23 @@ def _listed(root: Path, start: Place, patterns: list[list[str]], stop: threading
         newest = heapq.nsmallest(_PATHS_MOST, found(), key=lambda entry: (-entry.modified, entry.name))
     text = [start.below(entry.name).name + "/" * (entry.kind == "folder") for entry in newest]
     if not text:
-        text.append(f"No files match {' or '.join('/'.join(pattern) for pattern in patterns)!r} in {start.name!r}.")
+        text.append(f"No files match {' or '.join(pattern.text for pattern in patterns)!r} in {start.name!r}.")
     if count > len(newest):
         text.append(f"[The newest {len(newest)} of {count} are shown. Narrow the pattern to see others.]")
     return _told(text, unread, stopped=stop.is_set())
 
 
-def _compiled(wanted: GrepArguments) -> regex.Pattern[str]:
-    import regex  # noqa: PLC0415 - 20 ms at import, needed only by a search
-
-    try:
-        return regex.compile(wanted.pattern, regex.IGNORECASE if wanted.ignore_case else 0)
-    except regex.error as error:
-        msg = (
-            f"Pattern {wanted.pattern!r} is not a regular expression: {error}. "
-            "Escape characters that are meant literally, and call it again."
-        )
-        raise ToolFailed(msg) from error
-
-
 def _searchable(
-    root: Path, start: Place, patterns: list[list[str]], unread: list[str], stop: threading.Event
+    root: Path, start: Place, patterns: Sequence[Glob], unread: list[str], stop: threading.Event
 ) -> list[Place]:
     """Return the files to search: `start` itself if it is one, else those beneath it that the glob lets through."""
-    patterns = [pattern if len(pattern) > 1 else ["**", *pattern] for pattern in patterns]
     with told(start):
         try:
             found = walk(root, start, stop=stop, unread=unread)
             names = [entry.name for entry in found if entry.kind == "file"]
         except NotADirectoryError:
             return [start]
-    return [start.below(name) for name in names if any(_fits(name.split("/"), pattern) for pattern in patterns)]
+    return [start.below(name) for name in names if matches_any(patterns, name.split("/"), stop)]
 
 
 def _matching(

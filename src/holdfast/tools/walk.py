@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from holdfast.config import holds_keys
 from holdfast.errors import ToolFailed
+from holdfast.tools.gitignore import gitignore
 from holdfast.tools.paths import Place, folder, opened_in
 
 if TYPE_CHECKING:
@@ -48,14 +49,7 @@ class Rules:
 
     def within(self, lead: str, text: str) -> Rules:
         """Return the rules for the folder `lead`, whose `.gitignore` holds `text`."""
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - 40 ms at import, needed only by a search
-
-        try:
-            spec = GitIgnoreSpec.from_lines(text.split("\n"))
-        except ValueError:
-            # git matches nothing with a line it cannot read, and goes on with the next.
-            spec = GitIgnoreSpec.from_lines(line for line in text.split("\n") if _readable(line))
-        return Rules((*self.specs, (lead, spec)))
+        return Rules((*self.specs, (lead, gitignore(text))))
 
 
 def walk(root: Path, start: Place, *, stop: threading.Event, unread: list[str]) -> Iterator[Entry]:
@@ -130,13 +124,3 @@ def _ignore_file(fd: int) -> str:
             return file.read(_IGNORE_MOST).decode("utf-8-sig", "replace").replace("\r\n", "\n")
     except (OSError, ToolFailed):
         return ""
-
-
-def _readable(line: str) -> bool:
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - as above
-
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
