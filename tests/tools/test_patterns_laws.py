@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.calls import Effect, FileChange, Pattern
 from holdfast.tools.approval import Allow, Ask, Deny, Policy, decide
-from holdfast.tools.patterns import allowed, runs_by_itself, suggested
+from holdfast.tools.autorun import runs_by_itself
+from holdfast.tools.patterns import allowed, suggested
 from holdfast.tools.tool import Context, Output, Plan
 
 ACTED_ON = ";&|$()`\\><\n\r\t'\"*?[]{}!#~^\0\x0b\x0c\x1b\u00a0\u2028"

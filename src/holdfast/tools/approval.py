@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from holdfast.calls import Effect, Mode, Pattern
-from holdfast.tools.patterns import allowed, runs_by_itself
+from holdfast.tools.patterns import allowed, obeyed
 from holdfast.tools.tool import Plan
 
 
@@ -67,7 +67,7 @@ def _is_free(plan: Plan, mode: Mode) -> bool:
     """Return whether the mode alone allows what the plan does in the workspace."""
     if plan.effect == "read":
         return not plan.host  # what is asked of somebody tells them something
-    known = plan.change is not None and not runs_by_itself(plan.change.path)
+    known = plan.change is not None and not obeyed(plan)
     return plan.effect == "write" and mode == "accept-edits" and known
 
 
@@ -75,6 +75,7 @@ def _question(plan: Plan) -> str:
     if plan.host:
         return f"The call {plan.title!r} asks {plan.host!r} over the network."
     where = "" if plan.outside is None else f" outside the workspace, at {plan.outside!r}"
-    itself = plan.effect == "write" and plan.change is not None and runs_by_itself(plan.change.path)
+    itself = plan.effect == "write" and obeyed(plan)
     that = " that other programs run or obey by themselves" if itself else ""
+    that += f" (as {plan.known_as!r})" if itself and plan.known_as else ""
     return f"The call {plan.title!r} {_DOES[plan.effect]}{that}{where}."

@@ -7,6 +7,7 @@ file and its folder, before it is said to be done.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import difflib
 import hashlib
 import os
@@ -116,13 +117,13 @@ def replacement(
     )
 
 
-def guarded(place: Place, title: str, make: Callable[[], Plan]) -> Plan:
+def guarded(place: Place, title: str, make: Callable[[], Plan], *, known_as: str) -> Plan:
     """Return `make()`; outside the workspace its failure becomes a plan that fails with the same words once approved.
 
     Why a file outside cannot be changed tells what is in it, and nobody has allowed that yet.
     """
     try:
-        return make()
+        return dataclasses.replace(make(), known_as=known_as)
     except ToolFailed as error:
         if place.outside is None:
             raise

@@ -15,6 +15,7 @@ from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
 from holdfast.tools.change import LARGEST, SNIFF, Diff, guarded, look, refuse_own, replacement
+from holdfast.tools.linked import other_name
 from holdfast.tools.output import one_line
 from holdfast.tools.paths import Place, resolve, told
 from holdfast.tools.tool import Plan, Workspace
@@ -64,7 +65,8 @@ class EditTool:
         place = resolve(self._root, wanted.path)
         refuse_own(place, self._private)
         title = one_line(f"edit {place.name}")
-        return guarded(place, title, partial(_edited, place, wanted, title))
+        known_as = other_name(self._root, wanted.path, place)
+        return guarded(place, title, partial(_edited, place, wanted, title), known_as=known_as)
 
 
 def _edited(place: Place, wanted: EditArguments, title: str) -> Plan:

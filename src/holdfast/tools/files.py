@@ -19,6 +19,7 @@ from holdfast.text import valid_unicode
 from holdfast.tools.arguments import parse, schema_of
 from holdfast.tools.change import LARGEST_REPLACED, SNIFF, Diff, guarded, look, refuse_own, replacement
 from holdfast.tools.images import LARGEST, image, is_image, too_large
+from holdfast.tools.linked import other_name
 from holdfast.tools.output import beginning, one_line
 from holdfast.tools.paths import Place, opened, placed, resolve, told
 from holdfast.tools.seen import seen_in
@@ -105,7 +106,8 @@ class WriteTool:
         place = resolve(self._root, wanted.path)
         refuse_own(place, self._private)
         title = one_line(f"write {place.name}")
-        return guarded(place, title, partial(_written, place, wanted.content, title))
+        known_as = other_name(self._root, wanted.path, place)
+        return guarded(place, title, partial(_written, place, wanted.content, title), known_as=known_as)
 
 
 def _written(place: Place, content: str, title: str) -> Plan:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from unicodedata import category
 
 from holdfast.calls import Pattern
+from holdfast.tools.autorun import runs_by_itself
 from holdfast.tools.tool import Plan
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,=@%+ -]+")
@@ -25,30 +25,10 @@ _RUN_THE_PROJECT = (
 )
 """Commands that may be remembered with any words behind them: what they run is the project's own code anyway."""
 
-_RUN_BY_THEMSELVES = frozenset(
-    {
-        *(".git", ".hg", ".githooks", ".husky"),  # hooks, and settings that name programs
-        *(".github", ".gitlab", ".circleci"),  # continuous integration, with its secrets
-        *(".vscode", ".idea", ".devcontainer"),  # tasks that an editor runs when it opens the folder
-        ".holdfast",  # what may run here unasked
-    }
-)
-_RUN_BY_NAME = frozenset(
-    {
-        *(".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".profile"),
-        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".envrc"),
-        *(".gitconfig", ".gitmodules", ".pre-commit-config.yaml"),
-        *(".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "jenkinsfile"),
-    }
-)
-"""What runs without a person deciding so. Makefiles, scripts and tests are not here: they run when the project does."""
 
-
-def runs_by_itself(path: str) -> bool:
-    """Return whether git, a shell, an editor or a build server would run or obey the file without being told to."""
-    # Some file systems do not tell .GIT from .git, nor either from one with invisible characters in it.
-    *folders, name = "".join(each for each in path.casefold() if category(each) != "Cf").split("/")
-    return name in _RUN_BY_NAME or not _RUN_BY_THEMSELVES.isdisjoint((*folders, name))
+def obeyed(plan: Plan) -> bool:
+    """Return whether the plan changes a file that other programs run or obey by themselves, by any of its names."""
+    return plan.change is not None and any(map(runs_by_itself, (plan.change.path, plan.known_as)))
 
 
 def allowed(plan: Plan, patterns: Iterable[Pattern]) -> bool:
@@ -74,7 +54,7 @@ def suggested(plan: Plan) -> Pattern | None:
             if words[: len(known)] == known:
                 return Pattern(effect="execute", text=" ".join((*known, _ANY)))
         return Pattern(effect="execute", text=" ".join(words))
-    if plan.effect == "write" and plan.change is not None and not runs_by_itself(plan.change.path):
+    if plan.effect == "write" and plan.change is not None and not obeyed(plan):
         folder, _, _ = plan.change.path.rpartition("/")
         return Pattern(effect="write", text=f"{folder}{_BENEATH}" if folder else plan.change.path)
     return None
@@ -88,7 +68,7 @@ def _matches(pattern: Pattern, plan: Plan) -> bool:
             return _is_plain(plan.command) and _words_match(pattern.text.split(), plan.command.split())
         case "write":
             path = plan.change.path if plan.change is not None else ""
-            return bool(path) and not runs_by_itself(path) and _path_matches(pattern.text, path)
+            return bool(path) and not obeyed(plan) and _path_matches(pattern.text, path)
         case "read":
             return bool(plan.host) and pattern.text == plan.host
 

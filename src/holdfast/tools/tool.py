@@ -74,8 +74,9 @@ class Plan:
 
     `title` is one line for a person ("edit src/app.py", "run: make test"); `detail` more of it (a diff, the whole
     command). `outside` names a path outside the workspace that it touches, else None; `host` one that it asks over the
-    network, else "". `change` is set for file edits, `command` for shell commands, `spool` (a file name within the
-    workspace's spool folder) where live output is kept. `run` may be called once.
+    network, else "". `change` is set for file edits, `known_as` too if a link has other programs run the file by that
+    name. `command` is set for shell commands, `spool` (a file name within the workspace's spool folder) where live
+    output is kept. `run` may be called once.
     """
 
     effect: Effect
@@ -84,6 +85,7 @@ class Plan:
     detail: str = ""
     outside: str | None = None
     change: FileChange | None = None
+    known_as: str = ""
     spool: str | None = None
     command: str = ""
     host: str = ""
