@@ -101,10 +101,10 @@ def test_the_terminal_asks_once_for_each_text(project: World) -> None:
         assert "Trust it" not in terminal.text()
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
-    written(project, CONFIG.replace("echo *", "\\u001b[2Jecho *"))
+    written(project, CONFIG.replace("of-the", "\\u001b[2Jof-the"))
     with screen(project) as terminal:
         terminal.wait_text(r"Trust it")
-        assert r"\u001b[2Jecho" in terminal.text()
+        assert r"\u001b[2Jof-the" in terminal.text()
         terminal.send(Key.CTRL_D)
         terminal.wait_text("--trust-project to obey")
 

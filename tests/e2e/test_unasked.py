@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
-from launching import World
+from launching import World, bash
 
 from holdfast.testing.script import Call, Say
 
@@ -36,3 +38,49 @@ def test_what_other_programs_run_is_not_written_unasked(one_world: World, path: 
     assert (one_world.folder / "src/app.py").exists()
     assert not (one_world.folder / path).exists()
     one_world.go_on()
+
+
+def allow(world: World, text: str) -> None:
+    (world.folder / ".holdfast").mkdir(exist_ok=True)
+    (world.folder / ".holdfast/config.toml").write_text(f"[allow]\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest --basetemp=precious tests",
+        "pytest --base=precious tests",
+        "pytest -xc evil.ini tests",
+        "pytest tests --junit-xml precious/letter",
+        "make test -fevil.mk",
+        "make test SHELL=./evil",
+        "npm test --script-shell ./evil",
+    ],
+)
+def test_a_remembered_command_does_no_more_than_it_was_remembered_for(one_world: World, command: str) -> None:
+    allow(one_world, 'run = ["pytest *", "make test *", "npm test *"]')
+    program, *_ = command.split()
+    precious = one_world.folder / "precious"
+    precious.mkdir()
+    (precious / "letter").write_text("dear\n")
+    tools = one_world.folder / "bin"
+    tools.mkdir()
+    (tools / program).write_text("#!/bin/sh\necho $* >> ran; case $* in *prec*) rm -r precious;; esac\n")
+    (tools / program).chmod(0o755)
+    environ = one_world.environ(PATH=f"{tools}:{os.environ['PATH']}")
+    harmless = "pytest -k a tests" if program == "pytest" else f"{program} test -k"
+    one_world.script([bash(harmless)], [bash(command)], [Say("asked")])
+    ran = one_world.run("-m", one_world.model, "-p", "test it", "--trust-project", environ=environ)
+    assert ran.code == 3, ran.err
+    assert one_world.lines("ran") == [harmless.partition(" ")[2]]
+    assert (precious / "letter").read_text() == "dear\n"
+    one_world.go_on(environ=environ)
+
+
+def test_a_pattern_that_matches_nothing_is_refused_with_one_that_does(one_world: World) -> None:
+    allow(one_world, 'write = ["**"]')
+    one_world.script([Say("works")])
+    ran = one_world.run("-m", one_world.model, "-p", "hello", "--trust-project")
+    assert ran.code == 0, ran.err
+    assert "'**' matches nothing: it is no file and no FOLDER/** beneath this folder" in ran.err
+    assert "as 'README.md' or 'src/**'" in ran.err

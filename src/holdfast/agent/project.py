@@ -13,6 +13,7 @@ from pathlib import Path
 
 from holdfast.config import ProjectConfig, decoded
 from holdfast.errors import ConfigInvalid
+from holdfast.tools.patterns import unmatchable
 from holdfast.tools.repository import repository
 
 NAME = Path(".holdfast", "config.toml")
@@ -40,7 +41,11 @@ class ProjectFile:
 
     def config(self) -> ProjectConfig:
         """Return what it says; raises `ConfigInvalid` naming file, key and reason."""
-        return decoded(self.raw, ProjectConfig, name=str(self.path))
+        config = decoded(self.raw, ProjectConfig, name=str(self.path))
+        for pattern in config.allow.patterns:
+            if why := unmatchable(pattern):
+                raise ConfigInvalid(f"Config {str(self.path)!r} allows what cannot be: {why} Correct or remove it.")
+        return config
 
 
 def project_file(cwd: Path, own: Path) -> ProjectFile | None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from ipaddress import ip_address
+from posixpath import normpath
 
 from holdfast.calls import Pattern
 from holdfast.tools.autorun import runs_by_itself
+from holdfast.tools.command_words import harmless, lets_nothing_through
 from holdfast.tools.tool import Plan
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,=@%+ -]+")
@@ -51,13 +54,44 @@ def suggested(plan: Plan) -> Pattern | None:
     if plan.effect == "execute" and _is_plain(plan.command):
         words = plan.command.split()
         for known in map(str.split, _RUN_THE_PROJECT):
-            if words[: len(known)] == known:
+            if words[: len(known)] == known and harmless(known, words[len(known) :]):
                 return Pattern(effect="execute", text=" ".join((*known, _ANY)))
         return Pattern(effect="execute", text=" ".join(words))
     if plan.effect == "write" and plan.change is not None and not obeyed(plan):
         folder, _, _ = plan.change.path.rpartition("/")
         return Pattern(effect="write", text=f"{folder}{_BENEATH}" if folder else plan.change.path)
     return None
+
+
+def unmatchable(pattern: Pattern) -> str:
+    """Return why a pattern matches nothing, and what one would, as a sentence; "" if it matches something."""
+    said = f"{pattern.text!r} matches nothing: it "
+    match pattern.effect:
+        case "execute":
+            known = pattern.text.removesuffix(f" {_ANY}")
+            if not _is_plain(known):
+                return f"{said}is no program with its words, as 'make test', and ' *' behind them for any more."
+            if known != pattern.text and lets_nothing_through(known.split()):
+                return f"{said}allows {known!r} with any word, which would be a program, an address or code."
+        case "write":
+            path = pattern.text.removesuffix(_BENEATH)
+            if "*" in path or path.startswith(("/", "../", "~/")) or path in {"", ".", ".."} or normpath(path) != path:
+                return f"{said}is no file and no FOLDER/** beneath this folder, as 'README.md' or 'src/**'."
+            if runs_by_itself(path) or (runs_by_itself(f"{path}/x") and path != pattern.text):
+                return f"{said}is among the files that other programs run by themselves, which are asked about."
+        case "read":
+            if not _is_host(pattern.text):
+                return f"{said}is no host, as 'docs.python.org': no scheme, port, path or wildcard."
+    return ""
+
+
+def _is_host(text: str) -> bool:
+    if ":" in text:
+        try:
+            return bool(ip_address(text))
+        except ValueError:
+            return False
+    return text == text.lower() and not re.search(r"[^\w.-]", text) and bool(text)
 
 
 def _matches(pattern: Pattern, plan: Plan) -> bool:
@@ -80,7 +114,7 @@ def _is_plain(command: str) -> bool:
 def _words_match(wanted: list[str], words: list[str]) -> bool:
     if wanted[-1:] == [_ANY]:
         known = wanted[:-1]
-        return bool(known) and words[: len(known)] == known
+        return bool(known) and words[: len(known)] == known and harmless(known, words[len(known) :])
     return wanted == words
 
 

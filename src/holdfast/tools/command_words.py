@@ -1,0 +1,116 @@
+"""The words that may stand behind a remembered command, in the place of its ` *`. Pure.
+
+A word is let through if it names nothing outside the project, no file that other programs run, sets no variable, and is
+no option that writes, loads or runs something. `holdfast.tools.programs` has those options; of a program that is not in
+there, the usual ones are held back. What is held back is asked about: a doubt costs a question.
+
+Laws (`tests/tools/test_command_words_laws.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+
+from holdfast.tools.autorun import runs_by_itself
+from holdfast.tools.programs import BY_NAME
+from holdfast.tools.programs.program import Program, program, spelt
+
+_LAUNCHERS = (
+    *(["uv", "run"], ["poetry", "run"], ["pdm", "run"], ["pipenv", "run"], ["hatch", "run"], ["rye", "run"]),
+    *(["python", "-m"], ["coverage", "run", "-m"], ["bundle", "exec"], ["pnpm", "exec"], ["npx"], ["bunx"]),
+)
+"""Behind these exact words stands a program, and all that follows is that program's."""
+
+_USUAL = program(
+    "*",
+    "the names that options of this kind have in many programs",
+    "-ocfCeIlL output output-file output-dir output-directory out outfile out-file outdir out-dir log-file logfile "
+    "log-dir config config-file conf config-dir configuration rcfile settings settings-file plugin plugins load "
+    "load-path require preload import exec execute eval command cmd script shell cwd chdir directory dir workdir "
+    "working-directory work-dir root root-dir rootdir prefix cache-dir manifest-path target-dir file makefile env-file "
+    "loader init-script init-file editor pager browser include-path report-file report-dir dest destination temp-dir "
+    "tmpdir basedir pythonpath upload publish",
+)
+_OTHER = Program(names=("*",), source=_USUAL.source, short=_USUAL.short)
+
+
+def harmless(known: Sequence[str], more: Iterable[str]) -> bool:
+    """Return whether a command that begins with the `known` words does no more with the others behind them."""
+    programs, tasks = _programs(known)
+    return all(_is_free(word, programs, tasks=tasks) for word in more)
+
+
+def lets_nothing_through(known: Sequence[str]) -> bool:
+    """Return whether no word at all may stand behind the `known` ones: each would be a program, an address, or code."""
+    return any(each.closed for each in _programs(known)[0])
+
+
+def _programs(known: Sequence[str]) -> tuple[list[Program], bool]:
+    """Return the programs that get the words behind the `known` ones, and whether those are held to what they name."""
+    words = list(known)
+    while words and "=" in words[0]:
+        del words[0]
+    launched = True
+    while launched:
+        launched = False
+        for launcher in _LAUNCHERS:
+            if [_name(words[0]) if words else "", *words[1 : len(launcher)]] == launcher:
+                words, launched = words[len(launcher) :], True
+                break
+    if not words:
+        return [Program(names=(), source="", closed=True)], False
+    named = [found for word in words[1:] if word.strip("./") and (found := BY_NAME.get(_name(word)))]
+    found = [BY_NAME.get(_name(words[0]), _OTHER), *named]
+    found += [BY_NAME[name] for each in found for name in each.passes]
+    return found, len(words) > 1
+
+
+def _name(word: str) -> str:
+    """Return the name of a program without its folder and version: `python` for `/usr/bin/python3.12`."""
+    name = word.rpartition("/")[2]
+    return name if name in BY_NAME else re.sub(r"-?[0-9.]+$", "", name)
+
+
+def _is_free(word: str, programs: Sequence[Program], *, tasks: bool) -> bool:
+    if word.startswith("@") or any(each.closed for each in programs) or not _stays_inside(word):
+        return False
+    if word.startswith("-"):
+        return not any(_reaches_out(word, each) for each in programs)
+    if "=" in word or any(word in each.words for each in programs):
+        return False
+    return word.isdecimal() or not (tasks and any(each.tasks for each in programs))
+
+
+def _stays_inside(word: str) -> bool:
+    """Return whether no part of a word is a path that leads out of the project, or to what other programs run."""
+    for part in re.split("[=:,@%+]", word):
+        # Behind the letters of an option its value may stand at once: -C.., -I/usr, -fsub/../..
+        for path in (part, re.sub("^-+[A-Za-z0-9]*", "", part)) if part.startswith("-") else (part,):
+            if path.startswith("/") or ".." in path.split("/") or _is_run_by_others(path):
+                return False
+        if part.startswith("-") and any(_is_run_by_others(part[end:]) for end in range(2, min(len(part), 8))):
+            return False
+    return True
+
+
+def _is_run_by_others(path: str) -> bool:
+    # A name alone is more often a word than a file: HEAD, config, update.
+    return not set(path).isdisjoint("./") and runs_by_itself(path)
+
+
+def _reaches_out(word: str, of: Program) -> bool:
+    """Return whether a word that begins with a dash is, or may be read as, an option of the table."""
+    name, dot, _ = re.split("[=:]", word.lstrip("-"), maxsplit=1)[0].partition(".")
+    option = spelt(name)
+    if not option:
+        return False
+    if dot and not option.isdecimal():  # --coverage.reportsDirectory, -test.cpuprofile: a setting within another
+        return True
+    if of.single:
+        return option in of.long or option in _USUAL.long
+    if word.startswith("--"):  # which may be cut short: --base for --basetemp
+        return option not in of.exact and any(each.startswith(option) for each in (*of.long, *_USUAL.long))
+    letters = [*takewhile(lambda letter: letter not in of.values or letter in of.short, word[1:])]
+    return option in of.long or not set(letters).isdisjoint(of.short)

@@ -1,0 +1,106 @@
+"""The laws of the words behind a remembered command: what they may be is what reading and testing the project needs."""
+
+from __future__ import annotations
+
+import pytest
+from attacks import ATTACKS, HARMLESS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.calls import Pattern
+from holdfast.tools.approval import Allow, Ask, Policy, decide
+from holdfast.tools.command_words import harmless
+from holdfast.tools.patterns import suggested
+from holdfast.tools.programs import BY_NAME
+from holdfast.tools.programs.program import spelt
+from holdfast.tools.tool import Context, Output, Plan
+
+
+async def _never(_: Context) -> Output:
+    raise AssertionError("deciding must not run")
+
+
+def runs(command: str) -> Plan:
+    return Plan(effect="execute", title="run", run=_never, command=command)
+
+
+def remembered(pattern: str) -> Policy:
+    return Policy("ask", (Pattern(effect="execute", text=pattern),))
+
+
+def ran(pattern: str, words: str) -> str:
+    return f"{pattern.removesuffix('*')}{words}"
+
+
+def test_the_list_of_attacks_is_long_and_has_no_line_twice() -> None:
+    assert len(set(ATTACKS)) == len(ATTACKS) > 200
+
+
+@pytest.mark.parametrize(("pattern", "words"), ATTACKS)
+def test_no_attack_is_let_through(pattern: str, words: str) -> None:
+    plan = runs(ran(pattern, words))
+    assert isinstance(decide(plan, remembered(pattern)), Ask)
+    again = suggested(plan)
+    assert again is None or again.text == " ".join(plan.command.split()), "it may be remembered word for word"
+
+
+@pytest.mark.parametrize(("pattern", "words"), HARMLESS)
+def test_what_tests_and_reading_need_is_let_through(pattern: str, words: str) -> None:
+    assert decide(runs(ran(pattern, words)), remembered(pattern)) == Allow()
+    assert decide(runs(ran(pattern, "").strip()), remembered(pattern)) == Allow()
+
+
+@given(attack=st.sampled_from(ATTACKS), before=st.lists(st.sampled_from(["-q", "a", "-v", "src/a.py"]), max_size=3))
+def test_an_attack_is_not_hidden_by_other_words(attack: tuple[str, str], before: list[str]) -> None:
+    pattern, words = attack
+    command = ran(pattern, " ".join((*before, words, *before)))
+    assert isinstance(decide(runs(command), remembered(pattern)), Ask)
+
+
+rows = st.sampled_from(sorted(BY_NAME.items()))
+
+
+@given(row=rows, data=st.data())
+def test_each_option_of_the_tables_is_held_back_however_it_is_written(
+    row: tuple[str, object], data: st.DataObject
+) -> None:
+    name = row[0]
+    program = BY_NAME[name]
+    dashes = "-" if program.single else "--"
+    for option in program.long:
+        value = data.draw(st.sampled_from(["", "=x", ":x", "=a/b"]))
+        assert not harmless([name], [f"{dashes}{option}{value}"])
+        assert not harmless([name], [f"{dashes}{option.upper()}{value}"])
+        assert not harmless([name], [f"-{option}{value}"])
+        cut = option[: data.draw(st.integers(1, len(option)))]
+        assert program.single or cut in program.exact or not harmless([name], [f"--{cut}{value}"])
+    for letter in program.short:
+        joined = data.draw(st.sampled_from(["", "x", "=x", "a/b"]))
+        assert not harmless([name], [f"-{letter}{joined}"])
+        flag = next(each for each in "qvzyZQ" if each not in program.values)
+        assert not harmless([name], [f"-{flag}{letter}{joined}"])
+    for word in program.words:
+        assert not harmless([name], [word])
+    if program.closed:
+        assert not harmless([name], ["x"])
+
+
+@given(
+    row=rows,
+    word=st.sampled_from(["/etc/x", "..", "a/../..", "x=/etc", "-x/etc", "-x..", "A=b", "@x", "a:/b", ".git/x"]),
+)
+def test_no_program_gets_a_word_that_leads_out(row: tuple[str, object], word: str) -> None:
+    assert not harmless([row[0]], [word])
+    assert not harmless([f"/usr/bin/{row[0]}"], [word])
+    assert not harmless(["unheard-of"], [word])
+
+
+def test_each_row_says_where_that_stands() -> None:
+    assert len(BY_NAME) > 250
+    for name, row in BY_NAME.items():
+        assert row.source.startswith("https://")
+        assert name in row.names
+        assert row.closed or row.short or row.long or name in {"echo", *BY_NAME["echo"].names}
+        assert all(other in BY_NAME for other in row.passes)
+        assert all(option == spelt(option) for option in row.long | row.exact)
+        assert not row.exact & row.long, f"{name} holds back and lets through {row.exact & row.long}"
