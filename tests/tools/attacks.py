@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 _ATTACKS = """
-pytest * | --basetemp=/home/user/Documents
-pytest * | --basetemp /home/user/Documents
+pytest * | --basetemp=/srv/Documents
+pytest * | --basetemp /srv/Documents
 pytest * | --basetemp=docs
 pytest * | --base=docs
 pytest * | --baset docs
@@ -36,7 +36,7 @@ pytest * | --cov-config=evil
 pytest * | --html=src/index.html
 pytest * | -W error::evil.Warning
 pytest * | --tx popen
-pytest * | /home/user/other/test_x.py
+pytest * | /srv/other/test_x.py
 pytest * | ../other/test_x.py
 pytest * | tests/../../other
 pytest * | ..

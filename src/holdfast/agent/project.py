@@ -44,7 +44,9 @@ class ProjectFile:
         config = decoded(self.raw, ProjectConfig, name=str(self.path))
         for pattern in config.allow.patterns:
             if why := unmatchable(pattern):
-                raise ConfigInvalid(f"Config {str(self.path)!r} allows what cannot be: {why} Correct or remove it.")
+                raise ConfigInvalid(
+                    f"Config {str(self.path)!r} allows nothing in one place. {why} Correct or remove it."
+                )
         return config
 
 

@@ -1,0 +1,94 @@
+"""What holds at the moment it counts: the mode when an answer comes, and a file as an edit left it before a crash."""
+
+from __future__ import annotations
+
+import pytest
+from rig import Rig, opened, says
+from test_looking import SEEN, edits, notes, reads
+
+from holdfast.agent.calls import Answer
+from holdfast.calls import FileChange, FileSeen, Mode, Remember
+from holdfast.session.entries import (
+    ApprovalAnswered,
+    CallEnded,
+    CallPart,
+    CallStarted,
+    Entry,
+    PromptAccepted,
+    RequestStarted,
+    ResponseEnded,
+    Usage,
+)
+from holdfast.session.store import MemoryStore
+from holdfast.testing.model import ScriptedModel
+from holdfast.testing.script import Call, Say
+from holdfast.testing.toolbox import FunctionToolbox
+from holdfast.tools.tool import Plan
+
+
+@pytest.mark.parametrize(
+    ("mode", "outcome"), [("plan", "denied"), ("ask", "ok"), ("accept-edits", "ok"), ("yolo", "ok")]
+)
+@pytest.mark.parametrize("effect", ["write", "execute"])
+@pytest.mark.parametrize("remember", ["", "session"])
+async def test_a_yes_is_judged_by_the_mode_that_holds_when_it_is_given(
+    mode: Mode, outcome: str, effect: str, remember: Remember
+) -> None:
+    async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+        del call, plan, why
+        rig.driver.use_mode(mode)
+        return Answer(allowed=True, remember=remember)
+
+    rig = Rig(
+        ScriptedModel([[Call("act", {}), Call("act", {})], [Say("ok")]]),
+        [says("act", effect=effect)],
+        mode="ask",
+        ask=ask,
+    )
+    await rig.driver.run("go")
+    ended = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
+    assert [each.outcome for each in ended] == [outcome] * 2
+    assert [each.allowed for each in rig.entries if isinstance(each, ApprovalAnswered)][:1] == [True]
+    assert any(isinstance(entry, CallStarted) for entry in rig.entries) == (outcome == "ok")
+    if outcome == "denied":
+        assert ended[0].text.startswith("plan mode: ")
+
+
+LANDED = FileChange(path="a.py", before=SEEN.sha256, after="c" * 64)
+AFTER = FileSeen(path="a.py", size=9, modified=5, sha256=LANDED.after)
+
+
+def crashed_in_an_edit() -> MemoryStore:
+    """Return a session that died between an edit of a file that its model had read and the record of it."""
+    read, edit = (CallPart(id=f"dead0000{n}", name=name, arguments="{}") for n, name in enumerate(("reads", "edits")))
+    entries: list[Entry] = [opened(), PromptAccepted(turn=0, text="edit it")]
+    for step, call in enumerate((read, edit)):
+        entries.append(RequestStarted(step=step, attempt=1, model="openai-chat:scripted"))
+        entries.append(
+            ResponseEnded(step=step, model="openai-chat:scripted", parts=(call,), usage=Usage(), finish="calls")
+        )
+        if call is read:
+            entries.append(CallStarted(call=read.id, effect="read"))
+            entries.append(CallEnded(call=read.id, outcome="ok", text="1\tone", seen=SEEN))
+    entries.append(CallStarted(call=edit.id, effect="write", change=LANDED))
+    store = MemoryStore()
+    store.append(entries, expected=0)
+    return store
+
+
+@pytest.mark.parametrize(("looked", "seen"), [("after", AFTER), ("before", None), ("other", None)])
+async def test_an_edit_that_landed_before_a_crash_is_known_as_seen(looked: str, seen: FileSeen | None) -> None:
+    further = FileChange(path="a.py", before=LANDED.after, after="d" * 64)
+    rig = Rig(ScriptedModel([[Call("edits", {})], [Say("done")]]), store=crashed_in_an_edit())
+    rig.toolbox = FunctionToolbox(
+        [reads(SEEN), edits(further)],
+        looked={"a.py": looked},  # pyright: ignore[reportArgumentType] - one of the four
+        files={"a.py": AFTER if looked == "after" else SEEN},
+    )
+    rig.driver = rig.new_driver()
+    await rig.driver.run("go on")
+    (settled,) = [entry for entry in rig.entries if isinstance(entry, CallEnded) and entry.call == "dead00001"]
+    assert (settled.outcome, settled.seen) == ("interrupted", seen)
+    assert notes(rig) == [], "nobody changed it behind the model's back"
+    last = [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)][-1]
+    assert last == ("ok" if looked == "after" else "failed"), "an edit on top of what landed is one of what was seen"
