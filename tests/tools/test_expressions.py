@@ -33,6 +33,7 @@ def test_what_would_take_all_memory_is_refused_before_it_is_compiled(pattern: st
         (r"[{9}]", 5),
         ("(a(bc){2}){3}", 15),
         ("a{0}", 4),
+        ("(ab){3}{4}", 24),
         ("a)b{2}", 6),
         ("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", 41),
     ],
