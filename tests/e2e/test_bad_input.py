@@ -217,20 +217,6 @@ def test_of_a_call_that_damage_hit_nothing_is_said_that_is_not_known(one_world: 
     assert "not started" not in shown.out
 
 
-def test_a_journal_without_its_first_entry_is_not_passed_over_in_silence(one_world: World) -> None:
-    world = one_world
-    world.script(WHOLE)
-    world.ask("the first prompt")
-    world.one_past = False
-    flip(world, b'"session-opened"', 3)
-    for how in (["-c"], ["-r", world.session.name], ["-c", "--fork"]):
-        ran = world.run(*how, "-p", "go on")
-        assert ran.code == 4, ran.err
-        assert "has lost its first entry" in ran.err
-    (world.session / "about.json").unlink()
-    assert "has lost its first entry" in world.run("-r", world.session.name, "-p", "go on").err
-
-
 def flip(world: World, text: bytes, length: int) -> None:
     """Flip every bit of the first bytes of `text` where it stands in the database."""
     path = world.session / "session.db"

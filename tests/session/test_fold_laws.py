@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +26,7 @@ from holdfast.session.entries import (
     ResponseCheckpoint,
     ResponseEnded,
     Rewound,
+    SessionOpened,
     ShellEnded,
     Steered,
     TextPart,
@@ -32,6 +35,7 @@ from holdfast.session.entries import (
     Uncompacted,
     Usage,
 )
+from holdfast.session.exchange import without
 from holdfast.session.fold import Fold, fold
 from journals import DECISIONS, journals, opened
 
@@ -92,8 +96,8 @@ def test_one_at_a_time_is_the_same_as_all_at_once(journal: list[Entry]) -> None:
     assert fold_.conversation() == fold(journal)
 
 
-onwards = journals.map(lambda journal: [entry for entry in journal if not isinstance(entry, DECISIONS)])
-"""Journals that nobody takes back, and nothing is left out of."""
+onwards = journals.map(lambda journal: [entry for entry in journal if not isinstance(entry, DECISIONS | SessionOpened)])
+"""Journals that are not rewound, that nothing is left out of, and that kept their first entry, or have none."""
 
 
 @settings(max_examples=300)
@@ -130,6 +134,21 @@ def test_a_message_once_sent_only_gains_texts(journal: list[Entry]) -> None:
             assert isinstance(grown, UserMessage)
             assert grown.results == last.results
             assert grown.said[: len(last.said)] == last.said
+
+
+@settings(max_examples=300)
+@given(onwards, onwards)
+def test_behind_a_first_entry_that_was_made_again_nothing_else_is_lost(before: list[Entry], after: list[Entry]) -> None:
+    """What was signed behind the lost system prompt goes, now and after a rewind; all else is sent as it was."""
+    lost, again = fold(before), fold([*before, opened])
+    assert again.opened == opened
+    assert again.model == opened.model
+    assert [without(message, {}) for message in lost.messages] == list(again.messages)
+    assert replace(again, opened=None, model=lost.model, messages=lost.messages) == lost
+    for prompt in again.prompts:
+        back = fold([*before, opened, Rewound(turn=prompt.turn)])
+        assert back.messages == tuple(without(message, {}) for message in back.messages)
+    assert fold([*before, opened, *after, opened]) == fold([*before, opened, *after])
 
 
 @settings(max_examples=300)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from holdfast import __version__
 from holdfast.agent.prompts import system_prompt
 from holdfast.agent.settle import Leave, settle, settle_command
-from holdfast.errors import DamageError, StorageFailed, UsageError
+from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, Summary
-from holdfast.session.entries import Entry, SessionOpened
+from holdfast.session.entries import SessionOpened
 from holdfast.session.fold import fold
 from holdfast.session.sqlite import SqliteStore, read_copy
-from holdfast.session.store import Reading
+from holdfast.session.store import Finding, Reading
 from holdfast.text import valid_unicode
 from holdfast.tools.toolbox import LocalToolbox
 
@@ -85,31 +87,63 @@ def first_entry(session: str, *, cwd: Path, model: str, toolbox: LocalToolbox) -
 
 
 def resume(catalog: Catalog, summary: Summary) -> OpenSession:
-    """Return an existing session; raises `SessionBusy` if another process holds it."""
+    """Return an existing session; raises `SessionBusy` if another process holds it.
+
+    Where its first entry is lost, which says where the session works and with what, another is appended: folder and
+    model are those of the summary, the system prompt and the tools those of today. A finding says so.
+    """
     folder = catalog.folder(summary.id)
     store = SqliteStore.open(folder)
     try:
         reading = store.read()
-        opened = _opened(summary.id, (record.entry for record in reading.records))
-        cwd = _existing(opened.cwd, summary.id)
-        declared = {tool.name for tool in opened.tools}
+        first = _opened(reading)
+        cwd = _existing(first.entry.cwd if first else _working(summary), summary.id)
+        declared = {tool.name for tool in first.entry.tools} if first else None
+        toolbox = LocalToolbox(cwd, folder, declared=declared)
+        if first is None:
+            again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
+            store.append([again], expected=store.length)
+            reading = _with(store.read(), _made_again(again))
+        elif first.seq > 1:  # by a process that may have ended before it said so
+            reading = _with(reading, _made_again(first.entry))
     except BaseException:
         store.close()
         raise
-    toolbox = LocalToolbox(cwd, folder, declared=declared)
     return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=toolbox, reading=reading)
 
 
-def _opened(session: str, entries: Iterable[Entry]) -> SessionOpened:
-    """Return the entry that says where the session works and with what; raises `DamageError` if it is lost."""
-    opened = next((entry for entry in entries if isinstance(entry, SessionOpened)), None)
-    if opened is None:
-        raise DamageError(
-            f"Session {session!r} has lost its first entry, which says where it works and with what. It "
-            "cannot go on; to go on in a new one, give what `holdfast sessions export "
-            f"{session}` prints to `holdfast sessions import -`."
-        )
-    return opened
+class _First(msgspec.Struct, frozen=True):
+    """The entry that says where a session works and with what, and its place in the journal."""
+
+    seq: int
+    entry: SessionOpened
+
+
+def _opened(reading: Reading) -> _First | None:
+    """Return the entry that says where the session works and with what, None if it is lost."""
+    for record in reading.records:
+        if isinstance(record.entry, SessionOpened):
+            return _First(record.seq, record.entry)
+    return None
+
+
+def _working(summary: Summary) -> str:
+    """Return the folder that the session works in; if that is lost too, the one that it is opened in."""
+    return summary.cwd or str(Path.cwd())
+
+
+def _made_again(opened: SessionOpened) -> Finding:
+    """Return the same finding for the same entry, so that it is reported once."""
+    model = f" with {opened.model}" if opened.model else ""
+    what = (
+        f"The session's first entry was made again: it works in {opened.cwd!r}{model}, its system prompt and its tools "
+        "are the present ones."
+    )
+    return Finding(seq=1, what=what)
+
+
+def _with(reading: Reading, finding: Finding) -> Reading:
+    return msgspec.structs.replace(reading, findings=(*reading.findings, finding))
 
 
 def _existing(folder: str, session: str) -> Path:
@@ -129,11 +163,16 @@ def fork(catalog: Catalog, summary: Summary) -> OpenSession:
     """
     from holdfast.session.transfer import fork_entries  # noqa: PLC0415 - only a fork needs it
 
-    if summary.cwd:
-        _existing(summary.cwd, summary.id)  # said of the original, before there is a copy
+    cwd = _existing(_working(summary), summary.id)  # said of the original, before there is a copy
     session = catalog.new_id()
-    entries = fork_entries(read_copy(catalog.folder(summary.id)), session)
+    reading = read_copy(catalog.folder(summary.id))
     with new_store(catalog.folder(session)) as store:
+        again = None
+        if _opened(reading) is None:
+            toolbox = LocalToolbox(cwd, catalog.folder(session))
+            again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
+            reading = _with(reading, _made_again(again))
+        entries = fork_entries(reading, session, opened=again)
         copied, leave = fold(entries), Leave("fork")
         commands = (settle_command(shell.started, leave) for shell in copied.open_shells)
         store.append((*entries, *settle(copied, leave), *commands), expected=0)

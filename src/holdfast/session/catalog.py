@@ -17,7 +17,7 @@ import msgspec
 
 from holdfast.errors import SessionUnknown, StateError, UsageError
 from holdfast.session.disk import ABOUT, BLOBS, DATABASE, make_folder, sync_path, write_whole
-from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened, Titled
+from holdfast.session.entries import ModelChanged, PromptAccepted, RequestStarted, SessionOpened, Titled
 from holdfast.session.store import Reading
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another when read aloud
@@ -211,7 +211,8 @@ def _summary(folder: Path, *, free: bool = False) -> Summary:
     else:
         about, damage = _read(folder, stamp)
         if cached is not None and not about.cwd:  # its first entry is lost; where it worked, it must still be found
-            about = msgspec.structs.replace(about, cwd=cached.cwd, model=about.model or cached.model)
+            model, created = about.model or cached.model, cached.created
+            about = msgspec.structs.replace(about, cwd=cached.cwd, model=model, created=created)
         if not damage:
             _keep(folder, about)
     return Summary(
@@ -243,12 +244,14 @@ def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str
         damage = " ".join(finding.what for finding in reading.findings[:1])
     except (StateError, SessionUnknown) as error:
         reading, damage = Reading(records=()), str(error)
-    cwd = title = given = model = ""
+    cwd = title = given = model = asked = ""
     for record in reading.records:
         match record.entry:
             case SessionOpened(cwd=cwd, model=model):
                 pass
             case ModelChanged(model=model):
+                pass
+            case RequestStarted(model=asked):
                 pass
             case Titled(title=given):
                 pass
@@ -257,6 +260,7 @@ def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str
             case _:
                 pass
     created = reading.records[0].at if reading.records else 0.0
+    model = model or ("" if cwd else asked)  # where nothing else says it any more
     return _About(id=folder.name, cwd=cwd, title=given or title, model=model, created=created, stamp=stamp), damage
 
 

@@ -173,6 +173,10 @@ class Exchange:
             self.closed[place] = unsigned(self.closed[place], model)
         return first
 
+    def unsign(self) -> None:
+        """Drop all that a model signed."""
+        self.closed = [without(message, {}) for message in self.closed]
+
     def _close(self) -> None:
         self.settle()
         results = self._complete("crash")  # which it is plays no part: nothing is open

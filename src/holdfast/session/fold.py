@@ -152,14 +152,19 @@ class Fold:
         match entry:
             case SessionOpened():
                 if self._opened is None:
-                    self._opened = entry
-                    self._model = entry.model
+                    self._opened, self._model = entry, entry.model
+                    self._unsign()
                     for file in entry.instructions:
                         self._look(file.path, (file,))
             case ModelChanged():
                 self._model = entry.model
             case Titled():
                 self._title = entry.title
+
+    def _unsign(self) -> None:
+        """Send nothing that was signed behind another system prompt: the first entry was lost, and is made again."""
+        self._exchange.unsign()
+        self._prompts = {turn: replace(b, last=b.last and without(b.last, {})) for turn, b in self._prompts.items()}
 
     def _found(self, entry: FilesChanged | ShellEnded | Repaired) -> None:
         match entry:

@@ -136,21 +136,25 @@ def read_document(text: bytes) -> Imported:
         ) from error
 
 
-def fork_entries(reading: Reading, session: str) -> tuple[Entry, ...]:
+def fork_entries(reading: Reading, session: str, *, opened: SessionOpened | None = None) -> tuple[Entry, ...]:
     """Return the journal that was read as that of a new session, which says whose copy it is.
 
-    Raises `DamageError` if its first entry is lost, which says where and with what it works.
+    `opened` stands for its first entry, which says where and with what it works, if that is lost; then nothing that was
+    signed behind the lost one is kept. Raises `DamageError` if it is lost and nothing stands for it.
     """
     entries = [record.entry for record in reading.records]
     first = next((index for index, entry in enumerate(entries) if isinstance(entry, SessionOpened)), None)
-    opened = None if first is None else entries.pop(first)
-    if not isinstance(opened, SessionOpened):
+    if first is not None:
+        found = entries.pop(first)
+        opened = found if isinstance(found, SessionOpened) else opened
+    if first is None or first > 0:
+        entries = [_unsigned(entry) for entry in entries]
+    if opened is None:
         raise DamageError(
             "Journal has lost its first entry, which says where and with what its session works. "
             "Export the session, and import the file as a new one."
         )
-    found = tuple(finding.what for finding in reading.findings)
-    said = (Repaired(findings=found),) if found else ()
+    said = (Repaired(findings=tuple(each.what for each in reading.findings)),) if reading.findings else ()
     return (msgspec.structs.replace(opened, session=session, forked_from=opened.session), *entries, *said)
 
 

@@ -64,7 +64,8 @@ def as_sent_to(profile: Profile, conversation: Conversation, own: Profile) -> Co
 def _damage(finding: Finding, session: str, *, told: bool, lost: bool) -> Problem:
     if lost:
         todo = (
-            f"It cannot go on; take what is left along: holdfast sessions export {session} | holdfast sessions import -"
+            f"Go on with holdfast -r {session}: its folder and its model are known from its summary, its system prompt "
+            "and its tools are made again."
         )
     elif told:
         todo = "Nothing: you and the model were told when the session went on."

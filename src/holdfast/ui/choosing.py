@@ -46,7 +46,7 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = Tr
                 f"Folder {str(cwd)!r} is not where session {summary.id!r} works, {summary.cwd!r} was expected. "
                 "Leave -C out, or begin a new session there."
             )
-        return summary
+        return summary if summary.cwd else msgspec.structs.replace(summary, cwd=str(cwd))  # it is lost with its entry
     if not arguments.continue_:
         return None
     latest = catalog.latest(cwd, free=free and not arguments.fork)

@@ -129,10 +129,11 @@ def _session(
         preload(aimed(name))
         return create(catalog, cwd=cwd, model=name), name
     # What cannot be used is said before anything is opened or copied; a damaged session may have lost its model.
-    if model := arguments.model or summary.model:
-        preload(aimed(model))
+    model = arguments.model or ("" if summary.model else configured) or ""
+    if model or summary.model:
+        preload(aimed(model or summary.model))
     session = fork(catalog, summary) if arguments.fork else resume(catalog, summary)
-    return session, arguments.model or ""
+    return session, model
 
 
 def _run(  # noqa: PLR0913 - what a run is made of

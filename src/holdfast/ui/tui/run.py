@@ -125,7 +125,7 @@ def _prepared(
     start = Start(
         catalog=catalog,
         cwd=cwd,
-        model=model or arguments.model or (resumed.model if resumed else config.model) or "",
+        model=model or arguments.model or (resumed.model if resumed else "") or config.model or "",
         mode=settings.mode,
         environ=environ,
         resumed=resumed,
