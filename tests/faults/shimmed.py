@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from beginnings import BEGINNINGS, begin
 from store_plans import SCENARIOS, perform
 
 _HERE = Path(__file__).parent
@@ -173,7 +174,10 @@ def _child(pipe: int, words: tuple[str, str, int, int, int, str, str]) -> None:
 
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) if log else -1
         shim.arm(root.encode(), how, at, error, kinds.encode(), descriptor)
-        perform(SCENARIOS[name], Path(root), say, shim.calm)
+        if name in BEGINNINGS:
+            begin(name, Path(root), say)
+        else:
+            perform(SCENARIOS[name], Path(root), say, shim.calm)
         status = 0
     finally:
         if status:

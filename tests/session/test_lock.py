@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import stat
@@ -152,3 +153,25 @@ def test_a_lease_that_says_nothing_is_still_a_lease(tmp_path: Path) -> None:
         Lease.take(tmp_path)
     lease.release()
     assert tried(tmp_path) == "taken\n"
+
+
+def test_a_lock_that_was_moved_away_between_opening_and_locking_is_no_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "s"
+    folder.mkdir()
+    flock, times = fcntl.flock, list[int]()
+
+    def moved_first(descriptor: int, how: int) -> None:
+        times.append(how)
+        if len(times) == 1:
+            folder.rename(tmp_path / "trash")
+            folder.mkdir()
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", moved_first)
+    lease = Lease.take(folder)
+    with pytest.raises(SessionBusy):
+        Lease.take(folder)
+    lease.release()
+    assert Lease.take(tmp_path / "trash") is not None

@@ -6,13 +6,14 @@ import random
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from writing import fill, numbered
 
+from holdfast.session.rows import checksum
 from holdfast.session.sqlite import SqliteStore, read_copy
 from holdfast.session.store import Finding, Reading
 
@@ -273,6 +274,119 @@ def test_an_interrupted_replacement_is_finished(closed: Path) -> None:
     assert store.read().findings == ()
     store.close()
     assert not (closed / "session.db.new").exists()
+
+
+def _shorter(folder: Path) -> bytes:
+    """Return a whole database that lacks the last entry."""
+    copy = folder.parent / "shorter"
+    shutil.copytree(folder, copy)
+    with closing(sqlite3.connect(copy / "session.db", isolation_level=None)) as connection:
+        connection.execute(f"DELETE FROM entry WHERE seq = {_ROWS}")
+    return (copy / "session.db").read_bytes()
+
+
+def _anothers(folder: Path) -> bytes:
+    """Return a whole database of as many entries, with one that is not the session's."""
+    store = SqliteStore.create(folder.parent / "another")
+    fill(store, _ROWS)
+    store.close()
+    return (folder.parent / "another" / "session.db").read_bytes()
+
+
+def _junk(_: Path) -> bytes:
+    return b"junk" * 5000
+
+
+def _nothing(_: Path) -> bytes:
+    return b""
+
+
+@pytest.mark.parametrize("unfit", [_junk, _nothing, _shorter, _anothers])
+def test_a_replacement_that_is_damaged_or_lacks_an_entry_replaces_nothing(
+    closed: Path, unfit: Callable[[Path], bytes]
+) -> None:
+    (closed / "session.db.new").write_bytes(data := unfit(closed))
+    copied = read_copy(closed)
+    assert (lost(copied), "was not put in the place of session.db" in copied.findings[0].what) == (0, True)
+    store = SqliteStore.open(closed)
+    reading = store.read()
+    assert reading.records == copied.records
+    assert [finding.what.partition(" It is kept")[0] for finding in reading.findings] == [
+        finding.what for finding in copied.findings
+    ]
+    assert "It is kept as session.db.damaged-1." in reading.findings[0].what
+    assert (closed / "session.db.damaged-1").read_bytes() == data
+    store.close()
+    assert read_copy(closed).findings == ()
+
+
+def test_of_two_damaged_files_what_the_database_holds_is_kept(closed: Path) -> None:
+    data = (closed / "session.db").read_bytes()
+    (closed / "session.db").write_bytes(flipped(data, _PAGE, 1))
+    (closed / "session.db.new").write_bytes(b"junk")
+    store = SqliteStore.open(closed)
+    reading = store.read()
+    assert lost(reading) == 0
+    assert len(reading.findings) == 2
+    assert {path.name for path in closed.glob("*.damaged-*")} == {"session.db.damaged-1", "session.db.damaged-2"}
+    store.close()
+
+
+def _swapped(connection: sqlite3.Connection, one: int, other: int, at: int) -> None:
+    """Put the entry of row `one` in the place of row `other`, as a well-formed row there, chained to none."""
+    kind, body = connection.execute("SELECT kind, body FROM entry WHERE seq = ?", (one,)).fetchone()
+    stored = checksum(b"of another journal", other, float(at), kind, body)
+    connection.execute(
+        "UPDATE entry SET at = ?, kind = ?, body = ?, sum = ? WHERE seq = ?", (float(at), kind, body, stored, other)
+    )
+
+
+def _exchanged(connection: sqlite3.Connection) -> None:
+    _swapped(connection, 3, 7, 1)
+
+
+def _in_another_order(connection: sqlite3.Connection) -> None:
+    _swapped(connection, 8, 7, 1)
+    _swapped(connection, 9, 8, 1)
+
+
+def _of_another_session(connection: sqlite3.Connection) -> None:
+    """Put a row of another session in the place of one of the same number, as it is."""
+    stored = (7, 5.0, "titled", b'{"kind":"titled","title":"not of this session"}')
+    row = (*stored, checksum(b"the row before it", *stored))
+    connection.execute("DELETE FROM entry WHERE seq = 7")
+    connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?)", row)
+
+
+def _with_a_hole_closed(connection: sqlite3.Connection) -> None:
+    """Take an entry out, and give the last one its number."""
+    connection.execute("DELETE FROM entry WHERE seq = 7")
+    kind, body = connection.execute("SELECT kind, body FROM entry WHERE seq = ?", (_ROWS,)).fetchone()
+    connection.execute("INSERT INTO entry VALUES (7, 1.0, ?, ?, ?)", (kind, body, checksum(b"", 7, 1.0, kind, body)))
+    connection.execute(f"DELETE FROM entry WHERE seq = {_ROWS}")
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (_exchanged, [7, 8]),
+        (_in_another_order, [7, 8, 9]),
+        (_of_another_session, [7, 8]),
+        (_with_a_hole_closed, [7, 8]),
+    ],
+)
+def test_a_row_that_is_whole_and_not_chained_to_the_one_before_is_found(
+    closed: Path, change: Callable[[sqlite3.Connection], None], found: list[int]
+) -> None:
+    with closing(sqlite3.connect(closed / "session.db", isolation_level=None)) as connection:
+        change(connection)
+    store = SqliteStore.open(closed)
+    findings = store.read().findings
+    store.close()
+    assert read_copy(closed).findings == findings
+    assert [(each.seq, each.what) for each in findings] == [
+        (seq, f"Entry {seq} is whole, but not chained to the one before.") for seq in found
+    ]
 
 
 def test_damage_that_shows_only_when_reading_is_salvaged_then(closed: Path) -> None:

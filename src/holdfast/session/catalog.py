@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from holdfast.errors import SessionUnknown, StateError, UsageError
-from holdfast.session.disk import ABOUT, BLOBS, DATABASE, make_folder, sync_path, write_whole
+from holdfast.errors import HoldfastError, SessionUnknown, StateError, UsageError
+from holdfast.session.debris import is_nothing, remains
+from holdfast.session.disk import ABOUT, BLOBS, DATABASE, is_abandoned, make_folder, sync_path, write_whole
 from holdfast.session.entries import ModelChanged, PromptAccepted, RequestStarted, SessionOpened, Titled
 from holdfast.session.store import Reading
 
@@ -26,7 +28,6 @@ _TITLE_LENGTH = 80
 _NAMED = 5
 TRASH = "trash"
 """The name of the folder of deleted sessions, beside that of the others."""
-_ABANDONED = 3600.0  # seconds: a summary is written in less, and one that is not is made again
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,24 +133,29 @@ class Catalog:
         """
         from holdfast.session.lock import Lease  # noqa: PLC0415 - a list asks nobody
 
-        folder, trash = self.folder(session), self._root.with_name(TRASH)
+        folder = self.folder(session)
         try:
             lease = Lease.take(folder)
             try:
-                make_folder(trash)
-                number, target = 1, trash / session
-                while target.exists():  # an older one of that id, brought back and deleted again
-                    number, target = number + 1, trash / f"{session}-{number + 1}"
-                folder.rename(target)
-                sync_path(trash)
-                sync_path(self._root)
+                return self._moved(folder)
             finally:
                 lease.release()
         except OSError as error:
             raise StateError(
-                f"Session {session!r} cannot be moved to {str(trash)!r}: {error.strerror}, a folder of yours was "
-                "expected. Correct its permissions, or delete the session's folder yourself."
+                f"Session {session!r} cannot be moved to {str(self._root.with_name(TRASH))!r}: {error.strerror}, a "
+                "folder of yours was expected. Correct its permissions, or delete the session's folder yourself."
             ) from error
+
+    def _moved(self, folder: Path) -> Path:
+        """Move a session whose lease is held to the trash, and return where it is now."""
+        trash = self._root.with_name(TRASH)
+        make_folder(trash)
+        number, target = 1, trash / folder.name
+        while target.exists():  # an older one of that id, brought back and deleted again
+            number, target = number + 1, trash / f"{folder.name}-{number + 1}"
+        folder.rename(target)
+        sync_path(trash)
+        sync_path(self._root)
         return target
 
     def note(self, opened: SessionOpened) -> None:
@@ -176,8 +182,29 @@ class Catalog:
                 f"Folder {str(self._root)!r} cannot be read: {error.strerror}, a folder of sessions was expected. "
                 "Correct its permissions, or name another with HOLDFAST_HOME."
             ) from error
-        held = (f.name for f in folders if _there(f / DATABASE) or _there(f / ABOUT))
-        return sorted((name for name in held if _ID.fullmatch(name)), reverse=True)
+        named = [folder for folder in folders if _ID.fullmatch(folder.name)]
+        return sorted((folder.name for folder in named if self._is_session(folder)), reverse=True)
+
+    def _is_session(self, folder: Path) -> bool:
+        """Return whether the folder holds a session; what a process left that was killed creating one is removed."""
+        if is_nothing(folder):
+            self._remove(folder)
+            return False
+        return _there(folder / DATABASE) or _there(folder / ABOUT)
+
+    def _remove(self, folder: Path) -> None:
+        """Remove a folder that holds nothing, unless another process holds it or makes something of it now."""
+        from holdfast.session.lock import Lease  # noqa: PLC0415 - as above
+
+        with contextlib.suppress(OSError, HoldfastError):  # it is not listed, and the next who looks tries again
+            lease = Lease.take(folder)
+            try:
+                if is_nothing(folder):
+                    gone = self._moved(folder)
+                    if not remains(gone):
+                        shutil.rmtree(gone, ignore_errors=True)
+            finally:
+                lease.release()
 
 
 def _there(path: Path) -> bool:
@@ -266,8 +293,8 @@ def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str
 
 def _keep(folder: Path, about: _About) -> None:
     with contextlib.suppress(OSError):  # a full or read-only disk: it is rebuilt each time
-        for left in folder.glob(f".{ABOUT}.*"):
-            if time.time() - left.stat().st_mtime > _ABANDONED:  # by a writer that was killed
+        for left in folder.glob(f".{ABOUT}.*"):  # under any name that a version of holdfast gave it
+            if is_abandoned(left):
                 left.unlink()
         write_whole(folder / ABOUT, msgspec.json.encode(about))
 

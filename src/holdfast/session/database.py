@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.errors import StateError, StorageFailed
-from holdfast.session.disk import DATABASE, sync_path
+from holdfast.session.disk import BLOBS, DATABASE, sync_path
 from holdfast.session.entries import FORMAT
-from holdfast.session.rows import Row
-from holdfast.session.salvage import NEW, finding, keep, settle, views
+from holdfast.session.rows import Blobs, Row, judge
+from holdfast.session.salvage import NEW, finding, keep, put_aside, settle, views
 from holdfast.session.store import Finding
-from holdfast.session.wal import PAGE, wal_damage
+from holdfast.session.wal import PAGE, copy_files, wal_damage
 
 SCHEMA = (
     "CREATE TABLE entry (seq INTEGER PRIMARY KEY CHECK (seq BETWEEN 1 AND 2147483647), "
@@ -50,11 +50,15 @@ class Damaged(Exception):
 
 def attach(path: Path) -> tuple[sqlite3.Connection, tuple[Finding, ...]]:
     """Return an open database, salvaged first if it must be, with what was found."""
+    unused: tuple[Finding, ...] = ()
+    if why := unfit(path):
+        unused = (put_aside(path, why),)
     settle(path)
     try:
-        return usable(path), ()
+        return usable(path), unused
     except Damaged as damage:
-        return salvage(path, damage.what)
+        connection, found = salvage(path, damage.what)
+        return connection, unused + found
 
 
 def usable(path: Path) -> sqlite3.Connection:
@@ -140,11 +144,32 @@ def salvage(path: Path, why: str) -> tuple[sqlite3.Connection, tuple[Finding, ..
     return usable(path), (finding(why, len(found), kept),)
 
 
+def unfit(path: Path) -> str:
+    """Return why the replacement beside the database may not take its place, "" if it may or there is none.
+
+    It is whole, and holds every entry that can be read without it.
+    """
+    new = path.with_name(NEW)
+    if not new.is_file() or not path.is_file():
+        return ""
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
+        try:
+            with closing(usable(copy_files(new, Path(scratch, "new")))) as connection:
+                held = {(values[0], values[-1]) for values in rows(connection)}
+        except Damaged as damage:
+            return damage.what
+    found = rescue(path)
+    whole = {record.seq for record in judge(found, Blobs(path.with_name(BLOBS))).records}
+    lacks = next((row.seq for row in found if row.seq in whole and (row.seq, row.sum) not in held), 0)
+    return f"entry {lacks} of {DATABASE} is not in it" if lacks else ""
+
+
 def build(path: Path, whole: Iterable[Row] = ()) -> None:
     """Put a whole new database at `path`, durably, or nothing."""
     temporary = path.with_name(DATABASE + ".tmp")
     temporary.unlink(missing_ok=True)  # left by a process that was killed here
-    os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # SQLite would make it 0644
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    os.close(os.open(temporary, flags, 0o600))  # SQLite would make it 0644
     with closing(_connect(temporary)) as connection:
         connection.execute("PRAGMA journal_mode=OFF")  # half a file is thrown away, and a whole one is synced below
         connection.execute("PRAGMA synchronous=OFF")

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import secrets
 import sys
+import time
 from pathlib import Path
 
 DATABASE = "session.db"
 BLOBS = "blobs"
 LOCK = "lock"
 ABOUT = "about.json"
+
+ABANDONED = 3600.0
+"""Seconds after which what a process began to write, and did not finish, is taken for that of a dead one."""
+
+_TEMPORARY = re.compile(r"\.[0-9a-f]{16}")
 
 
 def sync(descriptor: int) -> None:
@@ -50,9 +58,13 @@ def make_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace `path` by `data` with mode 0600, whole or not at all, durably."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    """Replace `path` by `data` with mode 0600, whole or not at all, durably.
+
+    What a killed process left of an earlier attempt is removed.
+    """
+    _sweep(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         try:
             with os.fdopen(descriptor, "wb", closefd=False) as file:
@@ -61,7 +73,21 @@ def write_whole(path: Path, data: bytes) -> None:
         finally:
             os.close(descriptor)
         temporary.replace(path)
-    except OSError:
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     sync_path(path.parent)
+
+
+def _sweep(path: Path) -> None:
+    """Remove the unfinished copies of `path` that no process works on any more."""
+    with contextlib.suppress(OSError):
+        for left in path.parent.iterdir():
+            suffix = left.name.removeprefix(f".{path.name}")
+            if suffix != left.name and _TEMPORARY.fullmatch(suffix) and is_abandoned(left):
+                left.unlink()
+
+
+def is_abandoned(path: Path) -> bool:
+    """Return whether what is at `path` was last touched so long ago that whoever began it is dead."""
+    return time.time() - path.lstat().st_mtime > ABANDONED

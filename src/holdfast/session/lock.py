@@ -1,7 +1,8 @@
 """The lease on a session: an flock on its `lock` file, which is the real single-writer lock.
 
-Two rules. The file is never unlinked, else two processes could each lock a file of that name. SQLite's own lock is not
-enough: it is a POSIX lock, dropped when any code of this process opens and closes `session.db`.
+Two rules. The file goes only with its whole folder, under the lease, and a process that opened it before sees that:
+else two could each lock a file of that name. SQLite's own lock is not enough: it is a POSIX lock, dropped when any code
+of this process opens and closes `session.db`.
 """
 
 from __future__ import annotations
@@ -33,16 +34,21 @@ class Lease:
     @classmethod
     def take(cls, folder: Path) -> Lease:
         """Return the lease on the session in `folder`, at once; raises `SessionBusy` if another one is held."""
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            busy = _busy(folder.name, descriptor)
-            os.close(descriptor)
-            raise busy from None
-        except OSError:
-            os.close(descriptor)
-            raise
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        while True:
+            descriptor = os.open(folder / LOCK, flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(folder / LOCK, descriptor):
+                    break
+            except BlockingIOError:
+                busy = _busy(folder.name, descriptor)
+                os.close(descriptor)
+                raise busy from None
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)  # the session was moved away between the two: its lease is another's
         with contextlib.suppress(OSError):  # a courtesy to the next process; a full disk must not refuse the lease
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{_myself()}\n".encode(), 0)
@@ -74,6 +80,14 @@ def refuse_held(folder: Path) -> None:
         raise _busy(folder.name, descriptor) from None
     finally:
         os.close(descriptor)
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Return whether the open file is still the one of that name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _myself() -> str:

@@ -6,6 +6,7 @@ finished by whoever opens the session next.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,15 +23,37 @@ _TABLE_LEAF = 0x0D
 
 def keep(path: Path) -> Path:
     """Return the path of a durable copy of the database, its companions beside it."""
-    number = 1
-    while (kept := path.with_name(f"{DATABASE}.damaged-{number}")).exists():
-        number += 1
+    kept = _free(path)
     for suffix in ("-wal", "-journal", ""):
         if beside(path, suffix).is_file():
-            shutil.copy2(beside(path, suffix), beside(kept, suffix))
+            with beside(path, suffix).open("rb") as damaged, beside(kept, suffix).open("xb") as copy:
+                shutil.copyfileobj(damaged, copy)
+            shutil.copystat(beside(path, suffix), beside(kept, suffix))
             sync_path(beside(kept, suffix))
     sync_path(path.parent)
     return kept
+
+
+def _free(path: Path) -> Path:
+    """Return a name beside the database, under which nothing is, for a damaged file."""
+    number = 1
+    while os.path.lexists(kept := path.with_name(f"{DATABASE}.damaged-{number}")):
+        number += 1
+    return kept
+
+
+def put_aside(path: Path, why: str) -> Finding:
+    """Keep a replacement that may not take the place of the database under the name of a damaged file."""
+    kept = _free(path)
+    path.with_name(NEW).rename(kept)
+    sync_path(path.parent)
+    return unused(why, kept)
+
+
+def unused(why: str, kept: Path | None = None) -> Finding:
+    """Return what is reported of a replacement that did not take the place of the database."""
+    aside = f" It is kept as {kept.name}." if kept else ""
+    return Finding(seq=0, what=f"The file {NEW} was not put in the place of {DATABASE}: {why}.{aside}")
 
 
 def finding(why: str, rows: int, kept: Path | None = None) -> Finding:

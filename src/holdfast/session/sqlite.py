@@ -18,7 +18,7 @@ from holdfast.session.disk import BLOBS, DATABASE, make_folder, sync_path
 from holdfast.session.entries import Entry, encode, kind
 from holdfast.session.lock import Lease
 from holdfast.session.rows import Blobs, checksum, judge
-from holdfast.session.salvage import NEW, finding
+from holdfast.session.salvage import NEW, finding, unused
 from holdfast.session.store import Finding, Reading, conflict
 from holdfast.session.wal import snapshot
 
@@ -170,8 +170,7 @@ def read_copy(folder: Path) -> Reading:
     Works while another process appends, and creates nothing in `folder`. Raises `SessionUnknown`, `StateError` if a
     newer holdfast wrote it, or `StorageFailed` if it cannot be copied.
     """
-    source = _present(folder)
-    findings: tuple[Finding, ...] = ()
+    source, findings = _readable(folder)
     rows: Sequence[Sequence[object]] = ()
     with database.naming(source), tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
         for attempt in range(_COPIES):
@@ -186,9 +185,18 @@ def read_copy(folder: Path) -> Reading:
                 # A log that is being overwritten may look damaged for a moment: damage is what stays.
                 if attempt == _COPIES - 1:
                     rows = database.rescue(copy)
-                    findings = (finding(damage.what, len(rows)),)
+                    findings += (finding(damage.what, len(rows)),)
     reading = judge(rows, Blobs(folder / BLOBS))
     return Reading(records=reading.records, findings=findings + reading.findings)
+
+
+def _readable(folder: Path) -> tuple[Path, tuple[Finding, ...]]:
+    """Return the file that holds the journal, and what is wrong with a replacement for it that does not count."""
+    path = _present(folder)
+    with database.naming(path):
+        if path.name == NEW and (why := database.unfit(folder / DATABASE)):
+            return folder / DATABASE, (unused(why),)
+    return path, ()
 
 
 def _present(folder: Path) -> Path:

@@ -389,7 +389,7 @@ class Keeper:
 def main() -> None:
     """Hold the lock named on the command line, serve, and let go of it by ending."""
     keep_secrets()  # the seals
-    lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+    lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.ftruncate(lock, 0)
     agent: int | None = None

@@ -121,7 +121,7 @@ def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:
 async def _spawned(folder: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
     program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), str(folder / LOCK))
     try:
-        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             return await asyncio.create_subprocess_exec(
                 *within,

@@ -277,6 +277,7 @@ def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
         )
         store.append(imported.entries(opened), expected=0)
     store.close()
+    catalog.find(session)  # its summary is kept
     print(f"Imported {printable(arguments.file)} as session {session}.", file=stdout)
     for change in imported.changes(opened):
         print(f"- {one_line(change)}", file=stdout)

@@ -1,0 +1,107 @@
+"""How a session comes to be: created, imported, copied; played under a fault, and judged by what lists and verifies it.
+
+Two rules. What was acknowledged is listed. Everything that is listed is whole, and what is not is gone.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.agent.opening import create, fork, resume
+from holdfast.agent.providers import PROVIDERS
+from holdfast.errors import HoldfastError
+from holdfast.session.catalog import Catalog
+from holdfast.session.entries import PromptAccepted, SessionOpened
+from holdfast.session.rows import BLOB_LIMIT
+from holdfast.session.sqlite import SqliteStore, read_copy
+from holdfast.ui import sessions
+from holdfast.ui.doctor import probes
+
+BEGINNINGS = ("a session is created", "a session is imported", "a session is copied")
+
+_MODEL = "openai-chat:m"
+_ORIGINAL = "original"
+_LARGE = "word " * (BLOB_LIMIT // 4)
+
+
+def environ(root: Path) -> dict[str, str]:
+    return {"HOLDFAST_HOME": str(root / "home")}
+
+
+def prepare(name: str, root: Path) -> None:
+    """Put what a run starts from in the empty folder `root`."""
+    (root / "work").mkdir()
+    if name == "a session is imported":
+        parts = [{"part_kind": "user-prompt", "content": _LARGE}]
+        (root / "document.json").write_text(json.dumps([{"kind": "request", "parts": parts}]))
+    if name == "a session is copied":
+        store = SqliteStore.create(root / "home" / "sessions" / _ORIGINAL)
+        opened = SessionOpened(
+            session=_ORIGINAL, cwd=str(root.with_name("root") / "work"), model=_MODEL, system="S", tools=(), version="0"
+        )
+        store.append([opened, PromptAccepted(turn=1, text=_LARGE)], expected=0)
+        store.close()
+
+
+def begin(name: str, root: Path, say: Callable[..., None]) -> None:
+    """Have the session come to be, and say which; what fails is said."""
+    catalog = Catalog(root / "home" / "sessions")
+    try:
+        match name:
+            case "a session is created":
+                session = create(catalog, cwd=root / "work", model=_MODEL)
+                session.store.close()
+                say("acked", session.id)
+            case "a session is imported":
+                said = io.StringIO()
+                command = ["import", str(root / "document.json"), "-m", _MODEL]
+                sessions.main(command, environ=environ(root), stdout=said, stderr=said)
+                say("acked", said.getvalue().partition(" as session ")[2].partition(".")[0])
+            case _:
+                session = fork(catalog, catalog.find(_ORIGINAL))
+                session.store.close()
+                say("acked", session.id)
+    except HoldfastError as error:
+        say("failed", str(error))
+
+
+def judge(name: str, root: Path, said: tuple[str, ...]) -> list[str]:
+    """Return what is wrong with what a run left."""
+    words = [json.loads(line) for line in said]
+    acked = [session for word, session in words if word == "acked"]
+    wrong = [f"it said {word}" for word in words if word[0] not in ("acked", "failed")]
+    out = io.StringIO()
+    for command in (["list", "--all", "--json"], ["verify", "--all"]):
+        out = io.StringIO()
+        if code := sessions.main(command, environ=environ(root), stdout=out, stderr=out):
+            wrong.append(f"sessions {command[0]} ends with {code}: {out.getvalue()}")
+    doctor = probes._sessions(environ(root), PROVIDERS)
+    if doctor.level != "ok":
+        wrong.append(f"doctor says {doctor.what}")
+    catalog = Catalog(root / "home" / "sessions")
+    listed = catalog.all()
+    known = {_ORIGINAL} if name == "a session is copied" else set[str]()
+    wrong += [f"{each.id} is called damaged: {each.damage}" for each in listed if each.damage]
+    wrong += [f"{session} is lost" for session in {*acked, *known} - {each.id for each in listed}]
+    if len(listed) > len(known) + 1:
+        wrong.append(f"{len(listed)} sessions are listed")
+    for each in listed:
+        if not read_copy(catalog.folder(each.id)).records:
+            wrong.append(f"{each.id} has no entry")
+        resume(catalog, each).store.close()
+    left = {path.parent.name for path in (root / "home" / "sessions").glob("*/session.db")}
+    if left - {each.id for each in listed}:
+        wrong.append("a journal without an entry is left behind")
+    again: list[str] = []
+    begin(name, root, lambda *words: again.append(words[0]))
+    return wrong if again == ["acked"] else [*wrong, "the next one fails"]
+
+
+def play(prepared: Path, root: Path) -> None:
+    """Put a fresh copy of what a run starts from in its place."""
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(prepared, root)
