@@ -26,6 +26,7 @@ def keep(path: Path) -> Path:
     kept = _free(path)
     for suffix in ("-wal", "-journal", ""):
         if beside(path, suffix).is_file():
+            beside(kept, suffix).unlink(missing_ok=True)  # of a copy that power loss or a kill cut short
             with beside(path, suffix).open("rb") as damaged, beside(kept, suffix).open("xb") as copy:
                 shutil.copyfileobj(damaged, copy)
             shutil.copystat(beside(path, suffix), beside(kept, suffix))
