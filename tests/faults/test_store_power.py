@@ -5,12 +5,12 @@ Two rules. Images come from what a real run did, with the real SQLite. The same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import power
 import pytest
 from report import FULL, record
-from shimmed import unsynced
+from shimmed import Operation, unsynced
 from store_plans import REAL_ONES, Told
 from store_trials import Room, chosen, red
 
@@ -50,6 +50,46 @@ def test_what_was_acknowledged_after_a_sync_failed_survives_too(room: Room, scen
         found += [f"sync {at} failed, {each}" for each in tried(room, scenario, few)]
         points, of = points + len(few), of + len(images)
     record(scenario, "sync fails once, then power lost", points=points, violations=found, of=of)
+    assert found == []
+
+
+def traced(log: Iterable[Operation], folder: str) -> list[tuple[str, str]]:
+    """Return the operations as a kind and a name in the folder, which itself is "."; renamed: the new name."""
+    named: list[tuple[str, str]] = []
+    for operation in log:
+        path = operation.other if operation.kind == "r" else operation.path
+        if operation.kind != "n" and (path == folder or path.startswith(f"{folder}/")):
+            named.append((operation.kind, path.removeprefix(folder).lstrip("/") or "."))
+    return named
+
+
+def in_order(trace: list[tuple[str, str]], *steps: tuple[str, str]) -> bool:
+    """Return whether each step comes behind the one before: of the first, its last; of the others, the next."""
+    at = max((place for place, step in enumerate(trace) if step == steps[0]), default=len(trace))
+    for step in steps[1:]:
+        at = next((place for place in range(at + 1, len(trace)) if trace[place] == step), len(trace))
+    return at < len(trace)
+
+
+def test_each_step_of_a_salvage_is_durable_before_the_next(room: Room) -> None:
+    """A later step may reach the disk first: the kept copy, the replacement, the end of the old log, its place."""
+    name = "after damage"
+    log = room.logged(name)
+    folder = next(operation.other.rpartition("/")[0] for operation in log if operation.other.endswith("session.db.new"))
+    trace = traced(log, folder)
+    decided, gone, placed = ("r", "session.db.new"), ("u", "session.db-wal"), ("r", "session.db")
+    found = [
+        f"{first} is not durable before {then}"
+        for first, durable, then in (
+            (("w", "session.db.damaged-1"), [("s", "session.db.damaged-1"), ("s", ".")], decided),
+            (("w", "session.db.damaged-1-wal"), [("s", "session.db.damaged-1-wal"), ("s", ".")], decided),
+            (decided, [("s", ".")], gone),
+            (gone, [("s", ".")], placed),
+            (placed, [("s", ".")], ("c", "session.db-wal")),
+        )
+        if not in_order(trace[: trace.index(then) + 1 if then[0] != "c" else len(trace)], first, *durable, then)
+    ]
+    record(name, "order of the syncs", points=5, violations=found)
     assert found == []
 
 
