@@ -1,4 +1,4 @@
-"""An edited file survives power loss: its bytes are synced before it takes its place, its folder before the call ends."""
+"""An edited file survives power loss: its bytes are synced before the rename, its folder before the call ends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import pytest
 from holdfast.calls import FileChange
 from holdfast.tools import change
 from holdfast.tools.paths import placed
+from survivors import linux_only
 
 
+@linux_only
 @pytest.mark.parametrize("there", [True, False], ids=["replaced", "new"])
 def test_the_bytes_are_synced_before_the_rename_and_the_folder_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, there: bool
@@ -24,7 +26,7 @@ def test_the_bytes_are_synced_before_the_rename_and_the_folder_after_it(
 
     def synced(descriptor: int) -> None:
         fsync(descriptor)
-        name = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        name = Path(f"/proc/self/fd/{descriptor}").readlink()
         held = name.read_bytes() if name.is_file() else b""
         trace.append("folder" if name.is_dir() else f"file of {held.decode()!r}")
 
