@@ -38,6 +38,7 @@ def test_words_are_the_providers_own_or_it_is_said_whose_they_are() -> None:
 
 QUOTED_OF_ANOTHER = {
     ("openai-responses", "tool-name-illegal"): "the same company",
+    ("openai-compatible", "too-many-calls"): "Azure answers in OpenAI's words",
     ("openai-compatible", "call-id-length"): "Azure answers in OpenAI's words",
     ("openai-compatible", "media-invalid"): "Azure answers in OpenAI's words",
 }

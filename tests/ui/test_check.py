@@ -394,19 +394,35 @@ def test_repair_in_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("extra", [[], ["-o", "b.json"], ["--in-place"], ["--dry-run"]])
 def test_what_can_be_mended_is_written_also_where_something_remains(tmp_path: Path, extra: list[str]) -> None:
-    call = {"id": "call_1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
-    many = {"role": "assistant", "content": "", "tool_calls": [call] * 129}
-    file = put(tmp_path, [USER, many, AGAIN])
+    use: dict[str, object] = {"type": "tool_use", "id": "a", "name": "ls", "input": {}}
+    asked: dict[str, object] = {"role": "assistant", "content": [use]}
+    body: dict[str, object] = {"messages": [USER, asked], "tools": [{"name": "ls"}], "thinking": {"type": "enabled"}}
+    file = put(tmp_path, body)
     ran = run(tmp_path, "repair", file, *extra)
     report = ran.out if extra else ran.err
     assert ran.code == 4
     assert "Mended as far as it can be. What remains: 1 violation" in report
-    assert f"No edit mends too-many-calls: {CANNOT_BE_MENDED['too-many-calls']}." in report
+    assert f"No edit mends thinking-not-first: {CANNOT_BE_MENDED['thinking-not-first']}." in report
     if extra != ["--dry-run"]:
         place = {"-o": "b.json", "--in-place": file}
         written = (tmp_path / place[extra[0]]).read_text() if extra else ran.out
-        assert len(json.loads(written)) == 3 + 129
+        assert len(json.loads(written)["messages"]) == 3
     assert (tmp_path / "a.json.bak").exists() == (extra == ["--in-place"])
+
+
+def test_a_response_of_too_many_calls_is_split(tmp_path: Path) -> None:
+    calls = [
+        {"id": f"call_{number}", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+        for number in range(129)
+    ]
+    file = put(tmp_path, [USER, {"role": "assistant", "content": "", "tool_calls": calls}, AGAIN])
+    assert "maximum length 128" in run(tmp_path, "check", file).out
+    ran = run(tmp_path, "repair", file)
+    assert (ran.code, "messages[1].tool_calls[128] on (1)" in ran.err) == (0, True)
+    first, second = [message for message in json.loads(ran.out) if message["role"] == "assistant"]
+    assert [*first["tool_calls"], *second["tool_calls"]] == calls
+    put(tmp_path, ran.out.encode(), "b.json")
+    assert run(tmp_path, "check", "b.json").code == 0
 
 
 def test_what_no_edit_mends_stays_as_it_is(tmp_path: Path) -> None:

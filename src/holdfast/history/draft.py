@@ -29,10 +29,12 @@ from holdfast.history.edits import (
     QuoteArguments,
     Rename,
     SetId,
+    Split,
 )
 from holdfast.history.formats.format import Format, cleaned, declared
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Item, Path, Role, Shape
+from holdfast.history.splits import split_rows
 
 
 def arrange(shape: Shape, edits: Iterable[Edit]) -> list[Row]:
@@ -40,7 +42,8 @@ def arrange(shape: Shape, edits: Iterable[Edit]) -> list[Row]:
     draft = _Draft(shape)
     for edit in edits:
         draft.do(edit)
-    return list(draft.rows())
+    rows = list(draft.rows())
+    return split_rows(rows, draft.splits, shape.grammar) if draft.splits else rows
 
 
 def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:
@@ -71,6 +74,7 @@ class _Draft:
         self._before: dict[int | None, list[Row]] = {}
         self._dropped: set[int] = set()
         self._merged: set[int] = set()
+        self.splits: list[Split] = []
 
     def do(self, edit: Edit) -> None:
         """Carry out one edit."""
@@ -103,7 +107,7 @@ class _Draft:
                 self._do_to_row(edit)
             case QuoteArguments() | AsText() | LeaveOut() | DropField() | Fill() | Complete():
                 self._do_to_piece(edit)
-            case CleanText() | DropMessage() | Merge() | Insert():
+            case CleanText() | DropMessage() | Merge() | Insert() | Split():
                 self._do_to_message(edit)
 
     def _do_to_row(self, edit: Fill | Complete) -> None:
@@ -134,7 +138,7 @@ class _Draft:
             case Complete():
                 piece.added += (edit.what,)
 
-    def _do_to_message(self, edit: CleanText | DropMessage | Merge | Insert) -> None:
+    def _do_to_message(self, edit: CleanText | DropMessage | Merge | Insert | Split) -> None:
         match edit:
             case CleanText():
                 if edit.message is not None:
@@ -143,6 +147,8 @@ class _Draft:
                 self._dropped.add(edit.message)
             case Merge():
                 self._merged.add(edit.message)
+            case Split():
+                self.splits.append(edit)
             case Insert():
                 row = Row(edit.role, [Piece(kind="text", text=edit.text, touched=True)], [], touched=True)
                 self._before.setdefault(edit.message, []).append(row)

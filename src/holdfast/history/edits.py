@@ -64,6 +64,23 @@ class MoveCall(_Edit, frozen=True, gc=False, tag="move-call"):
         return f"The call at {position(self.call)} goes behind what follows it in its response."
 
 
+class Split(_Edit, frozen=True, gc=False, tag="split"):
+    """A response ends before `calls`, which follow in one of their own: behind the results of those before them."""
+
+    calls: tuple[Path, ...]
+    results: tuple[Path, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        first = self.calls[0]
+        return (
+            f"The response at {position(first[:1])} has more calls than the provider takes: those from"
+            f" {position(first)} on ({len(self.calls)}) follow in a response of their own, behind the results of the"
+            " others."
+        )
+
+
 class Quote(_Edit, frozen=True, gc=False, tag="quote"):
     """Something that cannot stand as what it is becomes text, word for word, under a line that says what it was.
 
@@ -271,6 +288,7 @@ Edit = (
     AddResult
     | MoveResult
     | MoveCall
+    | Split
     | Quote
     | Drop
     | SetId
@@ -298,6 +316,8 @@ def located(edit: Edit, where: Callable[[Path], Path], place: Callable[[Place], 
             found = MoveResult(where(result), where(call), place(edit.place))
         case MoveCall(call=call, message=message):
             found = MoveCall(where(call), _index(where((message,))))
+        case Split(calls=calls, results=results):
+            found = Split(tuple(where(path) for path in calls), tuple(where(path) for path in results))
         case Quote(path=path, place=Place() as given):
             found = msgspec.structs.replace(edit, path=where(path), place=place(given))
         case SetId(paths=paths) | Rename(paths=paths):

@@ -276,11 +276,12 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
         " reused-call-id arguments-type arguments-not-object empty-content foreign-content"
         " consecutive-roles first-not-user last-not-user late-system several-systems user-after-result null-content"
         " empty-calls tool-name-illegal",
-        quoted="blank-answer blank-text blank-result call-id-length media-invalid",
+        quoted="blank-answer blank-text blank-result call-id-length too-many-calls media-invalid",
         inherent="block-misplaced",
         hearsay=_RUMOURS,
     ),
     id_length=40,
+    calls=128,
     unknown=_unknown_to((OPENAI_CHAT, MISTRAL, DEEPSEEK, COHERE)),
 )
 
@@ -290,7 +291,6 @@ SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
         "thinking-required": "with thinking off nobody wants any",
         "tools-not-declared": "it is a question of the request, not of the conversation",
         "thinking-not-first": "with thinking off nobody wants any",
-        "too-many-calls": "it is OpenAI's own limit, and nothing mends it",
     }
 )
 """The rules that `any` leaves out, each with the reason: they are kept where a request is written."""
@@ -324,6 +324,7 @@ ANY = Profile(
     id_exact=True,
     id_pattern=MISTRAL.id_pattern,
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"),
+    calls=128,
     marks=4,
     unknown=_unknown_to(_PROVIDERS),
     media=MediaLimits(

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 CANNOT_BE_MENDED: Mapping[str, str] = MappingProxyType(
     {
         "no-messages": "an empty conversation has nothing to say",
-        "too-many-calls": "a response cannot be split without changing what the model did",
         "tools-not-declared": "the request has to declare tools, which no edit of messages does",
         "thinking-not-first": "thinking cannot be made up; turn it off for this request",
     }
@@ -48,8 +47,10 @@ def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
         return ()
     # Twenty milliseconds of imports that a check, and what is valid, never need.
     from holdfast.history.draft import arrange  # noqa: PLC0415 - see above
+    from holdfast.history.edits import Merge  # noqa: PLC0415 - see above
     from holdfast.history.mending import content_edits  # noqa: PLC0415 - see above
     from holdfast.history.placing import id_edits, result_edits  # noqa: PLC0415 - see above
+    from holdfast.history.splits import split_edits  # noqa: PLC0415 - see above
     from holdfast.history.turns import Turns  # noqa: PLC0415 - see above
 
     edits: list[Edit] = [
@@ -57,4 +58,8 @@ def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
         *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen),
     ]
-    return (*edits, *Turns(shape, enforced, frozen).edits(arrange(shape, edits)))
+    edits += Turns(shape, enforced, frozen).edits(arrange(shape, edits))
+    joined = any(isinstance(edit, Merge) and edit.role == "assistant" for edit in edits)
+    if profile.calls is not None and (joined or any(each.rule == "too-many-calls" for each in found)):
+        edits += split_edits(arrange(shape, edits), pairing, profile.calls, frozen)
+    return tuple(edits)

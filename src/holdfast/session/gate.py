@@ -51,7 +51,10 @@ class Admitted:
 
 def admit(conversation: Conversation, profile: Profile) -> Admitted:
     """Return what may be sent of the conversation; raises `Unsendable` if it breaks a rule that no repair mends."""
-    sent = outgoing(conversation, profile)
+    return _admitted(outgoing(conversation, profile), profile)
+
+
+def _admitted(sent: Conversation, profile: Profile) -> Admitted:
     form = _Own(profile, sent.model)
     messages = form.written(sent.messages)
     shape = _shape(form, messages, sent)
@@ -78,11 +81,24 @@ def arranged(sent: Conversation, profile: Profile) -> list[tuple[Role, Message]]
 
 def violations(conversation: Conversation, profile: Profile) -> tuple[Violation, ...]:
     """Return the rules that the conversation would break if it were sent with the next prompt."""
-    sent = outgoing(conversation, profile)
-    if not sent.messages or isinstance(sent.messages[-1], AssistantMessage):
-        sent = replace(sent, messages=(*sent.messages, UserMessage((), ("The next prompt.",))))
+    sent = _prompted(outgoing(conversation, profile))
     form = _Own(profile, sent.model)
     return rules.check(_shape(form, form.written(sent.messages), sent), profile)
+
+
+def left_broken(conversation: Conversation, profile: Profile) -> str:
+    """Return the rule that keeps the next prompt from being sent, "" if repair leaves none broken."""
+    try:
+        _admitted(_prompted(outgoing(conversation, profile)), profile)
+    except Unsendable as error:
+        return error.rule
+    return ""
+
+
+def _prompted(sent: Conversation) -> Conversation:
+    if sent.messages and isinstance(sent.messages[-1], UserMessage):
+        return sent
+    return replace(sent, messages=(*sent.messages, UserMessage((), ("The next prompt.",))))
 
 
 def finding(violation: Violation) -> str:

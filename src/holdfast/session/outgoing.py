@@ -7,7 +7,7 @@ has to be changed for a provider is changed here and nowhere else; `holdfast.ses
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -34,7 +34,29 @@ def outgoing(conversation: Conversation, profile: Profile) -> Conversation:
                 messages.extend(_of_user(message.results, said, ids, conversation.model, profile))
             case AssistantMessage():
                 messages.append(_of_assistant(message, ids, conversation.model, profile))
+    if profile.calls is not None:
+        messages = list(_split(messages, profile.calls))
     return replace(conversation, messages=tuple(messages))
+
+
+def _split(messages: Sequence[Message], most: int) -> Iterator[Message]:
+    """Yield the messages, each answer of more than `most` calls as several: between them stand the results."""
+    for before, message, following in zip((None, *messages), messages, (*messages[1:], None), strict=False):
+        if isinstance(message, UserMessage) and isinstance(before, AssistantMessage) and len(before.calls) > most:
+            yield from _parts(before, message, most)
+        elif isinstance(message, UserMessage) or following is None or len(message.calls) <= most:
+            yield message
+
+
+def _parts(answer: AssistantMessage, given: UserMessage, most: int) -> Iterator[Message]:
+    """Yield the answer in parts, each with its results; words and thinking stay with the first calls."""
+    part_of = {call.id: number // most for number, call in enumerate(answer.calls)}
+    last = (len(answer.calls) - 1) // most
+    for number in range(last + 1):
+        parts = (each for each in answer.parts if number == (part_of[each.id] if isinstance(each, CallPart) else 0))
+        results = (each for each in given.results if number == part_of.get(each.call, last))
+        yield AssistantMessage(answer.model, tuple(parts))
+        yield UserMessage(tuple(results), given.said if number == last else ())
 
 
 def _of_user(

@@ -14,7 +14,7 @@ from holdfast.history.profiles import PROFILES, Profile
 from holdfast.session.conversation import Conversation
 from holdfast.session.entries import Repaired
 from holdfast.session.fold import fold
-from holdfast.session.gate import violations
+from holdfast.session.gate import left_broken, violations
 from holdfast.session.store import Finding, Reading
 
 
@@ -76,7 +76,14 @@ def _damage(finding: Finding, session: str, *, told: bool, lost: bool) -> Proble
 
 
 def _violations(conversation: Conversation, profile: Profile) -> list[Problem]:
-    todo = "Report it, it is a fault of holdfast; the session works, for this is mended before each request."
+    found = violations(conversation, profile)
+    rule = left_broken(conversation, profile) if found else ""
+    goes_on = "the session works, for this is repaired before each request."
+    ends = (
+        f"no repair restores the rule {rule!r}, so nothing more is sent to this provider: go back to an earlier prompt "
+        "(/rewind), or continue with a model of another provider."
+    )
+    todo = f"Report it, it is a fault of holdfast; {ends if rule else goes_on}"
     return [
         Problem(
             kind="violation",
@@ -84,5 +91,5 @@ def _violations(conversation: Conversation, profile: Profile) -> list[Problem]:
             what=f"Breaks the rule {violation.rule!r}: {violation.sentence}",
             todo=todo,
         )
-        for violation in violations(conversation, profile)
+        for violation in found
     ]

@@ -138,7 +138,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                 yield from _of_item(item, profile)
     if shape.grammar.atomic:
         yield from _parted(shape, profile)
-    yield from _unsigned_calls(shape)
+    yield from _unsigned_calls(shape, profile)
     if shape.thinking is True:
         yield from _lacking(shape, profile)
         yield from _opening(shape)
@@ -215,10 +215,11 @@ def _lacking_before(shape: Shape, profile: Profile) -> Iterator[Found]:
             thought = thought or item.kind == "call" or ("untold" not in item.flags and _counts(item, shape, profile))
 
 
-def _unsigned_calls(shape: Shape) -> Iterator[Found]:
+def _unsigned_calls(shape: Shape, profile: Profile) -> Iterator[Found]:
     """Yield the first call of each step of the current turn that has no signature: of the last first.
 
-    A turn that ended in an answer is over: whatever the user says next begins another.
+    A turn that ended in an answer is over: whatever the user says next begins another. A response of too many calls
+    becomes several steps.
     """
     answered: bool | None = None  # whether what the model did last was to answer, and not to call
     for message in reversed(shape.messages):
@@ -233,8 +234,9 @@ def _unsigned_calls(shape: Shape) -> Iterator[Found]:
             answered = said and not calls if answered is None and (said or calls) else answered
             if answered:
                 return
-            if calls and "call-unsigned" in calls[0].flags:
-                yield about("signature-required", calls[0], "has no signature, and is of the current turn")
+            for call in calls[:: profile.calls or len(calls)] if calls else ():
+                if "call-unsigned" in call.flags:
+                    yield about("signature-required", call, "has no signature, and is of the current turn")
 
 
 def _closing(message: Message) -> Iterator[Found]:

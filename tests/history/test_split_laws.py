@@ -1,0 +1,185 @@
+"""The laws of a response with more calls than its provider takes: it is split, and each result follows its call."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgspec
+import pytest
+from conversations import Answered, Called, Piece, Returned, Said, Thought, conversations
+from hypothesis import given
+from hypothesis import strategies as st
+from plain import PLAIN, Plain
+from renderings import RENDERINGS
+
+from holdfast.history import check, repair
+from holdfast.history import repair as library
+from holdfast.history.draft import apply
+from holdfast.history.edits import Edit, Split
+from holdfast.history.formats.format import Declared, project
+from holdfast.history.profiles import PAIRS, PROFILES, Profile
+from holdfast.history.repair import CANNOT_BE_MENDED
+from holdfast.history.repair import repair as edits_of
+from holdfast.history.rules import check as broken
+from laws import law
+
+LIMITED = [profile.name for profile in PROFILES.values() if profile.calls is not None]
+FEW = {name: msgspec.structs.replace(PROFILES[name], calls=2) for name in LIMITED}
+"""The same providers, if they took two calls: every conversation of the laws then has responses to split."""
+
+FLAT = {name: form for name, form in PLAIN.items() if not form.grammar.atomic}
+EVERY_GRAMMAR = pytest.mark.parametrize("form", FLAT.values(), ids=FLAT)
+A_LAW = law(shared_by=len(FLAT))
+FORMATS = [
+    (form, profile)
+    for form, profiles in PAIRS.items()
+    for profile in profiles
+    if profile in LIMITED and form != "openai-responses"  # where each call is an item of its own
+]
+MANY = pytest.mark.parametrize("calls", [128, 129, 256, 257])
+PAST: tuple[Piece, ...] = (Said("user", "begin"), Answered("begun"))
+
+
+def story(calls: int, *, said: str | None = "I look.", open_from: int | None = None) -> tuple[Piece, ...]:
+    """Return a conversation with a response of so many calls, the results from `open_from` on missing."""
+    asked = tuple(Called(f"call{number:05}", "read", f'{{"n":{number}}}') for number in range(calls))
+    results = tuple(Returned(call.id, "read", f"r{number}.") for number, call in enumerate(asked))
+    return (
+        *PAST,
+        Said("user", "look"),
+        Answered(said, asked),
+        *results[:open_from],
+        Answered("Done."),
+        Said("user", "and now?"),
+    )
+
+
+def test_every_provider_with_a_limit_is_tried() -> None:
+    assert set(LIMITED) == {"openai-chat", "openai-compatible", "any"}
+
+
+@EVERY_GRAMMAR
+@A_LAW
+@given(pieces=conversations(), limited=st.sampled_from(LIMITED))
+def test_what_was_split_is_valid_and_is_split_once(form: Plain, pieces: tuple[Piece, ...], limited: str) -> None:
+    messages, _ = _mended(form, form.render(pieces), FEW[limited])
+    found = broken(project(form, messages, Declared()), FEW[limited])
+    assert [each.rule for each in found if each.rule not in CANNOT_BE_MENDED] == []
+    assert messages == [] or _mended(form, messages, FEW[limited])[1] == ()
+
+
+@EVERY_GRAMMAR
+@A_LAW
+@given(pieces=conversations(), limited=st.sampled_from(LIMITED))
+def test_without_the_limit_the_same_is_said_in_the_same_order(
+    form: Plain, pieces: tuple[Piece, ...], limited: str
+) -> None:
+    whole = msgspec.structs.replace(FEW[limited], calls=None)
+    few, without = (_mended(form, form.render(pieces), profile)[0] for profile in (FEW[limited], whole))
+    for kinds in (("call",), ("text", "thinking")):
+        assert _of(kinds, few) == _of(kinds, without)
+    assert sorted(map(str, _of(("result",), few))) == sorted(map(str, _of(("result",), without)))
+
+
+@EVERY_GRAMMAR
+@A_LAW
+@given(pieces=conversations(), more=conversations(), limited=st.sampled_from(LIMITED))
+def test_what_is_frozen_is_never_split(
+    form: Plain, pieces: tuple[Piece, ...], more: tuple[Piece, ...], limited: str
+) -> None:
+    before = form.render(pieces)
+    whole = [*before, *form.render(more)]
+    messages, edits = _mended(form, whole, FEW[limited], frozen=len(before))
+    assert all(new is old for new, old in zip(messages, before, strict=False))
+    assert all(int(edit.calls[0][0]) >= len(before) for edit in edits if isinstance(edit, Split))
+
+
+@MANY
+@pytest.mark.parametrize(("form", "profile"), FORMATS)
+def test_a_long_response_of_every_format_is_split(form: str, profile: str, calls: int) -> None:
+    messages = RENDERINGS[form](story(calls))
+    mended = repair(messages, format=form, profile=profile)
+    assert mended.remaining == ()
+    splits = [edit for edit in mended.edits if isinstance(edit, Split)]
+    assert [len(edit.calls) for edit in splits] == [min(128, calls - first) for first in range(128, calls, 128)]
+    text = str(mended.messages)
+    places = [text.index(f"r{number}.") for number in range(calls)]
+    assert places == sorted(places)
+    assert repair(mended.messages, format=form, profile=profile).edits == ()
+
+
+@pytest.mark.parametrize("profile", LIMITED)
+def test_the_first_calls_stay_and_each_result_stands_behind_its_part(profile: str) -> None:
+    messages: Any = RENDERINGS["openai-chat"](story(129))
+    mended: Any = repair(messages, format="openai-chat", profile=profile).messages
+    runs = [(role, len(list(run))) for role, run in itertools.groupby(each["role"] for each in mended)]
+    assert runs == [
+        *(("user", 1), ("assistant", 1), ("user", 1)),
+        *(("assistant", 1), ("tool", 128), ("assistant", 1), ("tool", 1), ("assistant", 1), ("user", 1)),
+    ]
+    first, second = mended[3], mended[3 + 129]
+    assert (first["content"], len(first["tool_calls"])) == ("I look.", 128)
+    assert (second["content"], second["tool_calls"][0]["function"]["arguments"]) == ("", '{"n":128}')
+    for message in (first, second):
+        called = [call["id"] for call in message["tool_calls"]]
+        behind = mended[mended.index(message) + 1 :][: len(called)]
+        assert [each["tool_call_id"] for each in behind] == called
+    assert mended[0] is messages[0]
+    assert all(any(new is old for new in mended) or profile == "any" for old in messages if old["role"] == "tool")
+
+
+def test_results_that_are_missing_are_made_up_behind_the_part_of_their_call() -> None:
+    mended: Any = repair(RENDERINGS["openai-chat"](story(130, open_from=100)), format="openai-chat").messages
+    behind = [each["tool_call_id"] for each in mended if each["role"] == "tool"]
+    assert behind == [call["id"] for each in mended for call in each.get("tool_calls", ())]
+    assert "No result was recorded" in mended[-3]["content"]
+
+
+def test_signed_thinking_and_words_stay_on_the_first_part() -> None:
+    pieces = list(story(129))
+    asked = pieces[3]
+    assert isinstance(asked, Answered)
+    pieces[3] = Answered(asked.text, asked.calls, Thought("hm", "c2lnbmVk"))
+    mended: Any = repair(RENDERINGS["pydantic-ai"](tuple(pieces)), format="pydantic-ai", profile="openai-chat").messages
+    first, second, _ = [each for each in mended if each["kind"] == "response"][1:]
+    kinds = [part["part_kind"] for part in first["parts"]]
+    assert kinds.count("tool-call") == 128
+    assert kinds[:-128] == ["thinking", "text"]
+    assert first["parts"][0]["signature"] == "c2lnbmVk"
+    assert [part["part_kind"] for part in second["parts"]] == ["tool-call"]
+
+
+def test_two_responses_that_are_joined_are_split_where_together_they_are_too_many() -> None:
+    form = FLAT["user"]
+    both = [Answered(None, tuple(Called(f"call{part}{at}", "read") for at in range(2))) for part in "ab"]
+    messages = form.render((Said("user", "go"), *both))
+    assert broken(project(form, _mended(form, messages, FEW["any"])[0], Declared()), FEW["any"]) == ()
+
+
+def test_an_edit_says_what_it_does() -> None:
+    mended = repair(RENDERINGS["openai-chat"](story(129)), format="openai-chat")
+    (split,) = mended.edits
+    assert split.sentence == (
+        "The response at messages[3] has more calls than the provider takes: those from messages[3].tool_calls[128]"
+        " on (1) follow in a response of their own, behind the results of the others."
+    )
+
+
+def test_one_that_is_not_too_long_is_the_same_object() -> None:
+    messages = RENDERINGS["openai-chat"](story(128))
+    assert check(messages, format="openai-chat") == []
+    assert library(messages, format="openai-chat").messages is messages
+
+
+def _mended(
+    form: Plain, messages: list[object], profile: Profile, frozen: int = 0
+) -> tuple[list[object], tuple[Edit, ...]]:
+    shape = project(form, messages, Declared())
+    edits = edits_of(shape, profile, frozen=frozen)
+    return apply(form, messages, shape, edits), edits
+
+
+def _of(kinds: tuple[str, ...], messages: Any) -> list[Any]:
+    items = [item for message in messages for item in message["items"] if item["kind"] in kinds]
+    return [{key: value for key, value in item.items() if value} for item in items]
