@@ -6,10 +6,38 @@ import pytest
 from launching import MODELS, World
 from launching import messages as sent
 
-from holdfast.testing.script import Call, Say
+from bombs import SIZE, bomb
+from holdfast.session.entries import RequestFailed
+from holdfast.testing.script import Call, Cut, Headers, Raw, Say
 
 MANY = 129
 """One call more than OpenAI takes back in a message."""
+
+ROOM = SIZE // 3
+"""Bytes of memory that an agent may have had at most: it has about a fifth of that."""
+
+MEASURED = """
+import resource, sys
+from holdfast.ui.cli import main
+code = main()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+sys.exit(code)
+"""
+"""The product, which says on the last line of standard error how many KB of memory it had at most."""
+
+
+@pytest.mark.parametrize(("encoding", "ways"), [("gzip", 1), ("gzip, gzip", 2)])
+@pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
+def test_a_bomb_is_not_unpacked_and_the_session_goes_on(world: World, kind: str, encoding: str, ways: int) -> None:
+    reply = (Headers(content_type=kind, encoding=encoding), Raw(bomb(ways)), Cut())
+    world.script(reply, reply, reply, (Say("Whole again."),))
+    (world.home / "config.toml").write_text("[limits]\nbackoff = 0.01\nattempts = 3\n")
+    ran = world.ask("hello", program=MEASURED, cold=True)
+    assert (ran.code, "is a bug" in ran.err) == (75, False), ran.err
+    assert f"packed its response ({encoding})" in ran.err
+    assert int(ran.err.splitlines()[-1]) * 1024 < ROOM
+    assert {entry.fault for entry in world.entries() if isinstance(entry, RequestFailed)} == {"malformed"}
+    assert world.go_on().out == "Whole again.\n"
 
 
 @pytest.mark.parametrize("again", ["openai-chat:gpt-5.5", "ollama:qwen3"])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bombs import bomb
 from holdfast.errors import ProviderFault
 from holdfast.testing.script import (
     Action,
@@ -30,6 +31,9 @@ from holdfast.testing.script import (
 TOOL = "touch"
 CALL = Call(TOOL, {"path": "a"})
 NEVER = Hold("never")
+
+BOMB = bomb()
+PACKED = ("gzip", "x-gzip", "deflate", "br", "zstd", "gzip, gzip", "GZIP", "no-such-way")
 
 MEGABYTE = b"x" * 1_000_000
 
@@ -251,6 +255,33 @@ def modes(wire: WireName) -> list[Mode]:
             says="longer than",
             shown="half of it",
         ),
+        *(
+            _broken(
+                f"packed unasked: {ways}",
+                Headers(encoding=ways),
+                Raw(BOMB),
+                Cut(),
+                faults={"malformed"},
+                says=f"packed its response ({ways.lower()})",
+            )
+            for ways in PACKED
+        ),
+        _not_streamed(
+            "a whole answer, packed",
+            Headers(content_type="application/json", encoding="gzip"),
+            Raw(BOMB),
+            Cut(),
+            faults={"malformed"},
+        ),
+        _broken(
+            "an error page, packed",
+            Headers(500, "application/json", encoding="gzip"),
+            Raw(BOMB),
+            Cut(),
+            faults={"overloaded"},
+            says="status 500",
+        ),
+        _fine("said to be packed as it is", Headers(encoding="identity"), Say("plain"), kept="plain"),
         _broken("an error page without an end", Headers(500, "text/html"), Raw(MEGABYTE, times=FOR_EVER), faults=set()),
         _broken("wrong content type", Headers(content_type="text/html"), Raw(b"<html>Hello"), Cut(), faults=set()),
         _broken("a page of a gateway", Headers(502, "text/html"), Raw(b"<html>Bad"), Cut(), faults={"overloaded"}),

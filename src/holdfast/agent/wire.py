@@ -1,7 +1,8 @@
 """The HTTP client of a model: how long each of its steps may take, and how much of a response is read.
 
-Two rules. Nothing is read past a stream's own terminal event, and no event past LONGEST_EVENT, however long its
-provider goes on. Nothing is sent to an address that only a server names: key and conversation would go with it.
+Two rules. Nothing is read past a stream's own terminal event, no event past LONGEST_EVENT, and nothing that is packed:
+a kilobyte of it may become a gigabyte. Nothing is sent to an address that only a server names: key and conversation
+would go with it.
 """
 
 from __future__ import annotations
@@ -64,6 +65,12 @@ def guarded(
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         events = response.headers.get("content-type", "").startswith("text/event-stream")
         body = response.stream
+        if packed := _packed(response):
+            if not response.is_error:
+                raise _unreadable(name, packed)
+            del response.headers["content-encoding"]  # the status says what is wrong, and is enough
+            response.stream = _Nothing(body)
+            return
         if events:
             response.stream = _Events(body, name, last) if tells is None else _Told(body, name, tells)
         else:
@@ -73,6 +80,21 @@ def guarded(
     client.headers["accept-encoding"] = "identity"
     client.event_hooks["response"].append(guard)
     return client
+
+
+def _packed(response: httpx2.Response) -> str:
+    """Return how the body is packed, "" if it comes as it is; of several ways all."""
+    named = response.headers.get_list("content-encoding", split_commas=True)
+    return ", ".join(way for each in named if (way := each.strip().lower()) not in ("", "identity"))
+
+
+def _unreadable(name: str, packed: str) -> ProviderFailed:
+    return ProviderFailed(
+        f"Model {name!r} packed its response ({packed[:_LONGEST_ADDRESS]}), a plain one was expected. It was not read: "
+        "nobody asked for that, and unpacked it may be of any size. Try again, choose another model, or correct what "
+        "stands before its server.",
+        fault="malformed",
+    )
 
 
 def _elsewhere(name: str, response: httpx2.Response) -> ProviderFailed:
@@ -133,6 +155,20 @@ class _Watched(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         self._log.closed()
+        await self._body.aclose()
+
+
+class _Nothing(httpx2.AsyncByteStream):
+    """A body that is not read."""
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in ():
+            yield chunk
+
+    async def aclose(self) -> None:
         await self._body.aclose()
 
 

@@ -116,7 +116,8 @@ def _streamed(wire: Wire, answer: Answer) -> Iterator[Event]:
 
 
 def _head(headers: Headers) -> Head:
-    return Head(headers.status, (("content-type", headers.content_type), ("cache-control", "no-cache")))
+    packed = (("content-encoding", headers.encoding),) if headers.encoding else ()
+    return Head(headers.status, (("content-type", headers.content_type), ("cache-control", "no-cache"), *packed))
 
 
 def _raw(action: Raw) -> Iterator[Event]:

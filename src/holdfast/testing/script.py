@@ -95,10 +95,14 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """Send the status line and headers, before anything is said and after nothing but pauses; they may be wrong."""
+    """Send the status line and headers, before anything is said and after nothing but pauses; they may be wrong.
+
+    `encoding` is what the body is said to be packed as: whatever is said to follow is sent as it is.
+    """
 
     status: int = 200
     content_type: str = "text/event-stream; charset=utf-8"
+    encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
