@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 from rig import Rig, opened, says, waits
 
+from holdfast.agent import connection
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.model import Finished, StreamEvent
 from holdfast.agent.turn import State
@@ -33,6 +34,7 @@ from holdfast.session.store import MemoryStore, conflict
 from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Hold, Reply, Say
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tools.thread import in_daemon
 from holdfast.tools.tool import Context, Output, Plan
 
 
@@ -73,17 +75,52 @@ async def test_a_model_that_raises_anything_ends_its_response_at_once() -> None:
     assert "ZeroDivisionError" in ended.detail
 
 
-async def test_a_connection_that_never_comes_is_not_waited_for_without_end() -> None:
+async def test_the_time_that_our_own_libraries_take_is_not_the_models() -> None:
+    model = ScriptedModel([(Say("here"),)])
+
+    async def connect(name: str) -> ScriptedModel:
+        del name
+        await in_daemon(lambda: time.sleep(0.3))
+        return model
+
+    rig = Rig(model, limits=Limits(first_event=0.1, attempts=1))
+    rig.driver._connection._connect = connect
+    ended = await rig.driver.run("go")
+    assert ended.cause == "finished", ended.detail
+
+
+class Blocked(ScriptedModel):
+    """A model before whose first event the event loop is blocked for longer than it may be silent."""
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        await asyncio.sleep(0)
+        time.sleep(0.5)  # noqa: ASYNC251 - it is what is tried
+        await asyncio.sleep(0.01)
+        async with super()._stream(conversation, whole=whole) as events:
+            yield events
+
+
+async def test_the_time_in_which_the_event_loop_is_blocked_is_not_the_models() -> None:
+    rig = Rig(Blocked([(Say("here"),)]), limits=Limits(first_event=0.2, attempts=1))
+    ended = await rig.driver.run("go")
+    assert ended.cause == "finished", ended.detail
+
+
+async def test_a_connection_that_never_comes_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LOADING", 0.02)
+
     async def connect(name: str) -> ScriptedModel:
         del name
         await asyncio.sleep(3600)
         raise AssertionError
 
-    rig = Rig(ScriptedModel(), limits=Limits(first_event=0.02))
+    rig = Rig(ScriptedModel())
     rig.driver._connection._connect = connect
     ended = await rig.driver.run("go")
     assert ended.cause == "provider"
-    assert "was not connected to" in ended.detail
+    assert "Libraries of model" in ended.detail
+    assert "this machine" in ended.detail
 
 
 class Slow(FunctionToolbox):

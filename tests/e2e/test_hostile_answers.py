@@ -25,6 +25,27 @@ sys.exit(code)
 """
 """The product, which says on the last line of standard error how many KB of memory it had at most."""
 
+SLOW = """
+import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pydantic_ai", "openai"):
+            time.sleep(1.5)
+sys.meta_path.insert(0, Slow())
+from holdfast.ui.cli import main
+sys.exit(main())
+"""
+"""The product, on a machine that takes its time to load the libraries of a provider."""
+
+
+def test_a_slow_machine_is_not_a_silent_provider(one_world: World) -> None:
+    world = one_world
+    world.script((Say("Here."),), (Say("Still here."),))
+    (world.home / "config.toml").write_text("[limits]\nfirst_event = 1\nattempts = 1\n")
+    ran = world.ask("hello", program=SLOW, cold=True)
+    assert (ran.code, ran.out) == (0, "Here.\n"), ran.err
+    assert len(world.provider.requests) == 1
+
 
 @pytest.mark.parametrize(("encoding", "ways"), [("gzip", 1), ("gzip, gzip", 2)])
 @pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])

@@ -15,6 +15,9 @@ from holdfast.agent.stop import Stop
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
 
+LOADING = 600.0
+"""Seconds that loading a provider's libraries may take: nothing is asked of it then, so none of its limits counts."""
+
 
 class Connection:
     """At most one model at a time, by its name; what does not close in time goes to `abandoned`."""
@@ -29,14 +32,13 @@ class Connection:
         """Return the model of that name, connected to; raises `ProviderFailed`, `Left` on a stop."""
         if self._model is None or self._model.name != name:
             await self.drop()
-            wait = self._limits.of(name).first_event
             try:
-                await stop.race(self._open(name), wait)
+                await stop.race(self._open(name), LOADING)
             except TimeoutError:
                 raise ProviderFailed(
-                    f"Model {name!r} was not connected to within {wait:g} s, as was expected. "
-                    "Try again, or choose another model.",
-                    fault="silent",
+                    f"Libraries of model {name!r} were not loaded within {LOADING:g} s, as was expected. Nothing was "
+                    "sent to its provider: this machine or its disk is too slow. Try again when it is less busy.",
+                    fault="rejected",
                 ) from None
         assert self._model is not None
         return self._model

@@ -23,6 +23,7 @@ from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 
 from holdfast.agent.ahead import ahead
+from holdfast.agent.boundary import expect_sound, tokens
 from holdfast.agent.log import Log
 from holdfast.agent.messages import from_part, raw_arguments, to_messages, to_tools
 from holdfast.agent.model import CallDelta, Finish, Finished, StreamEvent, TextDelta, ThinkingDelta
@@ -74,12 +75,16 @@ class ConnectedModel:
             model = self._model_for(conversation)
             messages = to_messages(conversation, marks_errors=self._wire.marks_errors)
             if whole:
-                yield _at_once(await model.request(messages, settings, parameters))
+                yield self._sound(_at_once(await model.request(messages, settings, parameters), self._name))
                 return
             async with model.request_stream(messages, settings, parameters) as response:
-                yield _events(response)
+                yield self._sound(_events(response, self._name))
         except Exception as error:  # the provider boundary: whatever a library raises becomes ours
             raise failure(error, self._name, self._secrets) from error
+
+    async def _sound(self, events: AsyncIterator[StreamEvent]) -> AsyncIterator[StreamEvent]:
+        async for event in events:
+            yield expect_sound(event, self._name)
 
 
 def open_model(
@@ -127,7 +132,9 @@ def failure(error: Exception, name: str, secrets: tuple[str, ...] = ()) -> Provi
             return ProviderFailed(message, fault=fault, status=error.status_code, retry_after=error.retry_after)
         case pai_errors.ModelContextWindowExceededError() as error:  # said in a stream
             fault = "too_long"
-            return ProviderFailed(f"Model {name!r} said: {hidden(str(error), secrets)}. {_NEXT[fault]}", fault=fault)
+            return ProviderFailed(
+                f"Model {name!r} said: {hidden(_written(error), secrets)}. {_NEXT[fault]}", fault=fault
+            )
         case pai_errors.ModelConnectionError():
             fault = "unreachable"
             why = hidden(_root(error), secrets)
@@ -135,7 +142,7 @@ def failure(error: Exception, name: str, secrets: tuple[str, ...] = ()) -> Provi
             return ProviderFailed(message, fault=fault)
         case pai_errors.ModelAPIError() as error if error.in_stream:
             fault = "cut"
-            said = _short(hidden(_said(str(error)), secrets))
+            said = _short(hidden(_said(_written(error)), secrets))
             message = f"Model {name!r} ended its response with an error: {said} {_NEXT[fault]}"
             return ProviderFailed(message, fault=fault)
         case _:
@@ -211,7 +218,15 @@ def _short(text: str) -> str:
 def _root(error: BaseException) -> str:
     """Return the innermost reason: libraries wrap the one that helps."""
     *_, error = _causes(error)
-    return f"{type(error).__name__}: {error}".rstrip(": .")
+    return f"{type(error).__name__}: {_written(error)}".rstrip(": .")
+
+
+def _written(error: BaseException) -> str:
+    """Return what the error says, "" if it says nothing: an SDK's may hold a body where it should hold a text."""
+    try:
+        return str(error)
+    except TypeError:
+        return ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -221,7 +236,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-async def _events(response: StreamedResponse) -> AsyncIterator[StreamEvent]:
+async def _events(response: StreamedResponse, model: str) -> AsyncIterator[StreamEvent]:
     async for event in response:
         match event:
             case pai.PartStartEvent(part=pai.TextPart(content=text)) if text:
@@ -238,11 +253,11 @@ async def _events(response: StreamedResponse) -> AsyncIterator[StreamEvent]:
                 yield CallDelta(index, delta.tool_name_delta or "", raw_arguments(delta.args_delta))
             case _:
                 pass  # part ends, and parts of kinds that we do not ask for
-    for finished in _finished(response.get()):
+    for finished in _finished(response.get(), model):
         yield finished
 
 
-async def _at_once(response: pai.ModelResponse) -> AsyncIterator[StreamEvent]:
+async def _at_once(response: pai.ModelResponse, model: str) -> AsyncIterator[StreamEvent]:
     """Yield what streaming the response would have yielded."""
     for index, part in enumerate(response.parts):
         match part:
@@ -254,19 +269,19 @@ async def _at_once(response: pai.ModelResponse) -> AsyncIterator[StreamEvent]:
                 yield CallDelta(index, name, raw_arguments(args))
             case _:
                 pass  # parts of kinds that we do not ask for
-    for finished in _finished(response):
+    for finished in _finished(response, model):
         yield finished
 
 
-def _finished(response: pai.ModelResponse) -> Iterator[Finished]:
+def _finished(response: pai.ModelResponse, name: str) -> Iterator[Finished]:
     """Yield the end of the response, if its provider said why it ended: that, and not a polite close, is the end."""
     details = response.provider_details or {}
     if details.keys() & {"finish_reason", "refusal", "block_reason"}:
         parts = tuple(ours for part in response.parts for ours in from_part(part))
-        yield Finished(parts, _finish(response, str(details.get("finish_reason"))), _usage(response))
+        yield Finished(parts, _finish(response, str(details.get("finish_reason")), name), _usage(response))
 
 
-def _finish(response: pai.ModelResponse, raw: str) -> Finish:
+def _finish(response: pai.ModelResponse, raw: str, name: str) -> Finish:
     """Return how a response ended; raises `ProviderFailed` if the reason it gives is an error, or not known to be none.
 
     Some servers end a broken response politely, with a reason such as "error" or "network_error".
@@ -286,7 +301,7 @@ def _finish(response: pai.ModelResponse, raw: str) -> Finish:
             return "max_tokens"
         case "error" | None:
             raise ProviderFailed(
-                f"Model {response.model_name!r} ended its response with {raw!r}, a complete one was expected. "
+                f"Model {name!r} ended its response with {raw[:LONGEST_EXPLANATION]!r}, a complete one was expected. "
                 "Nothing in it was run; try again.",
                 fault="cut",
             )
@@ -305,10 +320,12 @@ def _usage(response: pai.ModelResponse) -> Usage:
         price: Decimal | None = response.cost().total_price
     except (LookupError, ValueError, AssertionError):  # a model or an address without a known price
         price = None
+    except (TypeError, AttributeError, ArithmeticError):  # counts that are none
+        price = None
     return Usage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
+        input_tokens=tokens(usage.input_tokens),
+        output_tokens=tokens(usage.output_tokens),
+        cache_read_tokens=tokens(usage.cache_read_tokens),
+        cache_write_tokens=tokens(usage.cache_write_tokens),
         cost=None if price is None else str(price),
     )

@@ -24,6 +24,12 @@ from holdfast.text import valid_unicode
 CHECKPOINT_EVERY = 1.0
 """Seconds of streamed text that a crash may lose."""
 
+TICK = 0.5
+"""Seconds of waiting after which the stream looks whether the event loop was held up."""
+
+SLACK = 0.05
+"""Seconds that the event loop may be late without having been held up."""
+
 QUEUE = 256
 """Events the pump may be ahead; past that the provider's own flow control holds it."""
 
@@ -140,11 +146,14 @@ class Stream:
                             name=valid_unicode(part.name),
                             arguments=valid_unicode(part.arguments),
                             wire_id=part.wire_id and valid_unicode(part.wire_id),
+                            item_id=part.item_id and valid_unicode(part.item_id),
                             details=_encodable(part.details),
                         )
                     )
                 case ThinkingPart():
-                    if valid_unicode(part.text) == part.text:  # else it cannot go back as it came, so not at all
+                    if all(
+                        valid_unicode(each) == each for each in (part.text, part.signature or "", part.id or "")
+                    ):  # else it cannot go back as it came, so not at all
                         parts.append(msgspec.structs.replace(part, details=_encodable(part.details)))
         calls = any(isinstance(part, CallPart) for part in parts)
         return ResponseEnded(
@@ -177,9 +186,14 @@ class Stream:
             # What came before a silence is journalled in it, not after.
             due = min(silent_at, self._checkpoint_at) if self._fresh else silent_at
             self._arrived.clear()
+            began = clock()
+            within = min(due - began, TICK)
             try:
-                await stop.race(self._arrived.wait(), due - clock())
+                await stop.race(self._arrived.wait(), within)
             except TimeoutError:
+                silent_at += _held_up(clock() - began, max(within, 0.0))
+                if clock() < due:
+                    continue
                 if clock() >= silent_at:
                     raise self._silent(wait) from None
                 self.checkpoint()
@@ -225,10 +239,19 @@ class Stream:
         self._arrived.set()
 
 
+def _held_up(passed: float, asked: float) -> float:
+    """Return how much of a wait was holdfast's own time: nothing is read while the event loop is held up.
+
+    A wait that was late by as much as it was long does not count at all.
+    """
+    late = passed - asked
+    return min(2 * late, passed) if late > SLACK else 0.0
+
+
 def _encodable(details: dict[str, object] | None) -> dict[str, object] | None:
     """Return what a provider added for itself, None if a journal cannot hold it."""
     try:
         msgspec.json.encode(details)
-    except (UnicodeEncodeError, TypeError):
+    except (UnicodeEncodeError, TypeError, OverflowError, RecursionError):
         return None
     return details
