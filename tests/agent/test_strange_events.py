@@ -7,36 +7,45 @@ other types put in their places; they come through the real SDKs.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import httpx2
+import msgspec
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from rig import Rig
 
+from holdfast.agent.boundary import expect_sound, tokens
 from holdfast.agent.driver import Driver
 from holdfast.agent.events import Event, LiveText
-from holdfast.agent.model import CallDelta, Finished, Model, TextDelta, ThinkingDelta
-from holdfast.agent.models import open_model
+from holdfast.agent.model import CallDelta, Finished, Model, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.agent.models import failure, open_model
 from holdfast.agent.providers import target
 from holdfast.config import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.session.conversation import AssistantMessage, Conversation
 from holdfast.session.entries import (
+    CallPart,
+    Part,
     PromptAccepted,
     RequestFailed,
     ResponseEnded,
     SessionOpened,
     TextPart,
+    ThinkingPart,
+    Usage,
     decode,
     encode,
 )
 from holdfast.session.fold import fold
 from holdfast.session.store import MemoryStore
 from holdfast.testing.exchange import answered, wire_of
+from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Reply, Request, Say, Think
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.testing.wires.wire import Incoming
@@ -333,3 +342,56 @@ async def test_a_delta_of_an_unknown_kind_ends_in_words_and_keeps_what_was_said(
     raw = b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in sent)
     _, entries = await visited("anthropic:m", raw)
     assert "Half of it." in str(entries)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        TextPart(cast("str", 3)),
+        ThinkingPart("hm", signature=cast("str", 3)),
+        ThinkingPart("hm", id=cast("str", ["a"])),
+        CallPart(id="", name=cast("str", None), arguments="{}"),
+        CallPart(id="", name="read", arguments="{}", wire_id=cast("str", 3)),
+        CallPart(id="", name="read", arguments="{}", details=cast("dict[str, object]", [1])),
+    ],
+)
+def test_what_does_not_fit_into_the_journal_does_not_get_there(part: Part) -> None:
+    with pytest.raises(ProviderFailed, match=r"^Model 'a:b' sent what its protocol does not allow"):
+        expect_sound(Finished((TextPart("fine"), part), "stop", Usage()), "a:b")
+
+
+@pytest.mark.parametrize("count", [None, True, -1, 1.5, "3", 10**30, [1]])
+def test_a_count_that_is_none_is_nothing(count: object) -> None:
+    assert (tokens(count), tokens(3)) == (0, 3)
+
+
+@pytest.mark.parametrize("wrong", ["signature", "id"])
+async def test_a_signature_that_is_no_text_goes_with_its_thinking(wrong: str) -> None:
+    thought = msgspec.structs.replace(ThinkingPart("hm"), **{wrong: "\ud83d"})
+
+    class Signs(ScriptedModel):
+        @asynccontextmanager
+        async def _stream(
+            self, conversation: Conversation, *, whole: bool
+        ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+            del conversation, whole
+
+            async def events() -> AsyncIterator[StreamEvent]:
+                yield Finished((thought, TextPart("here")), "stop", Usage())
+
+            yield events()
+
+    rig = Rig(Signs())
+    assert (await rig.driver.run("go")).cause == "finished"
+    (ended,) = [record.entry for record in rig.store.read().records if isinstance(record.entry, ResponseEnded)]
+    assert ended.parts == (TextPart("here"),)
+
+
+class _Wordless(Exception):
+    def __str__(self) -> str:
+        return cast("str", None)
+
+
+def test_an_error_whose_words_are_no_text_is_a_failure_in_words() -> None:
+    failed = failure(_Wordless(), "a:b")
+    assert str(failed).startswith("Model 'a:b' sent what its protocol does not allow: _Wordless.")

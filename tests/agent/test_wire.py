@@ -60,6 +60,48 @@ async def read(*chunks: bytes, content_type: str = "text/event-stream") -> bytes
         return b"".join([chunk async for chunk in response.aiter_raw()])
 
 
+class _Unread(httpx2.AsyncByteStream):
+    """A body that nobody may read."""
+
+    closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        raise AssertionError
+        yield b""
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+WAYS = ["gzip", "GZip", "deflate", "br", "zstd", "gzip, gzip", "identity, gzip", "never-heard-of"]
+
+
+def _packed(body: _Unread, status: int, ways: str, *, kind: str) -> httpx2.AsyncClient:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        del request
+        return httpx2.Response(status, headers={"content-type": kind, "content-encoding": ways}, stream=body)
+
+    return guarded(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), "openai-chat:m", TERMINAL)
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "application/json", ""])
+@pytest.mark.parametrize("ways", WAYS)
+async def test_a_response_that_is_packed_is_refused_unread(ways: str, kind: str) -> None:
+    body = _Unread()
+    async with _packed(body, 200, ways, kind=kind) as client:
+        with pytest.raises(ProviderFailed, match="'openai-chat:m' packed its response") as caught:
+            await client.get("http://provider/")
+    assert (caught.value.fault, body.closed) == ("malformed", True)
+
+
+@pytest.mark.parametrize("ways", WAYS)
+async def test_an_error_that_is_packed_is_its_status_and_no_more(ways: str) -> None:
+    body = _Unread()
+    async with _packed(body, 529, ways, kind="application/json") as client:
+        answer = await client.get("http://provider/")
+    assert (answer.status_code, answer.content, body.closed) == (529, b"", True)
+
+
 @given(stream=st.sampled_from(STREAMS), ghost=st.sampled_from(GHOSTS), cuts=st.sets(st.integers(0, 90)))
 async def test_a_stream_is_read_to_its_terminal_event_and_no_further(
     stream: bytes, ghost: bytes, cuts: set[int]

@@ -150,6 +150,33 @@ def test_signed_thinking_and_words_stay_on_the_first_part() -> None:
     assert [part["part_kind"] for part in second["parts"]] == ["tool-call"]
 
 
+def test_a_user_message_with_results_and_words_is_divided() -> None:
+    messages: Any = RENDERINGS["anthropic"](story(130))
+    held: Any = [message for message in messages if message["role"] == "user"]
+    results = next(each for each in held if isinstance(each["content"], list) and len(each["content"]) > 1)
+    results["content"].append({"type": "text", "text": "and mind the gap"})
+    mended: Any = repair(messages, format="anthropic", profile="any").messages
+    kinds = [[part["type"] for part in each["content"]] for each in mended if isinstance(each["content"], list)]
+    runs = [[(kind, len(list(run))) for kind, run in itertools.groupby(each)] for each in kinds]
+    assert [("tool_result", 128)] in runs
+    assert [("tool_result", 2), ("text", 1)] in runs
+
+
+def test_each_part_of_a_response_for_gemini_begins_with_a_signature() -> None:
+    calls: list[object] = [{"functionCall": {"id": f"c{n:08}", "name": "read", "args": {}}} for n in range(129)]
+    results = [{"functionResponse": {"id": f"c{n:08}", "name": "read", "response": {"a": n}}} for n in range(129)]
+    messages: list[object] = [
+        {"role": "user", "parts": [{"text": "go"}]},
+        {"role": "model", "parts": calls},
+        {"role": "user", "parts": results},
+    ]
+    mended: Any = repair(messages, format="gemini", profile="any").messages
+    assert check(mended, format="gemini", profile="any") == []
+    said = [message["parts"] for message in mended if message["role"] == "model"]
+    assert [len(parts) for parts in said] == [128, 1]
+    assert all("thoughtSignature" in parts[0] for parts in said)
+
+
 def test_two_responses_that_are_joined_are_split_where_together_they_are_too_many() -> None:
     form = FLAT["user"]
     both = [Answered(None, tuple(Called(f"call{part}{at}", "read") for at in range(2))) for part in "ab"]

@@ -44,7 +44,7 @@ def _split(messages: Sequence[Message], most: int) -> Iterator[Message]:
     for before, message, following in zip((None, *messages), messages, (*messages[1:], None), strict=False):
         if isinstance(message, UserMessage) and isinstance(before, AssistantMessage) and len(before.calls) > most:
             yield from _parts(before, message, most)
-        elif isinstance(message, UserMessage) or following is None or len(message.calls) <= most:
+        elif isinstance(message, UserMessage) or not isinstance(following, UserMessage) or len(message.calls) <= most:
             yield message
 
 
