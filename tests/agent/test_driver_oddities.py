@@ -117,7 +117,7 @@ async def test_a_connection_that_never_comes_is_not_waited_for_without_end(monke
 
     rig = Rig(ScriptedModel())
     rig.driver._connection._connect = connect
-    ended = await rig.driver.run("go")
+    ended = await asyncio.wait_for(rig.driver.run("go"), 5)
     assert ended.cause == "provider"
     assert "Libraries of model" in ended.detail
     assert "this machine" in ended.detail

@@ -130,9 +130,9 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
     """Yield where something stands in the value."""
     inner: list[tuple[str | int, Any]] = []
     if isinstance(value, dict):
-        inner = list(value.items())  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        inner = list(cast("dict[str, Any]", value).items())
     elif isinstance(value, list):
-        inner = list(enumerate(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        inner = list(enumerate(cast("list[Any]", value)))
     for key, each in inner:
         yield (*path, key)
         yield from places(each, (*path, key))
