@@ -17,6 +17,7 @@ from holdfast.history.formats.format import Format, as_array, as_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.shape import Path as Place
 from holdfast.history.shape import position
+from holdfast.ui.lookalikes import lookalike
 
 # What only requests of these formats have beside their messages, of the keys that their messages do not tell apart.
 _OF: Mapping[str, tuple[str, ...]] = {
@@ -67,7 +68,7 @@ def open_document(file: str, form: str | None, *, profile: str | None) -> Docume
     data = _bytes(file)
     text = _decoded(data)
     found = read(text)
-    told = (form,) if form else _told(found.document, profile)
+    told = _named(found.document, form) if form else _told(found.document, profile)
     known = find_format(told[0])
     damage: list[Damage] = []
     if found.damage:
@@ -103,14 +104,23 @@ def _decoded(data: bytes) -> str:
         ) from error
 
 
+def _named(document: object, form: str) -> tuple[str, ...]:
+    """Return the format that was named; raises if the document looks like another's, or no message of it is one."""
+    _refuse_lookalike(document, marked=True)
+    known = find_format(form)
+    messages, _ = messages_in(document, known)
+    if messages and _unusual(known, messages) is None:
+        raise _no_conversation([form], "Name the format that it is of with --format.")
+    return (form,)
+
+
 def _told(document: object, profile: str | None) -> tuple[str, ...]:
     """Return the formats that fit the document best, in the order of FORMATS; raises if there is none.
 
     A conversation of plain text alone fits several. The report says which was taken, and which it could be as well.
     """
-    legal = [name for name in FORMATS if profile is None or profile in PAIRS[name]] or list(FORMATS)
     unusual: dict[str, int] = {}
-    for name in legal:
+    for name in FORMATS:
         form = find_format(name)
         try:
             messages, _ = messages_in(document, form)
@@ -119,13 +129,35 @@ def _told(document: object, profile: str | None) -> tuple[str, ...]:
         count = _unusual(form, messages)
         if count is not None:
             unusual[name] = count + _unusual_beside(form, as_object(document))
-    best = [name for name, count in unusual.items() if count == min(unusual.values())]
-    if not best:
-        raise DamageError(
-            f"The document is not a conversation: no message of {' or '.join(legal)} was found, a list of messages or a"
-            " request body was expected. Take the list out of it, or name its format with --format."
+    least = min(unusual.values(), default=0)
+    _refuse_lookalike(document, marked=False)
+    if not unusual:
+        raise _no_conversation(list(FORMATS), "Take the list out of it, or name its format with --format.")
+    best = [name for name, count in unusual.items() if count == least]
+    legal = [name for name in best if profile is None or profile in PAIRS[name]]
+    if not legal:
+        takes = [name for name in FORMATS if profile in PAIRS[name]]
+        raise UsageError(
+            f"Profile {profile!r} takes no documents of the format {best[0]}, which this one is. Choose one of"
+            f" {', '.join(PAIRS[best[0]])}, or name the format with --format if it is {' or '.join(takes)}."
         )
-    return tuple(best)
+    return tuple(legal)
+
+
+def _refuse_lookalike(document: object, *, marked: bool) -> None:
+    """Raise `DamageError` if the document is a conversation of a format that is not read."""
+    if (found := lookalike(document, marked=marked)) is not None:
+        raise DamageError(
+            f"The document is not a conversation of a format that is read: it looks like one of {found.name}."
+            f" {found.to_do}"
+        )
+
+
+def _no_conversation(forms: Sequence[str], to_do: str) -> DamageError:
+    return DamageError(
+        f"The document is not a conversation: no message of {' or '.join(forms)} was found, a list of messages or a"
+        f" request body was expected. {to_do}"
+    )
 
 
 def _unusual(form: Format, messages: Sequence[object]) -> int | None:
