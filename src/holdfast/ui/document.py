@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import sys
@@ -48,25 +49,30 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The file that was read: its bytes, its text, the document in it, and what it is."""
+    """The file that was read: its text, if that was to be kept, the document in it, and what it is."""
 
     name: str
-    data: bytes
     text: str
     document: object
     damage: tuple[Damage, ...]
     format: str
     profile: str
     also: tuple[str, ...] = ()  # formats that it fits as well
+    marked: bool = False  # with a byte order mark
+
+    @property
+    def data(self) -> bytes:
+        """Return the bytes that were read: what is kept is the text alone, for both are a document of 200 MB twice."""
+        return self.text.encode("utf-8-sig" if self.marked else "utf-8")
 
 
-def open_document(file: str, form: str | None, *, profile: str | None) -> Document:
+def open_document(file: str, form: str | None, *, profile: str | None, keep: bool = True) -> Document:
     """Return the conversation in `file`, - for standard input; raises `HoldfastError` if there is none.
 
-    Without `form`, the format is told from the document; without `profile`, it is the format's own provider.
+    Without `form`, the format is told from the document; without `profile`, it is the format's own provider. The text
+    is kept if it is to be written again: `keep`.
     """
-    data = _bytes(file)
-    text = _decoded(data)
+    text, marked = _text(file)
     found = read(text)
     told = _named(found.document, form) if form else _told(found.document, profile)
     known = find_format(told[0])
@@ -78,7 +84,22 @@ def open_document(file: str, form: str | None, *, profile: str | None) -> Docume
                 line, column = places[each.path]
                 damage.append(Damage(position(each.path), line, column, each.sentence))
     name = "standard input" if file == "-" else file
-    return Document(name, data, text, found.document, tuple(damage), known.name, profile or known.profile, told[1:])
+    return Document(
+        name,
+        text if keep else "",
+        found.document,
+        tuple(damage),
+        known.name,
+        profile or known.profile,
+        told[1:],
+        marked,
+    )
+
+
+def _text(file: str) -> tuple[str, bool]:
+    """Return the text of the file, and whether a byte order mark stands before it."""
+    data = _bytes(file)
+    return _decoded(data), data.startswith(codecs.BOM_UTF8)
 
 
 def _bytes(file: str) -> bytes:
