@@ -106,14 +106,14 @@ class _Draft:
                 self._row(edit.path).touched = True
             case Complete(what="thinking"):
                 self._do_to_row(edit)
-            case Fill() | Complete() if edit.path not in self._pieces_of(edit.path):
+            case Fill() | Complete() | DropField() if edit.path not in self._pieces_of(edit.path):
                 self._do_to_row(edit)
             case QuoteArguments() | AsText() | LeaveOut() | DropField() | Fill() | Complete():
                 self._do_to_piece(edit)
             case CleanText() | DropMessage() | Merge() | Insert():
                 self._do_to_message(edit)
 
-    def _do_to_row(self, edit: Fill | Complete) -> None:
+    def _do_to_row(self, edit: Fill | Complete | DropField) -> None:
         if self._shape.grammar.atomic and isinstance(edit, Complete) and edit.what == "thinking":
             message = self._row(edit.path).sources[0]
             new = Row("assistant", [Piece(kind="thinking", touched=True)], [], touched=True)
@@ -122,7 +122,7 @@ class _Draft:
         row = self._touch(edit.path)
         if isinstance(edit, Fill):
             row.fill = edit.text
-        else:
+        elif isinstance(edit, Complete):
             row.added += (edit.what,)
 
     def _do_to_piece(self, edit: QuoteArguments | AsText | LeaveOut | DropField | Fill | Complete) -> None:

@@ -219,11 +219,13 @@ class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
     """A field that carries no words goes: an item's own id, a cache marker, a signature."""
 
     path: Path
-    field: Literal["item-id", "cache-mark", "signature"]
+    field: Literal["item-id", "cache-mark", "signature", "mistyped"]
 
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
+        if self.field == "mistyped":
+            return f"Fields of {position(self.path)} that do not load, and say nothing, go."
         return f"The {self.field.replace('-', ' ')} at {position(self.path)} goes."
 
 

@@ -110,6 +110,8 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
             yield Complete((message.index,), "role")
         case "thinking-required":
             yield Complete((message.index,), "thinking")
+        case "field-mistyped":
+            yield DropField((message.index,), "mistyped")
         case _:
             return
 
@@ -171,5 +173,7 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
             yield Complete(item.path, "signature")
         case "thinking-altered":
             yield DropField(item.path, "signature")
+        case "field-mistyped":
+            yield DropField(item.path, "mistyped")
         case _:
             return

@@ -145,7 +145,7 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int, brok
             illegal = "tool-name-illegal" in enforced and profile.name_pattern.fullmatch(item.name or "") is None
             if mine and illegal:
                 yield Rename((*mine, *its), item.name or "", legal_name(item.name or ""))
-            elif "result-name-missing" in enforced and _is_nameless(call, frozen):
+            elif _is_nameless(call, frozen, enforced):
                 yield Rename(its, "", item.name or "")
         seen |= here
 
@@ -166,10 +166,12 @@ def _answered_namelessly(call: Call) -> bool:
     )
 
 
-def _is_nameless(call: Call, frozen: int) -> bool:
+def _is_nameless(call: Call, frozen: int, enforced: frozenset[str]) -> bool:
     """Return whether the call's result, which can be edited, lacks the name it has to have."""
     answer = call.answer
-    return answer is not None and answer.item.message >= frozen and "name-missing" in answer.item.flags
+    if answer is None or answer.item.message < frozen or "name-missing" not in answer.item.flags:
+        return False
+    return "result-name-missing" in enforced or "mistyped" in answer.item.flags
 
 
 def _paths(call: Call, frozen: int) -> tuple[tuple[Path, ...], tuple[Path, ...]]:

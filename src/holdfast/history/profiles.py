@@ -84,6 +84,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return self.id_length is None or (len(call) == self.id_length if self.id_exact else len(call) <= self.id_length)
 
 
+_OF_THE_FORMAT = "field-mistyped"
+"""What is wrong whoever it is sent to: the format itself does not have it."""
+
+
 def _known(
     *,
     verified: str = "",
@@ -98,7 +102,7 @@ def _known(
         "recorded": recorded,
         "documented": documented,
         "quoted": quoted,
-        "inherent": inherent,
+        "inherent": f"{inherent} {_OF_THE_FORMAT}",
         "hearsay": hearsay,
     }
     return MappingProxyType({rule: evidence for evidence, rules in by_evidence.items() for rule in rules.split()})
