@@ -130,6 +130,10 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield QuoteArguments(item.path)
         case "reference-not-declared" | "foreign-content":
             yield from _known(item, spell=found.fit)
+        case "block-misplaced" if "holds-calls" in item.flags:
+            yield DropField(item.path, "calls")
+        case "result-id-missing" if found.fit:
+            yield Complete(item.path, "kind")
         case "media-invalid" if found.fit:
             yield Declare(item.path)
         case "media-invalid" | "media-too-large":

@@ -285,7 +285,7 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
         hearsay=_RUMOURS,
     ),
     id_length=40,
-    unknown=_unknown_to((OPENAI_CHAT, MISTRAL, DEEPSEEK, COHERE)),
+    unknown=_unknown_to((OPENAI_CHAT, OPENAI_RESPONSES, MISTRAL, DEEPSEEK, COHERE)),
 )
 
 SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
@@ -340,7 +340,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for pr
 PAIRS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "openai-chat": ("openai-chat", "mistral", "deepseek", "cohere", "openai-compatible", "any"),
-        "openai-responses": ("openai-responses", "deepseek", "any"),
+        "openai-responses": ("openai-responses", "deepseek", "openai-compatible", "any"),
         "anthropic": ("anthropic", "bedrock", "deepseek", "any"),
         "gemini": ("gemini", "any"),
         "pydantic-ai": tuple(PROFILES),

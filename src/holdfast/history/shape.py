@@ -44,6 +44,8 @@ Flag = Literal[
     "spelling",  # written in a way that not every provider knows, though there is one that all know
     "other-wire",  # a result as another format writes it
     "mistyped",  # with a field that says nothing, of a JSON type that the format does not have for it
+    "holds-calls",  # a result beside which calls stand
+    "old-kind",  # a result of the kind that has no id
 ]
 
 MessageFlag = Literal[

@@ -80,7 +80,7 @@ def _said_part(row: Row, messages: Sequence[object]) -> Json:
     """Return what the user or the system says in the row as one part."""
     kind = "system-prompt" if row.role == "system" else "user-prompt"
     parts = (part for index in row.sources for part in as_array(as_object(messages[index]).get("parts")))
-    base = next((as_object(part) for part in parts if kind_of(part) == kind), {"part_kind": kind})
+    base: Json = next((as_object(part) for part in parts if kind_of(part) == kind), {"part_kind": kind})
     values = [value for piece in row.pieces for value in _values(piece, messages)]
     content: object = values
     if len(values) == 1 and isinstance(values[0], str) and not is_array(base.get("content")):
