@@ -12,13 +12,13 @@ from holdfast.errors import DamageError
 from holdfast.history.formats import FORMATS
 from holdfast.ui.document import open_document
 
-CONVERSE = [
+CONVERSE: list[object] = [
     {"role": "user", "content": [{"text": "Which files are there?"}]},
     {"role": "assistant", "content": [{"text": "Wait."}, {"toolUse": {"toolUseId": "a", "name": "ls", "input": {}}}]},
     {"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": [{"text": "a.txt"}]}}]},
 ]
-SAID_IN_CONVERSE = CONVERSE[:1]
-AI_SDK = [
+SAID_IN_CONVERSE: list[object] = CONVERSE[:1]
+AI_SDK: list[object] = [
     {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Which files are there?"}]},
     {
         "id": "m2",
@@ -29,13 +29,13 @@ AI_SDK = [
         ],
     },
 ]
-SAID_IN_AI_SDK = AI_SDK[:1]
-AI_SDK_CORE = [
+SAID_IN_AI_SDK: list[object] = AI_SDK[:1]
+AI_SDK_CORE: list[object] = [
     {"role": "user", "content": "Which files are there?"},
     {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "a", "toolName": "ls", "input": {}}]},
     {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a", "toolName": "ls", "output": {}}]},
 ]
-OPENCODE = {
+OPENCODE: dict[str, object] = {
     "info": {"id": "ses_1", "title": "x"},
     "messages": [
         {"info": {"id": "msg_1", "role": "user"}, "parts": [{"type": "text", "text": "Which files are there?"}]},
@@ -45,7 +45,7 @@ OPENCODE = {
         },
     ],
 }
-CLAUDE_CODE = [
+CLAUDE_CODE: list[object] = [
     {"type": "user", "uuid": "1", "message": {"role": "user", "content": "Which files are there?"}},
     {
         "type": "assistant",
@@ -53,11 +53,11 @@ CLAUDE_CODE = [
         "message": {"role": "assistant", "content": [{"type": "text", "text": "a.txt"}]},
     },
 ]
-LANGCHAIN = [
+LANGCHAIN: list[object] = [
     {"type": "human", "data": {"content": "Which files are there?"}},
     {"type": "ai", "data": {"content": "", "tool_calls": [{"id": "a", "name": "ls", "args": {}}]}},
 ]
-FOREIGN = {
+FOREIGN: dict[str, tuple[object, str]] = {
     "converse": (CONVERSE, "Bedrock's Converse"),
     "converse-body": ({"modelId": "m", "messages": CONVERSE}, "Bedrock's Converse"),
     "converse-text": (SAID_IN_CONVERSE, "Bedrock's Converse"),
