@@ -98,3 +98,11 @@ def test_a_name_of_another_type_is_a_text_or_goes(profile: str, name: object, ke
 
 def test_a_name_that_is_null_is_none() -> None:
     assert rules([{**USER, "name": None}], "openai-chat") == set()
+
+
+def test_what_remains_of_a_conversation_that_was_mended_is_told() -> None:
+    calls: list[Json] = [{**REMOVE, "id": f"abcde{number:04}"} for number in range(128)]
+    messages: list[object] = [USER, called(*calls)]
+    done = repair(messages, format="openai-chat")
+    assert len(done.edits) == 129
+    assert [each.rule for each in done.remaining] == ["too-many-calls"]
