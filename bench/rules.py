@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import count, islice
+from pathlib import Path
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter, repair_messages
 
@@ -24,7 +28,8 @@ _AGAIN = 10  # times: a thousand messages alone are too quick for the clock
 def rules(*, lengths: tuple[int, ...], rounds: int) -> list[Comparison]:
     """Return what checking and repairing cost at each length; per message it must not grow with the length."""
     each = (row for length in lengths for row in _each(length, rounds))
-    return [*each, *_flat(lengths[0], lengths[-1], rounds), *_theirs(lengths[-1], rounds)]
+    longest = lengths[-1]
+    return [*each, *_flat(lengths[0], longest, rounds), *_theirs(longest, rounds), *_few_open(longest, rounds)]
 
 
 def _each(length: int, rounds: int) -> Iterator[Comparison]:
@@ -86,6 +91,61 @@ def _theirs(length: int, rounds: int) -> Iterator[Comparison]:
         theirs=theirs,
         aim=AtMost(ratio=10),
     )
+
+
+def _few_open(length: int, rounds: int) -> Iterator[Comparison]:
+    """Yield the cost of a repair where one call in fifty is open against a check, and that of `any` against Mistral's.
+
+    Both of these give every call another id, so that what is compared is what it costs to please all and not one.
+    """
+    results = count()
+    whole = islice(chat(), length * 51 // 50)
+    broken = [each for each in whole if each["role"] != "tool" or next(results) % 50][:length]
+    what = f"{length:,} messages, one call in fifty open"
+    ours, theirs = paired(
+        lambda: _cpu(lambda: repair(broken, format="openai-chat")),
+        lambda: _cpu(lambda: check(broken, format="openai-chat")),
+        rounds=rounds,
+    )
+    yield Comparison(what=f"check + repair, {what}", against="its check", ours=ours, theirs=theirs, aim=AtMost(ratio=2))
+    for name, work in (("check", check), ("check + repair", repair)):
+        ours, theirs = paired(
+            lambda work=work: _cpu(lambda: work(broken, format="openai-chat", profile="any")),
+            lambda work=work: _cpu(lambda: work(broken, format="openai-chat", profile="mistral")),
+            rounds=rounds,
+        )
+        yield Comparison(
+            what=f"{name} for any, {what}", against="for mistral", ours=ours, theirs=theirs, aim=AtMost(ratio=2)
+        )
+
+
+def memory(folder: Path, *, size: int) -> list[Comparison]:
+    """Return the most memory that a check of a file of about `size` bytes takes, against the size of the file."""
+    path = folder / "long.json"
+    turns = size // (len(RESULT) * _LONGER)
+    with path.open("w", encoding="utf-8") as file:  # piece by piece: a process counts what its parent had, too
+        for number, each in enumerate(islice(chat(answers=1), turns * 4)):
+            said = {**each, "content": RESULT * _LONGER} if each["role"] == "tool" else each
+            file.write(f"{',' if number else '['}{json.dumps(said)}")
+        file.write("]")
+    told = f"import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * {_UNIT})"
+    checks = f"import sys; from holdfast.ui.cli import main; main(['check', {str(path)!r}]); sys.stdout.flush(); {told}"
+    done = subprocess.run((sys.executable, "-c", checks), capture_output=True, text=True, check=True)
+    peak = float(done.stdout.splitlines()[-1])
+    return [
+        Comparison(
+            what="memory of holdfast check, a long document",
+            against="the size of the document",
+            ours=[peak],
+            theirs=[float(path.stat().st_size)],
+            aim=AtMost(ratio=3),
+            unit="bytes",
+        )
+    ]
+
+
+_LONGER = 10
+_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def _cpu(work: Callable[[], object]) -> float:

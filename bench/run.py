@@ -43,6 +43,7 @@ class Sizes:
     seconds: float = 20.0
     openings: int = 3
     lengths: tuple[int, ...] = (1_000, 10_000, 100_000)
+    document: int = 200_000_000
 
 
 TINY = Sizes(
@@ -61,6 +62,7 @@ TINY = Sizes(
     seconds=0.5,
     openings=1,
     lengths=(20, 40),
+    document=200_000,
 )
 """Enough to see that everything runs; its ratios mean nothing."""
 
@@ -74,6 +76,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "open": lambda folder, sizes: journal.opening(folder, entries=sizes.entries, rounds=sizes.rounds),
     "fold": lambda _, sizes: journal.folding(entries=sizes.entries, rounds=sizes.rounds),
     "rules": lambda _, sizes: rules.rules(lengths=sizes.lengths, rounds=max(1, sizes.rounds - 2)),
+    "memory": lambda folder, sizes: rules.memory(folder, size=sizes.document),
     "stop": lambda folder, sizes: latency.stopping(folder, rounds=sizes.stops),
     "block": lambda _, sizes: latency.blocking(messages=sizes.messages, rounds=sizes.sends),
     "debug": lambda folder, sizes: looking.logging(folder, messages=sizes.lengths[0], rounds=sizes.rounds),

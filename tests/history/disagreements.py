@@ -97,13 +97,6 @@ REFUSED = (
     ),
     Refused(
         ("mistral-v3", "mistral-v7", "mistral-v13"),
-        "for ToolMessage\nname\n  Input should be a valid string",
-        _NO_PROGRAM,
-        "openai-chat",
-        [USER, called("abcdefgh1"), returned("abcdefgh1", name=1)],
-    ),
-    Refused(
-        ("mistral-v3", "mistral-v7", "mistral-v13"),
         "for ThinkChunk\nthinking\n  Input should be a valid string",
         _NO_PROGRAM,
         "openai-chat",

@@ -106,6 +106,8 @@ def _held(raw: object) -> Iterator[object]:
         yield raw
     block = as_object(raw)
     result = as_object(block.get("functionResponse"))
-    yield from (block[key] for key in ("text", "refusal", "content", "output", "transcript") if key in block)
+    yield from (
+        block[key] for key in ("text", "refusal", "content", "output", "transcript", "tool_calls") if key in block
+    )
     if "response" in result:
         yield result["response"]

@@ -91,7 +91,6 @@ VALID: dict[str, list[object]] = {
     ],
     "a refusal": [USER, {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}, USER],
     "what the provider ran": [USER, reasoning(), SEARCHED, reasoning("rs_2"), answer("found"), USER],
-    "an unknown kind of call": [USER, {"type": "holo_call", "id": "h_1", "call_id": "a"}, USER],
     "a compaction": [{"type": "compaction", "id": "cmp_1", "encrypted_content": "x"}, USER],
     "what is kept elsewhere": [{"type": "item_reference", "id": "fc_1"}, {"id": "rs_1"}, output("a"), USER],
     "an approval": [

@@ -232,7 +232,7 @@ DOCUMENTS = {
 _VALUES: list[object] = json.loads(
     r"""[null, [], {}, 0, 1.5, true, "", " ", "user", "assistant", "tool", "text", "a", "\ud800x", [[]], [""]]"""
 )
-_CHANGES = st.sampled_from(["delete", "retype", "retype", "double", "swap", "copy"])
+_CHANGES = st.sampled_from(["delete", "retype", "retype", "double", "swap", "copy", "graft"])
 _places = st.integers(0, 10_000)
 _values: st.SearchStrategy[object] = st.sampled_from(_VALUES)
 
@@ -246,7 +246,7 @@ def paths(raw: object, path: Path = ()) -> Iterator[Path]:
 
 @st.composite
 def mutations(draw: st.DrawFn, form: str) -> list[object]:
-    """Return a valid document of the format with up to three of its nodes deleted, doubled, swapped or retyped."""
+    """Return a valid document of the format with up to three of its nodes changed, doubled, lost or grafted."""
     document = copy.deepcopy(DOCUMENTS[form])
     for _ in range(draw(st.integers(1, 3))):
         known = list(paths(document))
@@ -265,6 +265,8 @@ def _change(document: list[object], path: Path, draw: st.DrawFn) -> None:
         _delete(holder, key)
     elif change == "retype":
         _set(holder, key, copy.deepcopy(draw(_values)))
+    elif change == "graft":
+        _graft(document, path, draw)
     elif change in ("double", "swap") and is_array(holder) and isinstance(key, int):
         other = draw(_places) % len(holder)
         if change == "double":
@@ -274,6 +276,15 @@ def _change(document: list[object], path: Path, draw: st.DrawFn) -> None:
     else:
         known = list(paths(document))
         _set(holder, key, copy.deepcopy(_at(document, known[draw(_places) % len(known)])))
+
+
+def _graft(document: list[object], path: Path, draw: st.DrawFn) -> None:
+    """Give an object a field that another one has."""
+    fields = [each for each in paths(document) if isinstance(each[-1], str)]
+    target = next((at for end in range(len(path), 0, -1) if is_object(at := _at(document, path[:end]))), None)
+    if fields and is_object(target):
+        chosen = fields[draw(_places) % len(fields)]
+        target[str(chosen[-1])] = copy.deepcopy(_at(document, chosen))
 
 
 def _delete(holder: object, key: str | int) -> None:

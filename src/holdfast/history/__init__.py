@@ -18,7 +18,7 @@ from holdfast.history import repair as _repair  # first: importing it later woul
 from holdfast.history import rules as _rules
 from holdfast.history.document import expect_data, messages_in, too_deep
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import Declared, Format, as_object, cleaned, project, unclean
+from holdfast.history.formats.format import Declared, Format, as_object, cleaned, project, spliced, unclean
 from holdfast.history.pairing import pair
 from holdfast.history.profiles import Profile, find_profile
 from holdfast.history.rules import Violation
@@ -119,12 +119,17 @@ def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
         body = as_object(messages)
         beside = cleaned(body) if any(isinstance(edit, CleanText) and edit.message is None for edit in edits) else body
         document = {**as_object(beside), given.key: mended}
+    remaining = () if given.is_valid_as(mended) else _remaining(given, document)
+    return Repair(mended, document, tuple(located(edit, given.where, given.place) for edit in edits), remaining)
+
+
+def _remaining(given: _Given, document: object) -> tuple[Violation, ...]:
+    """Return what is found in the mended document, with its places there."""
     said = given.declared
     result = _Given(
         document, given.form.name, given.profile.name, tools=said.tools, thinking=said.thinking, signed=said.signed
     )
-    remaining = result.told(_rules.check(result.shape, given.profile))
-    return Repair(mended, document, tuple(located(edit, given.where, given.place) for edit in edits), remaining)
+    return result.told(_rules.check(result.shape, given.profile))
 
 
 def validate_message_invariants(
@@ -219,6 +224,14 @@ class _Given:
         if self.units is None or not isinstance(self.form, Parted):
             return built
         return self.form.fold(built, self.units, self.messages, frozen=frozen)
+
+    def is_valid_as(self, mended: Sequence[object]) -> bool:
+        """Return whether nothing is found in the mended messages, False where only a look at all of them can tell."""
+        shape = spliced(self.form, mended, self.declared, of=self.sent, shape=self.shape)
+        if shape is None:
+            return False
+        enforced = self.profile.enforced(shape.grammar)
+        return not any(found.rule in enforced for found in _rules.look(shape, self.profile).found)
 
     def sent_of(self, messages: int) -> int:
         """Return how many of those that are sent are of the first messages."""

@@ -37,13 +37,10 @@ from holdfast.history.shape import Item, Path, Role, Shape
 from holdfast.history.splits import split_rows
 
 
-def arrange(shape: Shape, edits: Iterable[Edit]) -> list[Row]:
-    """Return the rows that the edits make of the conversation, in order."""
-    draft = _Draft(shape)
-    for edit in edits:
-        draft.do(edit)
-    rows = list(draft.rows())
-    return split_rows(rows, draft.splits, shape.grammar) if draft.splits else rows
+def arrange(shape: Shape, edits: Iterable[Edit]) -> Iterator[Row]:
+    """Yield the rows that the edits make of the conversation, in order."""
+    for row in _arranged(shape, edits):
+        yield row if isinstance(row, Row) else _row(shape, row)
 
 
 def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:
@@ -55,15 +52,27 @@ def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequenc
     for edit in edits:
         if isinstance(edit, Declare) and isinstance(index := edit.path[0], int):
             sources[index] = declared(sources[index], edit.path[1:])
-    return [form.build(row, sources) if row.touched else sources[row.sources[0]] for row in arrange(shape, edits)]
+    return [
+        sources[row] if isinstance(row, int) else form.build(row, sources) if row.touched else sources[row.sources[0]]
+        for row in _arranged(shape, edits)
+    ]
+
+
+def _arranged(shape: Shape, edits: Iterable[Edit]) -> Iterator[Row | int]:
+    """Yield the rows; of a message that no edit looked at the index, for most are and a row of each costs too much."""
+    draft = _Draft(shape)
+    for edit in edits:
+        draft.do(edit)
+    if not draft.splits:
+        return draft.rows()
+    rows = [each if isinstance(each, Row) else _row(shape, each) for each in draft.rows()]
+    return iter(split_rows(rows, draft.splits, shape.grammar))
 
 
 class _Draft:
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._rows = [
-            Row(message.role, [_piece(item) for item in message.items], [message.index]) for message in shape.messages
-        ]
+        self._rows: dict[int, Row] = {}  # of the messages that an edit looked at
         self._pieces: dict[int, dict[Path, Piece]] = {}  # of the messages that an edit looked into
         self._new: list[Piece] = []  # results that were made up
         self._gone: set[int] = set()  # pieces that left their row, by identity
@@ -103,14 +112,14 @@ class _Draft:
                 self._row(edit.path).touched = True
             case Complete(what="thinking"):
                 self._do_to_row(edit)
-            case Fill() | Complete() if edit.path not in self._pieces_of(edit.path):
+            case Fill() | Complete() | DropField() if edit.path not in self._pieces_of(edit.path):
                 self._do_to_row(edit)
             case QuoteArguments() | AsText() | LeaveOut() | DropField() | Fill() | Complete():
                 self._do_to_piece(edit)
             case CleanText() | DropMessage() | Merge() | Insert() | Split():
                 self._do_to_message(edit)
 
-    def _do_to_row(self, edit: Fill | Complete) -> None:
+    def _do_to_row(self, edit: Fill | Complete | DropField) -> None:
         if self._shape.grammar.atomic and isinstance(edit, Complete) and edit.what == "thinking":
             message = self._row(edit.path).sources[0]
             new = Row("assistant", [Piece(kind="thinking", touched=True)], [], touched=True)
@@ -119,7 +128,7 @@ class _Draft:
         row = self._touch(edit.path)
         if isinstance(edit, Fill):
             row.fill = edit.text
-        else:
+        elif isinstance(edit, Complete):
             row.added += (edit.what,)
 
     def _do_to_piece(self, edit: QuoteArguments | AsText | LeaveOut | DropField | Fill | Complete) -> None:
@@ -142,7 +151,7 @@ class _Draft:
         match edit:
             case CleanText():
                 if edit.message is not None:
-                    self._rows[edit.message].touched = True
+                    self._touch((edit.message,))
             case DropMessage():
                 self._dropped.add(edit.message)
             case Merge():
@@ -153,37 +162,49 @@ class _Draft:
                 row = Row(edit.role, [Piece(kind="text", text=edit.text, touched=True)], [], touched=True)
                 self._before.setdefault(edit.message, []).append(row)
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows as all edits together leave them."""
+    def rows(self) -> Iterator[Row | int]:
+        """Yield the rows as all edits together leave them; of a message that none of them looked at the index."""
         for piece in self._new:
             if piece.call is not None:  # whose id and name may have changed since
                 piece.id, piece.name = piece.call.id, piece.call.name
-        last: Row | None = None
+        last: Row | int | None = None
         for row in self._in_order():
-            message = row.sources[0] if row.sources else None
+            message = row if isinstance(row, int) else row.sources[0] if row.sources else None
             if message is not None:
                 for new in self._before.get(message, ()):
-                    if last:
+                    if last is not None:
                         yield last
                     last = new
-            if message is not None and message in self._dropped:
-                continue
-            if message is not None and message in self._merged and last is not None:
-                last.pieces.extend(row.pieces)
-                last.sources.extend(row.sources)
-                last.added += row.added
-                last.fill = row.fill if last.fill is None else last.fill
-                last.touched = True
-                continue
-            if last:
+                if message in self._dropped:
+                    continue
+                if message in self._merged and last is not None:
+                    last = self._joined(last, row)
+                    continue
+            if last is not None:
                 yield last
             last = row
-        if last:
+        if last is not None:
             yield last
         yield from self._before.get(None, ())
 
-    def _in_order(self) -> Iterator[Row]:
-        for index, row in enumerate(self._rows):
+    def _joined(self, last: Row | int, row: Row | int) -> Row:
+        """Return the row with the next one at its end."""
+        first = _row(self._shape, last) if isinstance(last, int) else last
+        second = _row(self._shape, row) if isinstance(row, int) else row
+        first.pieces.extend(second.pieces)
+        first.sources.extend(second.sources)
+        first.added += second.added
+        first.fill = second.fill if first.fill is None else first.fill
+        first.touched = True
+        return first
+
+    def _in_order(self) -> Iterator[Row | int]:
+        for index in range(len(self._shape.messages)):
+            row = self._rows.get(index)
+            if row is None and index not in self._behind:
+                yield index  # nothing goes into it either, which would have touched it
+                continue
+            row = self._row((index,))
             if index not in self._moved:
                 if self._gone and row.touched:
                     row.pieces = [piece for piece in row.pieces if id(piece) not in self._gone]
@@ -224,6 +245,8 @@ class _Draft:
     def _row(self, path: Path) -> Row:
         index = path[0]
         assert isinstance(index, int)
+        if index not in self._rows:
+            self._rows[index] = _row(self._shape, index)
         return self._rows[index]
 
     def _move(self, edit: MoveResult) -> None:
@@ -266,7 +289,7 @@ class _Draft:
 
     def _put(self, piece: Piece, place: Place, *, role: Role) -> None:
         if place.into:
-            self._rows[place.message].touched = True
+            self._touch((place.message,))
             self._into.setdefault(place.message, []).append(piece)
             return
         rows = self._behind.setdefault(place.message, [])
@@ -276,6 +299,11 @@ class _Draft:
                 return
             role = "user"
         rows.append(Row(role, [piece], [], touched=True))
+
+
+def _row(shape: Shape, index: int) -> Row:
+    message = shape.messages[index]
+    return Row(message.role, [_piece(item) for item in message.items], [index])
 
 
 def _piece(item: Item) -> Piece:

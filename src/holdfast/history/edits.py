@@ -236,11 +236,15 @@ class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
     """A field that carries no words goes: an item's own id, a cache marker, a signature."""
 
     path: Path
-    field: Literal["item-id", "cache-mark", "signature"]
+    field: Literal["item-id", "cache-mark", "signature", "mistyped", "calls"]
 
     @property
     def sentence(self) -> str:
         """Return what it does, for a person."""
+        if self.field == "mistyped":
+            return f"Fields of {position(self.path)} are of a wrong type; they go, or become text."
+        if self.field == "calls":
+            return f"The calls within the result at {position(self.path)} are not the assistant's; it quotes them."
         return f"The {self.field.replace('-', ' ')} at {position(self.path)} goes."
 
 

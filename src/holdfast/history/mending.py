@@ -110,6 +110,8 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
             yield Complete((message.index,), "role")
         case "thinking-required":
             yield Complete((message.index,), "thinking")
+        case "field-mistyped":
+            yield DropField((message.index,), "mistyped")
         case _:
             return
 
@@ -128,6 +130,10 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield QuoteArguments(item.path)
         case "reference-not-declared" | "foreign-content":
             yield from _known(item, spell=found.fit)
+        case "block-misplaced" if "holds-calls" in item.flags:
+            yield DropField(item.path, "calls")
+        case "result-id-missing" if found.fit:
+            yield Complete(item.path, "kind")
         case "media-invalid" if found.fit:
             yield Declare(item.path)
         case "media-invalid" | "media-too-large":
@@ -171,5 +177,7 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
             yield Complete(item.path, "signature")
         case "thinking-altered":
             yield DropField(item.path, "signature")
+        case "field-mistyped":
+            yield DropField(item.path, "mistyped")
         case _:
             return

@@ -108,11 +108,11 @@ def pair(shape: Shape, *, kept: bool = True) -> Pairing:
     `kept` tells whether what the conversation refers to is with the provider: a call, say, that does not stand here.
     """
     walk = _Walk(shape, kept=kept)
-    for message in shape.messages:
+    for at, message in enumerate(shape.messages):
         if message.role == "assistant":
-            walk.response(message)
+            walk.response(at, message)
         else:
-            walk.others(message)
+            walk.others(at, message)
     return Pairing([step for step in walk.steps if step.calls], walk.answers)
 
 
@@ -129,24 +129,24 @@ class _Walk:
         self.steps: list[Step] = []
         self.answers: list[tuple[Answer, Call | None]] = []
 
-    def response(self, message: Message) -> None:
+    def response(self, at: int, message: Message) -> None:
         """Take what the model said."""
         if not self._atomic or self._step.closed:
-            self._step = Step(last=message.index, tail=message.index)
+            self._step = Step(last=at, tail=at)
             self.steps.append(self._step)
         step = self._step
-        step.last = step.tail = message.index
+        step.last = step.tail = at
         for item in message.items:
             if item.kind == "call" and "misplaced" not in item.flags:
                 call = Call(item)
                 step.calls.append(call)
                 self._known[_key(item)] = call
             elif item.kind == "result":
-                self._result(item, message)
+                self._result(item, at)
             elif "reference" in item.flags:
                 self._continued = self._kept
 
-    def others(self, message: Message) -> None:
+    def others(self, at: int, message: Message) -> None:
         """Take what anybody else said."""
         step = self._step
         step.closed = True
@@ -154,21 +154,21 @@ class _Walk:
             step.clean = False
         for item in message.items:
             if item.kind == "result":
-                self._result(item, message)
+                self._result(item, at)
             else:
                 step.clean = False
 
-    def _result(self, item: Item, message: Message) -> None:
+    def _result(self, item: Item, at: int) -> None:
         step = self._step
         call = self._waiting(item)
         if call is not None:
-            verdict = self._stands(message) if item.role == self._side else "displaced"
+            verdict = self._stands(at) if item.role == self._side else "displaced"
             call.answer = Answer(item, verdict)
             self.answers.append((call.answer, call))
         else:
             verdict = self._stray(item)
         if verdict == "ok" and call is not None:
-            step.tail = message.index
+            step.tail = at
         elif verdict != "split":
             step.clean = False
 
@@ -182,11 +182,11 @@ class _Walk:
             return step.first(("bare", name)) or (step.first(("name", name)) if item.id is None else None)
         return step.first(("any", "")) if item.id is None else None
 
-    def _stands(self, message: Message) -> Verdict:
+    def _stands(self, at: int) -> Verdict:
         step = self._step
         if self._own:
             return "ok" if step.clean else "displaced"
-        if message.index == step.last + 1:
+        if at == step.last + 1:
             return "ok" if step.clean else "first"
         return "split" if step.clean and step.tail > step.last else "displaced"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from holdfast.history.edits import AddResult, Complete, Drop, Edit, MoveResult, Place, Quote, Rename, SetId
 from holdfast.history.ids import hashed_id, legal_name
 from holdfast.history.pairing import Answer, Call, Pairing, Step
 from holdfast.history.profiles import Profile
+from holdfast.history.rules import Found
 from holdfast.history.rules.pairs import broken_limits, rule_of
 from holdfast.history.shape import NO_RESULT, Item, Path, Shape
 from holdfast.text import valid_unicode
@@ -109,9 +111,10 @@ def _quote(answer: Answer, what: str, shape: Shape) -> Quote:
 # --- ids and names ---------------------------------------------------------------------------------------------------
 
 
-def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> Iterator[Edit]:
+def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int, broken: Sequence[Found]) -> Iterator[Edit]:
     """Yield the edits after which ids and names are accepted, and every result has the id of its call."""
     enforced = profile.enforced(shape.grammar)
+    found = {each.path for each in broken}
     taken = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
     times: dict[str, int] = {}
     seen: set[str] = set()
@@ -119,10 +122,13 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> I
         here: set[str] = set()
         for call in step.calls:
             item = call.item
-            mine, its = _paths(call, frozen)
             final = item.id
             if final is not None:
                 times[final] = times.get(final, 0) + 1
+                if _is_sound(call, found, shape):
+                    here.add(final)
+                    continue
+            mine, its = _paths(call, frozen)
             unnamed = item.id is None and "foreign-content" in enforced and not profile.knows(item, shape.format)
             if mine and its and "result-id-missing" in enforced and _answered_namelessly(call):
                 yield Complete(item.path, "kind")  # as a call that has an id
@@ -139,9 +145,17 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int) -> I
             illegal = "tool-name-illegal" in enforced and profile.name_pattern.fullmatch(item.name or "") is None
             if mine and illegal:
                 yield Rename((*mine, *its), item.name or "", legal_name(item.name or ""))
-            elif "result-name-missing" in enforced and _is_nameless(call, frozen):
+            elif _is_nameless(call, frozen, enforced):
                 yield Rename(its, "", item.name or "")
         seen |= here
+
+
+def _is_sound(call: Call, found: AbstractSet[Path], shape: Shape) -> bool:
+    """Return whether nothing is found of the call and of its result, and they have one id: almost always."""
+    item, answer = call.item, call.answer
+    if item.path in found or shape.messages[item.message].unclean:
+        return False
+    return answer is None or (answer.item.id == item.id and answer.item.path not in found)
 
 
 def _answered_namelessly(call: Call) -> bool:
@@ -152,10 +166,12 @@ def _answered_namelessly(call: Call) -> bool:
     )
 
 
-def _is_nameless(call: Call, frozen: int) -> bool:
+def _is_nameless(call: Call, frozen: int, enforced: frozenset[str]) -> bool:
     """Return whether the call's result, which can be edited, lacks the name it has to have."""
     answer = call.answer
-    return answer is not None and answer.item.message >= frozen and "name-missing" in answer.item.flags
+    if answer is None or answer.item.message < frozen or "name-missing" not in answer.item.flags:
+        return False
+    return "result-name-missing" in enforced or "mistyped" in answer.item.flags
 
 
 def _paths(call: Call, frozen: int) -> tuple[tuple[Path, ...], tuple[Path, ...]]:

@@ -84,6 +84,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return self.id_length is None or (len(call) == self.id_length if self.id_exact else len(call) <= self.id_length)
 
 
+_OF_THE_FORMAT = "field-mistyped"
+"""What is wrong whoever it is sent to: the format itself does not have it."""
+
+
 def _known(
     *,
     verified: str = "",
@@ -98,7 +102,7 @@ def _known(
         "recorded": recorded,
         "documented": documented,
         "quoted": quoted,
-        "inherent": inherent,
+        "inherent": f"{inherent} {_OF_THE_FORMAT}",
         "hearsay": hearsay,
     }
     return MappingProxyType({rule: evidence for evidence, rules in by_evidence.items() for rule in rules.split()})
@@ -282,7 +286,7 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
     ),
     id_length=40,
     calls=128,
-    unknown=_unknown_to((OPENAI_CHAT, MISTRAL, DEEPSEEK, COHERE)),
+    unknown=_unknown_to((OPENAI_CHAT, OPENAI_RESPONSES, MISTRAL, DEEPSEEK, COHERE)),
 )
 
 SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
@@ -337,7 +341,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for pr
 PAIRS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "openai-chat": ("openai-chat", "mistral", "deepseek", "cohere", "openai-compatible", "any"),
-        "openai-responses": ("openai-responses", "deepseek", "any"),
+        "openai-responses": ("openai-responses", "deepseek", "openai-compatible", "any"),
         "anthropic": ("anthropic", "bedrock", "deepseek", "any"),
         "gemini": ("gemini", "any"),
         "pydantic-ai": tuple(PROFILES),

@@ -30,6 +30,21 @@ CANNOT_BE_MENDED: Mapping[str, str] = MappingProxyType(
 """The rules that no edit of messages mends, each with the reason."""
 
 
+_IN_PLACE = frozenset(
+    {
+        "call-without-result",
+        "call-id-length",
+        "call-id-charset",
+        "duplicate-call-id",
+        "reused-call-id",
+        "arguments-not-object",
+        "arguments-type",
+        "tool-name-illegal",
+    }
+)
+"""The rules that are mended without a change of who speaks, unless the user may not speak behind a result."""
+
+
 def repair(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ...]:
     """Return the edits after which the profile accepts the conversation; none if it does already.
 
@@ -47,7 +62,7 @@ def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
         return ()
     # Twenty milliseconds of imports that a check, and what is valid, never need.
     from holdfast.history.draft import arrange  # noqa: PLC0415 - see above
-    from holdfast.history.edits import Merge  # noqa: PLC0415 - see above
+    from holdfast.history.edits import AddResult, Merge, QuoteArguments, Rename, SetId  # noqa: PLC0415 - see above
     from holdfast.history.mending import content_edits  # noqa: PLC0415 - see above
     from holdfast.history.placing import id_edits, result_edits  # noqa: PLC0415 - see above
     from holdfast.history.splits import split_edits  # noqa: PLC0415 - see above
@@ -56,8 +71,11 @@ def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
     edits: list[Edit] = [
         *content_edits(shape, found, frozen),
         *result_edits(shape, pairing, enforced, frozen),
-        *id_edits(shape, pairing, profile, frozen),
+        *id_edits(shape, pairing, profile, frozen, found),
     ]
+    in_place = "user-after-result" not in enforced and all(each.rule in _IN_PLACE for each in found)
+    if in_place and all(isinstance(edit, AddResult | QuoteArguments | Rename | SetId) for edit in edits):
+        return tuple(edits)  # everybody speaks where he did: a third of the cost of a long conversation
     edits += Turns(shape, enforced, frozen).edits(arrange(shape, edits))
     joined = any(isinstance(edit, Merge) and edit.role == "assistant" for edit in edits)
     if profile.calls is not None and (joined or any(each.rule == "too-many-calls" for each in found)):

@@ -43,6 +43,9 @@ Flag = Literal[
     "call-unsigned",  # a call without the signature that Gemini put on it
     "spelling",  # written in a way that not every provider knows, though there is one that all know
     "other-wire",  # a result as another format writes it
+    "mistyped",  # with a field that says nothing, of a JSON type that the format does not have for it
+    "holds-calls",  # a result beside which calls stand
+    "old-kind",  # a result of the kind that has no id
 ]
 
 MessageFlag = Literal[
@@ -54,6 +57,7 @@ MessageFlag = Literal[
     "role-misnamed",  # the same, or none at all, though it is plain who speaks
     "developer",  # of the system, which is called developer
     "malformed",  # not a message at all
+    "mistyped",  # with a field that says nothing, of a JSON type that the format does not have for it
 ]
 
 

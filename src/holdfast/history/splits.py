@@ -6,7 +6,7 @@ cover. Between two parts stand results, so that no rule on who speaks joins them
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from holdfast.history.edits import Split
 from holdfast.history.pairing import Pairing
@@ -14,7 +14,7 @@ from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Grammar, Path
 
 
-def split_edits(rows: Sequence[Row], pairing: Pairing, most: int, frozen: int) -> Iterator[Split]:
+def split_edits(rows: Iterable[Row], pairing: Pairing, most: int, frozen: int) -> Iterator[Split]:
     """Yield the edits after which no response of the rows has more than `most` calls."""
     answers: dict[Path, Path] | None = None
     for row in rows:

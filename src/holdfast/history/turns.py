@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
 
 from holdfast.history.edits import DropMessage, Edit, Insert, Merge, Quote
 from holdfast.history.mending import SYSTEM
@@ -23,9 +23,10 @@ class Turns:
         self._begun = False  # somebody but the system has spoken
         self._answered = False  # and not the user last
 
-    def edits(self, rows: list[Row]) -> Iterator[Edit]:
+    def edits(self, rows: Iterable[Row]) -> Iterator[Edit]:
         """Yield the edits, row by row."""
-        for row, following in zip_longest(rows, rows[1:]):
+        for row, following in pairwise(chain[Row | None](rows, (None,))):
+            assert row is not None
             edit: Edit | None = None
             if row.sources and row.sources[0] >= self._frozen:
                 if self._is_empty(row):
@@ -66,9 +67,9 @@ class Turns:
     def _turn(self, row: Row, message: int) -> Edit | None:
         """Return what has to be done to let the row follow the one before it."""
         previous = self._previous
-        calls = any(piece.kind == "call" for piece in row.pieces) and (
+        calls = (
             "call-not-after-user" in self._enforced or (previous is None and "call-first" in self._enforced)
-        )
+        ) and any(piece.kind == "call" for piece in row.pieces)
         edit: Edit | None = None
         if row.role == "system":
             if "several-systems" in self._enforced and previous is not None and previous.role == "system":
@@ -109,7 +110,9 @@ class Turns:
 
     def _is_empty(self, row: Row) -> bool:
         """Return whether nothing is left in the row that a provider could take for a message."""
-        if row.fill or any(piece.kind != "thinking" for piece in row.pieces):
+        if row.fill or (row.pieces and row.pieces[0].kind != "thinking"):  # almost always
+            return False
+        if any(piece.kind != "thinking" for piece in row.pieces):
             return False
         message = self._shape.messages[row.sources[0]]
         if "empty" in message.flags:

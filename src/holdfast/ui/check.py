@@ -69,7 +69,7 @@ def command_parser(command: str) -> argparse.ArgumentParser:
 
 
 def _check(arguments: _Arguments) -> int:
-    given = open_document(arguments.file, arguments.format, profile=arguments.profile)
+    given = open_document(arguments.file, arguments.format, profile=arguments.profile, keep=False)
     violations = check(given.document, format=given.format, profile=given.profile)
     bad = len(given.damage) + len(violations)
     if arguments.json:
@@ -85,7 +85,7 @@ def _check(arguments: _Arguments) -> int:
 
 def _repair(arguments: _Arguments) -> int:
     _refuse_early(arguments)
-    given = open_document(arguments.file, arguments.format, profile=arguments.profile)
+    given = open_document(arguments.file, arguments.format, profile=arguments.profile, keep=not arguments.dry_run)
     if given.damage:
         damage = given.damage[0]
         raise DamageError(

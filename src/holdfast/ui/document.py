@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import sys
@@ -17,6 +18,7 @@ from holdfast.history.formats.format import Format, as_array, as_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.shape import Path as Place
 from holdfast.history.shape import position
+from holdfast.ui.lookalikes import lookalike
 
 # What only requests of these formats have beside their messages, of the keys that their messages do not tell apart.
 _OF: Mapping[str, tuple[str, ...]] = {
@@ -47,27 +49,32 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The file that was read: its bytes, its text, the document in it, and what it is."""
+    """The file that was read: its text, if that was to be kept, the document in it, and what it is."""
 
     name: str
-    data: bytes
     text: str
     document: object
     damage: tuple[Damage, ...]
     format: str
     profile: str
     also: tuple[str, ...] = ()  # formats that it fits as well
+    marked: bool = False  # with a byte order mark
+
+    @property
+    def data(self) -> bytes:
+        """Return the bytes that were read: what is kept is the text alone, for both are a document of 200 MB twice."""
+        return self.text.encode("utf-8-sig" if self.marked else "utf-8")
 
 
-def open_document(file: str, form: str | None, *, profile: str | None) -> Document:
+def open_document(file: str, form: str | None, *, profile: str | None, keep: bool = True) -> Document:
     """Return the conversation in `file`, - for standard input; raises `HoldfastError` if there is none.
 
-    Without `form`, the format is told from the document; without `profile`, it is the format's own provider.
+    Without `form`, the format is told from the document; without `profile`, it is the format's own provider. The text
+    is kept if it is to be written again: `keep`.
     """
-    data = _bytes(file)
-    text = _decoded(data)
+    text, marked = _text(file)
     found = read(text)
-    told = (form,) if form else _told(found.document, profile)
+    told = _named(found.document, form) if form else _told(found.document, profile)
     known = find_format(told[0])
     damage: list[Damage] = []
     if found.damage:
@@ -77,7 +84,22 @@ def open_document(file: str, form: str | None, *, profile: str | None) -> Docume
                 line, column = places[each.path]
                 damage.append(Damage(position(each.path), line, column, each.sentence))
     name = "standard input" if file == "-" else file
-    return Document(name, data, text, found.document, tuple(damage), known.name, profile or known.profile, told[1:])
+    return Document(
+        name,
+        text if keep else "",
+        found.document,
+        tuple(damage),
+        known.name,
+        profile or known.profile,
+        told[1:],
+        marked,
+    )
+
+
+def _text(file: str) -> tuple[str, bool]:
+    """Return the text of the file, and whether a byte order mark stands before it."""
+    data = _bytes(file)
+    return _decoded(data), data.startswith(codecs.BOM_UTF8)
 
 
 def _bytes(file: str) -> bytes:
@@ -103,14 +125,23 @@ def _decoded(data: bytes) -> str:
         ) from error
 
 
+def _named(document: object, form: str) -> tuple[str, ...]:
+    """Return the format that was named; raises if the document looks like another's, or no message of it is one."""
+    _refuse_lookalike(document, marked=True)
+    known = find_format(form)
+    messages, _ = messages_in(document, known)
+    if messages and _unusual(known, messages) is None:
+        raise _no_conversation([form], "Name the format that it is of with --format.")
+    return (form,)
+
+
 def _told(document: object, profile: str | None) -> tuple[str, ...]:
     """Return the formats that fit the document best, in the order of FORMATS; raises if there is none.
 
     A conversation of plain text alone fits several. The report says which was taken, and which it could be as well.
     """
-    legal = [name for name in FORMATS if profile is None or profile in PAIRS[name]] or list(FORMATS)
     unusual: dict[str, int] = {}
-    for name in legal:
+    for name in FORMATS:
         form = find_format(name)
         try:
             messages, _ = messages_in(document, form)
@@ -119,13 +150,35 @@ def _told(document: object, profile: str | None) -> tuple[str, ...]:
         count = _unusual(form, messages)
         if count is not None:
             unusual[name] = count + _unusual_beside(form, as_object(document))
-    best = [name for name, count in unusual.items() if count == min(unusual.values())]
-    if not best:
-        raise DamageError(
-            f"The document is not a conversation: no message of {' or '.join(legal)} was found, a list of messages or a"
-            " request body was expected. Take the list out of it, or name its format with --format."
+    least = min(unusual.values(), default=0)
+    _refuse_lookalike(document, marked=False)
+    if not unusual:
+        raise _no_conversation(list(FORMATS), "Take the list out of it, or name its format with --format.")
+    best = [name for name, count in unusual.items() if count == least]
+    legal = [name for name in best if profile is None or profile in PAIRS[name]]
+    if not legal:
+        takes = [name for name in FORMATS if profile in PAIRS[name]]
+        raise UsageError(
+            f"Profile {profile!r} takes no documents of the format {best[0]}, which this one is. Choose one of"
+            f" {', '.join(PAIRS[best[0]])}, or name the format with --format if it is {' or '.join(takes)}."
         )
-    return tuple(best)
+    return tuple(legal)
+
+
+def _refuse_lookalike(document: object, *, marked: bool) -> None:
+    """Raise `DamageError` if the document is a conversation of a format that is not read."""
+    if (found := lookalike(document, marked=marked)) is not None:
+        raise DamageError(
+            f"The document is not a conversation of a format that is read: it looks like one of {found.name}."
+            f" {found.to_do}"
+        )
+
+
+def _no_conversation(forms: Sequence[str], to_do: str) -> DamageError:
+    return DamageError(
+        f"The document is not a conversation: no message of {' or '.join(forms)} was found, a list of messages or a"
+        f" request body was expected. {to_do}"
+    )
 
 
 def _unusual(form: Format, messages: Sequence[object]) -> int | None:

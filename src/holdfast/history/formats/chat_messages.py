@@ -48,6 +48,16 @@ def role_of(message: Json) -> Role | None:
     return role_in(ROLES, message.get("role"))
 
 
+def is_misnamed(message: Json) -> bool:
+    """Return whether the name of who speaks, or of the tool, is no text."""
+    return "name" in message and not isinstance(message["name"], str | None)
+
+
+def calls_in(result: Json) -> Json:
+    """Return the fields of a result that hold calls, which are not its own."""
+    return {key: result[key] for key in ("tool_calls", "function_call") if result.get(key)}
+
+
 def flat_function(call: Json) -> Json:
     """Return the function of a call that has it written into the call itself, as some programs do, else nothing."""
     if is_object(call.get("function")) or is_object(call.get("custom")):
@@ -59,7 +69,7 @@ def build(row: Row, messages: Sequence[object]) -> Json:
     """Return the message that a touched row stands for."""
     sources = (as_object(messages[index]) for index in row.sources)
     source: Json = next((each for each in sources if role_of(each) == row.role), Json())
-    base = dict(source)
+    base = _named(source)
     base.setdefault("role", row.role)
     if "role" in row.added:
         base["role"] = row.role
@@ -85,14 +95,24 @@ def build(row: Row, messages: Sequence[object]) -> Json:
     return base
 
 
+def _named(message: Json) -> Json:
+    """Return a copy of the message, its name a text if it can be one."""
+    named = dict(message)
+    if is_misnamed(message):
+        name = named.pop("name")
+        if isinstance(name, int | float) and not isinstance(name, bool):
+            named["name"] = str(name)
+    return named
+
+
 def _contents(row: Row, base: Json, messages: Sequence[object]) -> Iterator[object]:
     """Yield what the row says; where messages of several people were joined, with who says it."""
     speaker = base.get("name")
     for piece in row.pieces:
         values = list(_values(piece, base, messages))
         source = as_object(messages[piece.item.message]) if piece.item else base
-        if values and role_of(source) == row.role and source.get("name") != speaker:
-            speaker = source.get("name")
+        if values and role_of(source) == row.role and (name := _named(source).get("name")) != speaker:
+            speaker = name
             yield f"[{as_text(speaker) or 'Another'} says]"
         yield from values
 
@@ -130,7 +150,10 @@ def _quoted(what: str, piece: Piece, messages: Sequence[object]) -> Iterator[obj
         yield quoted(what, text_of_another(raw))
     elif piece.item.kind == "result":
         held = _result_content(piece, as_object(raw).get("content"))
+        calls = calls_in(as_object(raw))
         yield from quoted_result(what, held if is_array(held) else words(held or raw), is_object)
+        if calls and held:  # else they are told with the rest of it
+            yield quoted("A call", words(calls))
     else:
         yield quoted(what, words(raw if len(piece.item.path) > 1 else told_by(raw)))
 
@@ -159,6 +182,10 @@ def _built_result(piece: Piece, base: Json, messages: Sequence[object]) -> Json:
         base["name"] = piece.name
     if piece.text is not None or piece.as_text or piece.left_out:
         base["content"] = _result_content(piece, base.get("content"))
+    if calls := calls_in(base):
+        said = base.get("content")
+        base["content"] = _joined([*(said if is_array(said) else [said or ""]), quoted("A call", words(calls))])
+        base = {key: value for key, value in base.items() if key not in calls}
     return base
 
 

@@ -82,14 +82,14 @@ class Across(Protocol):
         ...
 
 
-def project(form: Format, messages: Sequence[object], declared: Declared | None = None) -> Shape:
-    """Return the shape of the messages."""
+def project(form: Format, messages: Sequence[object], declared: Declared | None = None, *, begin: int = 0) -> Shape:
+    """Return the shape of the messages; the index of the first is `begin`."""
     declared = declared or Declared()
-    projected = [form.message(index, raw) for index, raw in enumerate(messages)]
-    if not _is_clean(messages):  # all at once: almost always they are
+    projected = [form.message(index, raw) for index, raw in enumerate(messages, begin)]
+    if not all(_is_clean(messages[at : at + _MANY]) for at in range(0, len(messages), _MANY)):  # almost always they are
         projected = [
             message if _is_clean(raw) else msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
-            for index, (message, raw) in enumerate(zip(projected, messages, strict=True))
+            for index, (message, raw) in enumerate(zip(projected, messages, strict=True), begin)
         ]
     whole = form.across(projected, messages) if isinstance(form, Across) else projected
     if declared.signed:
@@ -106,6 +106,21 @@ def project(form: Format, messages: Sequence[object], declared: Declared | None 
     )
 
 
+def spliced(
+    form: Format, messages: Sequence[object], declared: Declared, *, of: Sequence[object], shape: Shape
+) -> Shape | None:
+    """Return the shape of messages most of which are objects in `of`, whose shape is known; None if it takes all.
+
+    Those keep the projection they have, with the index they had: such a shape is for looking whether anything is found.
+    """
+    known = dict(zip(map(id, of), shape.messages, strict=True))
+    if isinstance(form, Across) or len(known) != len(of) or shape.beside:
+        return None
+    new = [raw for raw in messages if id(raw) not in known]
+    made = iter(project(form, new, declared, begin=len(of)).messages)
+    return msgspec.structs.replace(shape, messages=tuple(known.get(id(raw)) or next(made) for raw in messages))
+
+
 def _compared(message: Message, known: Mapping[int, int]) -> Message:
     """Return the message with the thinking marked that is not the text its signature was given for."""
     if all(known.get(item.seal, item.digest) == item.digest for item in message.items if item.seal):
@@ -118,6 +133,9 @@ def _compared(message: Message, known: Mapping[int, int]) -> Message:
     ]
     return msgspec.structs.replace(message, items=tuple(items))
 
+
+_MANY = 1_000
+"""Messages that are looked at at once: quicker than each, and no second copy of all that was said."""
 
 # --- text ------------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,15 @@ from functools import cache
 
 import msgspec
 
-from holdfast.history.formats.chat_messages import ROLES, THINKING, build, flat_function, role_of
+from holdfast.history.formats.chat_messages import (
+    ROLES,
+    THINKING,
+    build,
+    calls_in,
+    flat_function,
+    is_misnamed,
+    role_of,
+)
 from holdfast.history.formats.elsewhere import result_beside, result_of_another
 from holdfast.history.formats.format import (
     Declared,
@@ -88,6 +96,8 @@ class OpenAIChat:
             flags.add("developer")
         elif raw.get("role") not in ROLES:
             flags.add("role-misnamed")
+        if is_misnamed(raw):
+            flags.add("mistyped")
         return Message(index, role, items, frozenset(flags))
 
     def build(self, row: Row, messages: Sequence[object]) -> object:
@@ -110,6 +120,8 @@ def _assistant(index: int, raw: Json) -> Message:
     flags: set[MessageFlag] = set()
     if raw.get("role") not in ROLES:
         flags.add("role-misnamed")
+    if is_misnamed(raw):
+        flags.add("mistyped")
     content = raw.get("content")
     calls = tuple(_calls(index, raw, flags))
     if content != "" or not (calls or raw.get("refusal") or raw.get("audio")):
@@ -189,12 +201,16 @@ def _result(index: int, raw: Json) -> Item:
     written: tuple[str, ...] = ()
     text = content if isinstance(content, str) else ""
     if raw.get("role") == "function":
-        flags.add("spelling")
+        flags |= {"spelling", "old-kind"}
         written = _by("tool", "function")
     elif call is None:
         flags.add("id-missing")
     if raw.get("name") == "":
         flags.add("name-missing")
+    if is_misnamed(raw):
+        flags.add("mistyped")
+    if calls_in(raw):
+        flags.add("holds-calls")
     if content is None:
         flags.add("null")
     elif not isinstance(content, str):

@@ -1,7 +1,7 @@
 """Items of OpenAI's Responses, and of the services that speak it.
 
 Two rules. A message is one item; what follows each other of the assistant's is one response. An item keeps every field
-that is not known here, and a kind that is not known here is left as it is: what the provider ran itself answers itself.
+that is not known here, and what the provider ran itself is left as it is: it answers itself.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from holdfast.history.formats.responses_items import (
     SAID,
     TEXTUAL,
     build,
+    has_odd_status,
     id_key,
     is_file,
     is_image,
@@ -58,9 +59,18 @@ _OTHERS = frozenset(
         "tool_search_output",
     }
 )
-"""Kinds that stand for themselves, beside all `…_call`s and `…_output`s that are not a client's to answer."""
+"""Kinds that stand for themselves."""
+
+_SERVED = frozenset(
+    f"{kind}_call"
+    for kind in ("code_interpreter", "file_search", "image_generation", "mcp", "tool_search", "web_search")
+)
+"""Calls that the provider runs itself, which hold their results."""
 
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+_WITHOUT_STATUS = frozenset({*_PREFIXES, "function_call_output", "custom_tool_call_output"})
+"""Kinds that may leave their status out."""
+
 _ID_LENGTH = 64
 _NEVER_REASON = ("gpt-3.5", "gpt-4", "chatgpt-4o")
 
@@ -119,6 +129,13 @@ def _tools(listed: object) -> Iterator[str]:
 
 def _item(index: int, kind: str, raw: Json) -> Item | None:
     """Return what is not a message as an item, None if it is nothing that is known."""
+    item = _of_kind(index, kind, raw)
+    if item is not None and kind in _WITHOUT_STATUS and has_odd_status(raw):
+        return _flagged(item, "mistyped")
+    return item
+
+
+def _of_kind(index: int, kind: str, raw: Json) -> Item | None:
     item: Item | None = None
     if kind == "reasoning":
         item = _reasoning(index, raw)
@@ -129,7 +146,9 @@ def _item(index: int, kind: str, raw: Json) -> Item | None:
     elif kind == "item_reference" or (raw.get("type") is None and as_text(raw.get("id"))):
         written = () if kind else ("assistant/untyped-reference",)
         item = Item("other", "assistant", (index,), flags=frozenset({"reference"}), written=written)
-    elif kind in _OTHERS or kind.endswith(("_call", "_output")):
+    elif kind.endswith(("_call", "_output")) and kind not in _OTHERS | _SERVED:
+        item = Item("other", "assistant", (index,), name=kind, flags=FOREIGN)
+    elif kind in _OTHERS | _SERVED:
         nameless = kind.startswith("tool_search_") and as_text(raw.get("call_id")) is None
         written = ("assistant/tool-search-without-id",) if nameless else ()
         item = Item("other", "assistant", (index,), written=written)
@@ -149,6 +168,8 @@ def _message(index: int, raw: Json) -> Message:
         flags.add("role-misnamed")
     if items and (own := _own_id("message", raw)):
         items = (_flagged(items[0], own), *items[1:])
+    if items and has_odd_status(raw):
+        items = (_flagged(items[0], "mistyped"), *items[1:])
     return Message(index, role, items, frozenset(flags))
 
 
@@ -156,7 +177,8 @@ def _own_id(kind: str, raw: Json) -> Flag | None:
     """Return what is to be told of the id that is the item's own."""
     own = raw.get("id")
     if own is None:
-        return None
+        spoken = kind != "message" or raw.get("role") == "assistant"
+        return "item-id" if "id" in raw and kind in _PREFIXES and spoken else None
     if not isinstance(own, str) or not 0 < len(own) <= _ID_LENGTH or not own.startswith(_PREFIXES.get(kind, "")):
         return "item-id"
     return "own-id"

@@ -7,7 +7,7 @@ as anything said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -24,6 +24,7 @@ from holdfast.history.formats.format import (
     json_text,
     not_a_message,
 )
+from holdfast.history.formats.pydantic_ai_fields import loadable, mistyped
 from holdfast.history.formats.pydantic_ai_parts import (
     SYNTHETIC,
     TEXTS,
@@ -41,7 +42,7 @@ from holdfast.history.formats.pydantic_ai_written import written
 from holdfast.history.formats.reading import BLANK, FOREIGN, says_nothing
 from holdfast.history.rows import Row
 from holdfast.history.sending import Unit
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Message, Path, Role, is_synthetic
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Message, MessageFlag, Path, Role, is_synthetic
 
 _MAKERS = {
     "azure": "openai",
@@ -81,9 +82,12 @@ class PydanticAI:
             return not_a_message(index, "malformed")
         if raw["kind"] == "response":
             return _response(index, raw, parts)
-        items = tuple(item for number, part in enumerate(parts) for item in _of_request((index, "parts", number), part))
+        items = tuple(
+            _checked(parts, (_of_request((index, "parts", number), part) for number, part in enumerate(parts)))
+        )
         role: Role = items[0].role if items else "user"
-        return Message(index, role, items, frozenset() if items else frozenset({"empty"}))
+        flags: set[MessageFlag] = set() if items else {"empty"}
+        return Message(index, role, items, frozenset(flags | _beside(raw)))
 
     def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
         """Return the projection with what was sent twice by the id that OpenAI gave it."""
@@ -108,7 +112,8 @@ class PydanticAI:
             source = self.message(row.sources[0], messages[row.sources[0]])
             stand = [piece.item.path for piece in row.pieces if piece.item is not None]
             if source.role == row.role and stand == [item.path for item in source.items]:
-                return Built(tuple(row.sources), messages[row.sources[0]])  # its strings alone were cleaned
+                raw = loadable(as_object(messages[row.sources[0]]))  # but for this, its strings alone were cleaned
+                return Built(tuple(row.sources), raw)
         return Built(tuple(row.sources), written(row, messages))
 
     def unfold(self, messages: Sequence[object]) -> list[Unit]:
@@ -123,6 +128,21 @@ class PydanticAI:
 
 
 FORMAT = PydanticAI()
+
+
+def _beside(raw: Json) -> set[MessageFlag]:
+    """Return what is to be told of the fields beside the parts."""
+    return {"mistyped"} if mistyped(raw) else set()
+
+
+def _checked(parts: Sequence[object], each: Iterable[Iterable[Item]]) -> Iterator[Item]:
+    """Yield the items of the parts, the first of a part with what is to be told of its other fields."""
+    for part, found in zip(parts, each, strict=True):
+        wrong = mistyped(as_object(part))
+        for item in found:
+            flags = {"mistyped", "name-missing"} if "tool_name" in wrong else {"mistyped"}
+            yield msgspec.structs.replace(item, flags=item.flags | flags) if wrong else item
+            wrong = []
 
 
 # --- what is said of a message ---------------------------------------------------------------------------------------
@@ -196,9 +216,10 @@ def _result(path: Path, raw: Json) -> Item:
 
 
 def _response(index: int, raw: Json, parts: Sequence[object]) -> Message:
-    items = [item for number, part in enumerate(parts) for item in _of_response((index, "parts", number), part, raw)]
+    each = (_of_response((index, "parts", number), part, raw) for number, part in enumerate(parts))
+    items = list(_checked(parts, each))
     items.extend(_listed_calls(index, raw, items))
-    return Message(index, "assistant", tuple(items), frozenset(says_nothing("assistant", items)))
+    return Message(index, "assistant", tuple(items), frozenset(says_nothing("assistant", items) | _beside(raw)))
 
 
 _SERVER: dict[str, Kind] = {"builtin-tool-call": "server-call", "builtin-tool-return": "server-result"}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from holdfast.history.formats.format import Json, as_object, as_text, cleaned, is_array, is_object
+from holdfast.history.formats.pydantic_ai_fields import loadable
 from holdfast.history.media import STANDARD, look
 from holdfast.history.sending import Unit
 from holdfast.history.shape import Media, Role
@@ -202,4 +203,4 @@ def _message(run: _Run, messages: Sequence[object]) -> object:
         return run.whole
     original = messages[run.message] if run.message is not None else None
     head = as_object(cleaned(original)) if as_object(original).get("kind") == "request" else {"kind": "request"}
-    return {**head, "parts": run.parts}
+    return {**loadable(head), "parts": run.parts}

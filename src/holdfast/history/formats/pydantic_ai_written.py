@@ -18,6 +18,7 @@ from holdfast.history.formats.format import (
     quoted,
     words,
 )
+from holdfast.history.formats.pydantic_ai_fields import loadable
 from holdfast.history.formats.pydantic_ai_parts import SYNTHETIC, UNSAID, call_part, is_said, kind_of, media_of
 from holdfast.history.formats.writing import held_now, note, quoted_result, raw_at
 from holdfast.history.rows import Piece, Row
@@ -30,7 +31,7 @@ def written(row: Row, messages: Sequence[object]) -> Json:
     sources = [source for index in row.sources if (source := as_object(messages[index])).get("kind") == kind]
     base: Json = {"kind": kind}
     for source in reversed(sources):
-        base |= source
+        base |= loadable(source)
     if row.role == "assistant":
         base["parts"] = [part for piece in row.pieces for part in _response_parts(piece, messages)]
         base.pop("tool_calls", None)  # each call is a part now
@@ -59,7 +60,7 @@ def _response_parts(piece: Piece, messages: Sequence[object]) -> Iterator[object
     if not piece.touched:
         yield part
         return
-    changed = dict(as_object(part))
+    changed = dict(loadable(as_object(part)))
     if "item-id" in piece.dropped:
         changed.pop("id", None)
     if piece.id != piece.item.id:
@@ -79,14 +80,14 @@ def _said_part(row: Row, messages: Sequence[object]) -> Json:
     """Return what the user or the system says in the row as one part."""
     kind = "system-prompt" if row.role == "system" else "user-prompt"
     parts = (part for index in row.sources for part in as_array(as_object(messages[index]).get("parts")))
-    base = next((as_object(part) for part in parts if kind_of(part) == kind), {"part_kind": kind})
+    base: Json = next((as_object(part) for part in parts if kind_of(part) == kind), {"part_kind": kind})
     values = [value for piece in row.pieces for value in _values(piece, messages)]
     content: object = values
     if len(values) == 1 and isinstance(values[0], str) and not is_array(base.get("content")):
         content = values[0]
     elif row.role == "system":
         content = "\n\n".join(words(value) for value in values)
-    return {**base, "content": content}
+    return {**loadable(base), "content": content}
 
 
 def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
@@ -137,7 +138,8 @@ def _result_part(piece: Piece, messages: Sequence[object]) -> Json:
             "tool_call_id": piece.id,
             "metadata": {SYNTHETIC: True},
         }
-    part = dict(as_object(raw_at(piece.item.path, messages)))
+    part = dict(loadable(as_object(raw_at(piece.item.path, messages))))
+    part.setdefault("tool_name", piece.name or "")
     if piece.id != piece.item.id:
         part["tool_call_id"] = piece.id
     if piece.name != piece.item.name:

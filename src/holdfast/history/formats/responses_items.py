@@ -56,6 +56,15 @@ _NOTHING_THOUGHT: Json = {"type": "reasoning", "summary": [], "content": [{"type
 """Thinking where some is required and none is recorded: DeepSeek refuses an empty text, and takes a blank one."""
 
 
+_STATUSES = frozenset({"in_progress", "completed", "incomplete", "failed"})
+
+
+def has_odd_status(item: Json) -> bool:
+    """Return whether the item has a status of none of the values that there are."""
+    status = item.get("status")
+    return status is not None and (not isinstance(status, str) or status not in _STATUSES)
+
+
 def id_key(result: Json) -> str:
     """Return where a result says what it answers: one of a local shell may have it as its own id."""
     return "id" if result.get("type") == "local_shell_call_output" and "call_id" not in result else "call_id"
@@ -91,6 +100,8 @@ def _item(piece: Piece, messages: Sequence[object]) -> object:
     item = dict(as_object(raw))
     if "item-id" in piece.dropped:
         item.pop("id", None)
+    if "mistyped" in piece.dropped:
+        item.pop("status", None)
     if piece.kind == "call":
         _change_call(item, piece)
     elif piece.kind == "result":
@@ -185,6 +196,8 @@ def _message(row: Row, messages: Sequence[object]) -> Json:
     base = base or {"type": "message", "role": row.role}
     if any("item-id" in piece.dropped for piece in row.pieces):
         base.pop("id", None)
+    if any("mistyped" in piece.dropped for piece in row.pieces):
+        base.pop("status", None)
     values = [value for piece in row.pieces for value in _values(piece, messages)]
     if len(values) == 1 and isinstance(values[0], str) and not listed:
         base["content"] = values[0]

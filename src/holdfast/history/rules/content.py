@@ -215,6 +215,11 @@ RULES = (
         },
     ),
     Rule(
+        "field-mistyped",
+        "Fields beside what is said are of the type, and of the few values, that the format has for them.",
+        {},
+    ),
+    Rule(
         "lone-surrogate",
         "Text is valid Unicode.",
         {
@@ -250,12 +255,15 @@ _ITEM_FLAGS: dict[Flag, tuple[str, str]] = {
     "other-wire": ("foreign-content", "is written as another provider has it"),
     "misplaced": ("block-misplaced", "stands in a message that cannot hold it"),
     "null": ("empty-content", "has no content"),
+    "mistyped": ("field-mistyped", "has a field of the wrong type"),
+    "holds-calls": ("block-misplaced", "holds calls"),
 }
 _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
     "empty": ("empty-content", "has no content"),
     "blank-answer": ("blank-answer", "has neither calls nor a text"),
     "null-content": ("null-content", "has no text beside its calls, not even an empty one"),
     "no-calls": ("empty-calls", "has an empty list of calls"),
+    "mistyped": ("field-mistyped", "has a field of the wrong type"),
 }
 
 

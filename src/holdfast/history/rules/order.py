@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.history.profiles import Profile
-from holdfast.history.rules.rule import Found, Rule, within
+from holdfast.history.rules.rule import Found, Rule, short, within
 from holdfast.history.shape import SERVED, Message, Shape
 
 _ALTERNATE = 'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
@@ -157,9 +157,9 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     for message in shape.messages:
         if message.flags:
             if "malformed" in message.flags:
-                yield within("malformed-message", message, "is not a message")
+                yield Found("malformed-message", (message.index,), "What stands here is not a message of this format")
             if "unknown-role" in message.flags or "role-misnamed" in message.flags:
-                yield within("unknown-role", message, "has a role that the provider does not know")
+                yield _unknown(message)
         if message.role == "system":
             if "developer" in message.flags:
                 yield within("developer-role", message, "is said to be the developer's")
@@ -183,6 +183,18 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
         previous = message
     if previous is not None and (previous.role == "assistant" or not begun) and not _paused(previous, profile):
         yield within("last-not-user", previous, "is the last")
+
+
+def _unknown(message: Message) -> Found:
+    """Return the finding about a role that is not known: as it is written where it does not tell who speaks."""
+    found = within("unknown-role", message, "has a role that the provider does not know")
+    if "unknown-role" not in message.flags or message.role == "system":
+        return found
+    written = next((item.name for item in message.items), None)
+    what = (
+        f"the role {short(written)}, which the provider does not know" if written else "no role that the provider knows"
+    )
+    return found._replace(what=f"The message has {what}")
 
 
 def _after(previous: Message, message: Message, shape: Shape) -> Iterator[Found]:

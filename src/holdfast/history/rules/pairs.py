@@ -299,12 +299,17 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             elif "id-missing" in item.flags:
                 yield about("call-id-missing", item, "has no id")
         seen |= here
-    for answer, _ in pairing.answers:
+    for answer, call in pairing.answers:
         if answer.verdict != "ok":
             rule, what = _VERDICTS[answer.verdict]
             yield about(rule, answer.item, what)
         if answer.item.role != shape.grammar.side:
             yield about("block-misplaced", answer.item, f"stands in a message of the {answer.item.role}")
+        if "old-kind" in answer.item.flags and call is not None and call.item.id is not None:
+            found = about(
+                "result-id-missing", answer.item, "is of a kind without an id, and answers a call that has one"
+            )
+            yield found._replace(fit=True)
         if "id-missing" in answer.item.flags:
             yield about("result-id-missing", answer.item, "does not say which call it answers")
         if "name-missing" in answer.item.flags:

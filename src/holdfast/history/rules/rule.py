@@ -86,10 +86,11 @@ def titled(item: Item) -> str:
     named = ""
     if item.name:
         before = {"call": "", "other": "of the type "}.get(item.kind, "of ")
-        named = f" {before}{_short(item.name) if item.kind == 'other' else item.name}"
-    known = f" ({_short(item.id)})" if item.id else ""
+        named = f" {before}{short(item.name) if item.kind == 'other' else item.name}"
+    known = f" ({short(item.id)})" if item.id else ""
     return f"The {_CALLED.get(item.kind, item.kind).replace('-', ' ')}{named}{known}"
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """Return the text in quotes, its end cut off if it is long."""
     return repr(text if len(text) <= 48 else f"{text[:45]}...")  # noqa: PLR2004 - as much as tells one id from another

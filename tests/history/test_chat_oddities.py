@@ -1,0 +1,108 @@
+"""Chat messages with what is not theirs: results of an old kind, calls within a result, names that are no text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from openai.types.chat import ChatCompletionMessageParam
+from pydantic import TypeAdapter
+
+from holdfast.history import check, repair
+from holdfast.history.formats.format import as_object
+from holdfast.history.profiles import PAIRS
+
+Json = dict[str, object]
+EVERY_PROFILE = pytest.mark.parametrize("profile", PAIRS["openai-chat"])
+TYPES: TypeAdapter[list[ChatCompletionMessageParam]] = TypeAdapter(list[ChatCompletionMessageParam])
+USER: Json = {"role": "user", "content": "Which files?"}
+RESULT: Json = {"role": "tool", "tool_call_id": "abcdefgh1", "content": "a.txt"}
+REMOVE: Json = {"id": "abcdefgh2", "type": "function", "function": {"name": "rm", "arguments": '{"path": "KEPT"}'}}
+
+
+def called(*calls: Json) -> Json:
+    call: Json = {"id": "abcdefgh1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    return {"role": "assistant", "content": "", "tool_calls": [call, *calls]}
+
+
+def rules(messages: list[object], profile: str) -> set[str]:
+    return {each.rule for each in check(messages, format="openai-chat", profile=profile)}
+
+
+def mended(messages: list[object], profile: str) -> list[Json]:
+    done = repair(messages, format="openai-chat", profile=profile)
+    assert done.remaining == ()
+    assert repair(done.messages, format="openai-chat", profile=profile).edits == ()
+    TYPES.validate_python(done.messages)
+    return [as_object(each) for each in done.messages]
+
+
+@EVERY_PROFILE
+@pytest.mark.parametrize("own", [{}, {"tool_call_id": "abcdefgh1"}], ids=["without-id", "with-id"])
+def test_a_result_of_the_role_function_that_answers_a_call_with_an_id_becomes_one_with_it(
+    profile: str, own: Json
+) -> None:
+    messages: list[object] = [USER, called(), {"role": "function", "name": "ls", "content": "a.txt", **own}]
+    assert "result-id-missing" in rules(messages, profile)
+    assert mended(messages, profile)[2] == {**RESULT, "name": "ls"}
+
+
+def test_a_result_of_the_role_function_that_answers_a_function_call_stays() -> None:
+    asked: Json = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
+    messages: list[object] = [USER, asked, {"role": "function", "name": "ls", "content": "a.txt"}]
+    assert rules(messages, "openai-chat") == set()
+
+
+@EVERY_PROFILE
+def test_calls_within_a_result_are_quoted_in_it(profile: str) -> None:
+    messages: list[object] = [USER, called(), {**RESULT, "tool_calls": [REMOVE]}]
+    assert "block-misplaced" in rules(messages, profile)
+    result = mended(messages, profile)[2]
+    assert result.keys() == RESULT.keys()
+    assert str(result["content"]).startswith("a.txt\n\n[A call]\n")
+    assert "KEPT" in json.dumps(result)
+
+
+def test_calls_within_a_result_of_parts_are_one_part_more() -> None:
+    parts: list[object] = [{"type": "text", "text": "a.txt"}]
+    result = mended([USER, called(), {**RESULT, "content": parts, "tool_calls": [REMOVE]}], "openai-chat")[2]
+    assert isinstance(result["content"], list)
+    assert result["content"][:1] == parts
+    assert "KEPT" in str(result["content"][1:])
+
+
+@EVERY_PROFILE
+def test_calls_within_a_result_that_is_quoted_are_quoted_too(profile: str) -> None:
+    done = mended([USER, {**RESULT, "tool_calls": [REMOVE]}, USER], profile)
+    assert "KEPT" in json.dumps(done)
+    assert "a.txt" in json.dumps(done)
+    assert all("tool_calls" not in each for each in done)
+
+
+def test_a_function_call_within_a_result_is_quoted_in_it() -> None:
+    result = mended([USER, called(), {**RESULT, "function_call": {"name": "rm", "arguments": "KEPT"}}], "openai-chat")[
+        2
+    ]
+    assert "KEPT" in str(result["content"])
+    assert "function_call" not in result
+
+
+@EVERY_PROFILE
+@pytest.mark.parametrize(("name", "kept"), [(7, "7"), ({}, None), ([], None), (True, None)])
+def test_a_name_of_another_type_is_a_text_or_goes(profile: str, name: object, kept: str | None) -> None:
+    messages: list[object] = [{**USER, "name": name}, called(), {**RESULT, "name": name}]
+    assert "field-mistyped" in rules(messages, profile)
+    done = mended(messages, profile)
+    assert [each.get("name") for each in done] == [kept, None, kept]
+
+
+def test_a_name_that_is_null_is_none() -> None:
+    assert rules([{**USER, "name": None}], "openai-chat") == set()
+
+
+def test_what_remains_of_a_conversation_that_was_mended_is_told() -> None:
+    calls: list[Json] = [{**REMOVE, "id": f"abcde{number:04}"} for number in range(128)]
+    messages: list[object] = [USER, called(*calls)]
+    done = repair(messages, format="openai-chat")
+    assert len(done.edits) == 129
+    assert [each.rule for each in done.remaining] == ["too-many-calls"]
