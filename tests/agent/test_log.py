@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from rig import Rig, says, waits
+from rig import WITNESSES, Rig, says, waits
 
 from holdfast.agent.counts import Counts
 from holdfast.agent.driver import Driver
@@ -316,7 +316,8 @@ async def test_without_a_log_nothing_is_done_for_one(monkeypatch: pytest.MonkeyP
     rig = Rig(scripted((Think("hm"), Call("look", {})), (Fail(529),), (Say("done"),)), [says("look")])
     assert (await rig.driver.run("go")).cause == "finished"
     assert rig.driver._connection._model is rig.model, "what is driven is the model itself"
-    assert rig.driver._emit == rig.events.append, "and who is told is whoever asked"
+    (witness,) = WITNESSES
+    assert rig.driver._emit == witness.told, "and who is told is whoever asked"
     assert done == []
 
 
