@@ -228,7 +228,9 @@ def _every() -> Iterator[tuple[str, Judge]]:
     yield "deepseek-thinking", thinking
     for version in (TokenizerVersion.v3, TokenizerVersion.v7, TokenizerVersion.v13):
         refusal = mistral_refusal(version)
-        yield f"mistral-{version.value}", Judge(formats=("openai-chat",), profiles=("mistral",), refusal=refusal)
+        behind = ("mistral-templates",) if version is TokenizerVersion.v13 else ()  # the others take no thinking back
+        judge = Judge(formats=("openai-chat",), profiles=("mistral", *behind), refusal=refusal)
+        yield f"mistral-{version.value}", judge
     yield "google", Judge(formats=("gemini",), profiles=("gemini",), refusal=google_refusal)
     yield "cohere", Judge(formats=("openai-chat",), profiles=("cohere",), refusal=cohere_refusal)
 

@@ -229,6 +229,13 @@ TAKEN = (
         "openai-chat",
         [USER, called("a"), returned("a")],
     ),
+    Taken(
+        "mistral-v13",
+        "user-after-result",
+        "Mistral's servers refuse it, of all versions, in the words that an older judge had for it.",
+        "openai-chat",
+        [USER, called("abcdefgh1"), returned("abcdefgh1"), USER],
+    ),
     Taken("cohere", "call-without-result", _NO_MEANING, "openai-chat", [USER, called("a"), USER]),
     Taken(
         "cohere",

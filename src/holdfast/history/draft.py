@@ -164,6 +164,8 @@ class _Draft:
                 continue
             if message is not None and message in self._merged and last is not None:
                 last.pieces.extend(row.pieces)
+                if self._last:
+                    last.pieces = self._calls_last(last.pieces)
                 last.sources.extend(row.sources)
                 last.added += row.added
                 last.fill = row.fill if last.fill is None else last.fill

@@ -81,7 +81,7 @@ def _moved_calls(shape: Shape, calls: Sequence[Item | None], frozen: int) -> Ite
         ends[message.index] = end
     for call in calls:
         if call is not None and call.message >= frozen:
-            yield MoveCall(call.path, ends[call.message])
+            yield MoveCall(call.path, ends[call.message] if shape.grammar.atomic else call.message)
 
 
 def _of_message(rule: str, message: Message) -> Iterator[Edit]:

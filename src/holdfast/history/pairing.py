@@ -121,6 +121,7 @@ class _Walk:
         self._own = shape.grammar.results == "own"
         self._side = shape.grammar.side
         self._atomic = shape.grammar.atomic
+        self._joined = shape.joined
         self._kept = kept
         self._continued = kept and shape.continued
         self._elsewhere: set[str] = set()  # what was answered of the calls that the provider keeps
@@ -131,7 +132,7 @@ class _Walk:
 
     def response(self, message: Message) -> None:
         """Take what the model said."""
-        if not self._atomic or self._step.closed:
+        if self._step.closed or not (self._atomic or message.index in self._joined):
             self._step = Step(last=message.index, tail=message.index)
             self.steps.append(self._step)
         step = self._step

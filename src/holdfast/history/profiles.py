@@ -53,7 +53,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     `in_items` are rules that it enforces only where a message is one item. `makers` are those whose signed thinking it
     accepts. `unknown` is what it does not know of each format, as items say it (`written`). `keeps` tells whether it
-    keeps what was sent before, to be referred to.
+    keeps what was sent before, to be referred to; `joins` whether it joins messages of one role by itself.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     media: MediaLimits = MediaLimits()
     unknown: Mapping[str, frozenset[str]] = MappingProxyType({})
     keeps: bool = False
+    joins: bool = False
 
     def enforced(self, grammar: Grammar) -> frozenset[str]:
         """Return the rules whose breaking is a violation."""
@@ -162,16 +163,17 @@ ANTHROPIC = Profile(
     name="anthropic",
     rules=_known(
         documented="result-not-first reference-not-declared",
-        quoted=f"{_CLAUDE} no-messages empty-content {_PAIRING} results-split duplicate-call-id reused-call-id"
+        quoted=f"{_CLAUDE} no-messages empty-content {_PAIRING} duplicate-call-id reused-call-id"
         " call-id-missing call-id-charset blank-text blank-block first-not-user tool-name-illegal media-too-large"
         " lone-surrogate nul too-many-cache-marks",
         inherent="malformed-message arguments-type foreign-content result-id-missing",
-        hearsay="call-id-length tool-not-declared consecutive-roles",
+        hearsay="call-id-length tool-not-declared consecutive-roles results-split",  # joined today, refused once
     ),
     id_length=64,
     id_pattern=_WORD,
     name_pattern=re.compile(r"[a-zA-Z0-9_-]{1,128}"),
     makers=frozenset({"anthropic"}),
+    joins=True,
     marks=4,
     media=MediaLimits(  # 100; and 32 MB a request, documented
         size=5_000_000, crowded=20, crowded_side=2_000, most=100, total=22_000_000
@@ -199,9 +201,9 @@ MISTRAL = Profile(
         verified=f"no-messages malformed-message unknown-role developer-role {_PAIRING} {_IDS} call-id-length"
         " call-id-charset tool-name-illegal arguments-type empty-content foreign-content system-after-answer"
         " last-not-user call-first result-name-missing",
-        quoted="blank-answer thinking-beside",
+        quoted="blank-answer thinking-beside user-after-result",  # 2025-05 to 2026-06: docs/invariants.md
         inherent="lone-surrogate block-misplaced",
-        hearsay=f"{_RUMOURS} media-invalid user-after-result",
+        hearsay=f"{_RUMOURS} media-invalid",
     ),
     id_length=9,
     id_exact=True,
@@ -209,6 +211,22 @@ MISTRAL = Profile(
     makers=frozenset({"mistral"}),
     media=MediaLimits(most=8),
     unknown=_words(openai_chat=f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"),
+)
+MISTRAL_TEMPLATES = Profile(  # its models behind chat templates, which vLLM and llama.cpp run, and read thinking
+    name="mistral-templates",
+    rules=_known(
+        verified="consecutive-roles first-not-user user-after-result late-system several-systems unknown-role"
+        " developer-role call-id-missing result-id-missing call-id-length call-id-charset empty-content"
+        " foreign-content last-not-user lone-surrogate arguments-not-object",
+        inherent=f"no-messages malformed-message {_PAIRING} duplicate-call-id block-misplaced arguments-type"
+        " tool-name-illegal result-name-missing",
+        hearsay=f"{_RUMOURS} media-invalid blank-answer",
+    ),
+    id_length=9,
+    id_exact=True,
+    id_pattern=MISTRAL.id_pattern,
+    makers=frozenset({"mistral"}),
+    unknown=MISTRAL.unknown,
 )
 BEDROCK = Profile(
     name="bedrock",
@@ -312,6 +330,7 @@ _PROVIDERS = (
     ANTHROPIC,
     GEMINI,
     MISTRAL,
+    MISTRAL_TEMPLATES,
     BEDROCK,
     DEEPSEEK,
     COHERE,
@@ -335,7 +354,15 @@ PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for pr
 
 PAIRS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "openai-chat": ("openai-chat", "mistral", "deepseek", "cohere", "openai-compatible", "any"),
+        "openai-chat": (
+            "openai-chat",
+            "mistral",
+            "mistral-templates",
+            "deepseek",
+            "cohere",
+            "openai-compatible",
+            "any",
+        ),
         "openai-responses": ("openai-responses", "deepseek", "any"),
         "anthropic": ("anthropic", "bedrock", "deepseek", "any"),
         "gemini": ("gemini", "any"),

@@ -36,7 +36,7 @@ def repair(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ..
 
     The first `frozen` messages are never edited, and nothing is put between them.
     """
-    return edits_for(look(shape, profile), frozen=frozen)
+    return edits_for(look(shape, profile, frozen=frozen), frozen=frozen)
 
 
 def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
@@ -57,4 +57,4 @@ def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
         *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen),
     ]
-    return (*edits, *Turns(shape, enforced, frozen).edits(arrange(shape, edits)))
+    return (*edits, *Turns(shape, enforced, frozen, joins=profile.joins).edits(arrange(shape, edits)))

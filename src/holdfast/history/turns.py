@@ -14,7 +14,7 @@ from holdfast.history.shape import NO_RESPONSE, NO_USER, SERVED, Shape
 class Turns:
     """What is left to do once calls and contents are right: empty messages, and who speaks when."""
 
-    def __init__(self, shape: Shape, enforced: frozenset[str], frozen: int) -> None:
+    def __init__(self, shape: Shape, enforced: frozenset[str], frozen: int, *, joins: bool = False) -> None:
         self._shape = shape
         self._enforced = enforced
         self._frozen = frozen
@@ -22,13 +22,17 @@ class Turns:
         self._replies = False  # the row before follows somebody else's
         self._begun = False  # somebody but the system has spoken
         self._answered = False  # and not the user last
+        self._joins = joins  # the provider, by itself
+        self._calling = False  # what the assistant said last holds a call
+        self._thinking = False  # or nothing but thinking
 
     def edits(self, rows: list[Row]) -> Iterator[Edit]:
         """Yield the edits, row by row."""
+        leading = self._leading(rows)
         for row, following in zip_longest(rows, rows[1:]):
             edit: Edit | None = None
             if row.sources and row.sources[0] >= self._frozen:
-                if self._is_empty(row):
+                if self._is_empty(row) and row.sources[0] not in leading:
                     if self._parts(row, following):
                         yield Insert(row.sources[0], "assistant", NO_RESPONSE)
                     edit = DropMessage(row.sources[0])
@@ -37,6 +41,10 @@ class Turns:
                     edit = self._turn(row, row.sources[0])
             if edit is not None:
                 yield edit
+            if not isinstance(edit, DropMessage):
+                goes_on = isinstance(edit, Merge)
+                self._calling = _holds_call(row) or (goes_on and self._calling)
+                self._thinking = _only_thinks(row) and (not goes_on or self._thinking)
             if not isinstance(edit, DropMessage | Merge):  # then the row before it is still the one before the next
                 self._replies = self._previous is not None and self._previous.role != row.role
                 self._previous = row
@@ -44,6 +52,22 @@ class Turns:
                 self._answered = row.role in ("assistant", "tool") or (self._answered and row.role == "system")
         if self._shape.messages and self._needs_an_end():
             yield Insert(None, "user", NO_USER)
+
+    def _leading(self, rows: list[Row]) -> set[int]:
+        """Return the messages left with nothing but thinking that something said in the next goes on with."""
+        leading: set[int] = set()
+        said = False
+        for row, following in zip_longest(rows[::-1], rows[::-1][1:]):
+            source = row.sources[0] if row.sources else None
+            thinks = _only_thinks(row)
+            if thinks and said and source is not None:
+                leading.add(source)
+            before = following.sources[0] if following is not None and following.sources else None
+            goes_on = (
+                source in self._shape.joined and before is not None and source is not None and before + 1 == source
+            )
+            said = goes_on and (said or not (thinks or self._is_empty(row)))
+        return leading
 
     def _parts(self, row: Row, following: Row | None) -> bool:
         """Return whether the row, which goes, stands between the user and what was taken out of it as the user's."""
@@ -66,7 +90,7 @@ class Turns:
     def _turn(self, row: Row, message: int) -> Edit | None:
         """Return what has to be done to let the row follow the one before it."""
         previous = self._previous
-        calls = any(piece.kind == "call" for piece in row.pieces) and (
+        calls = _holds_call(row) and (
             "call-not-after-user" in self._enforced or (previous is None and "call-first" in self._enforced)
         )
         edit: Edit | None = None
@@ -80,11 +104,19 @@ class Turns:
             pass
         elif previous.role == row.role and "consecutive-roles" in self._enforced:
             edit = self._second(previous, row, message)
+        elif previous.role == row.role and self._goes_on(message):
+            edit = self._second(previous, row, message)
         elif previous.role == row.role == "assistant" and calls and not self._shape.grammar.atomic:
             edit = self._second(previous, row, message) if self._replies else Insert(message, "user", NO_USER)
         elif previous.role == "tool" and row.role == "user" and "user-after-result" in self._enforced:
             edit = Insert(message, "assistant", NO_RESPONSE)
         return edit
+
+    def _goes_on(self, message: int) -> bool:
+        """Return whether the message has to be one with that before it: of calls, or of thinking that led to it."""
+        if self._joins or message not in self._shape.joined:
+            return False
+        return self._thinking or (self._calling and "result-not-adjacent" in self._enforced)
 
     def _second(self, previous: Row, row: Row, message: int) -> Edit | None:
         """Return what has to be done to a message that follows another of the same role."""
@@ -115,3 +147,11 @@ class Turns:
         if "empty" in message.flags:
             return row.touched or "empty-content" in self._enforced
         return not row.pieces or any(item.kind != "thinking" for item in message.items)
+
+
+def _holds_call(row: Row) -> bool:
+    return any(piece.kind == "call" for piece in row.pieces)
+
+
+def _only_thinks(row: Row) -> bool:
+    return bool(row.pieces) and row.role == "assistant" and all(piece.kind == "thinking" for piece in row.pieces)

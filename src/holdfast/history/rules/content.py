@@ -269,7 +269,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     legal: dict[str, bool] = {}  # most calls are of a few tools
     for message in shape.messages:
         if message.flags or message.unclean:
-            yield from _of_message(message)
+            yield from _of_message(message, thinks=profile.joins and message.index in shape.leading)
         if profile.calls is not None and len(message.items) > profile.calls:
             yield from _crowd(message, profile.calls)
         for item in message.items:
@@ -299,9 +299,9 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
         yield from _surplus_marks(shape, profile.marks)
 
 
-def _of_message(message: Message) -> Iterator[Found]:
+def _of_message(message: Message, *, thinks: bool) -> Iterator[Found]:
     for flag in message.flags:
-        if flag in _MESSAGE_FLAGS:
+        if flag in _MESSAGE_FLAGS and not thinks:
             rule, what = _MESSAGE_FLAGS[flag]
             yield within(rule, message, what)
     yield from _unclean(message.unclean)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
+from holdfast.history.joining import whole
 from holdfast.history.pairing import Pairing, Verdict
 from holdfast.history.profiles import Profile
 from holdfast.history.rules.rule import Found, Rule, about, titled
@@ -44,6 +45,7 @@ _DUPLICATE_VALUE = "Duplicate value for 'tool_call_id' of {id} in message[{messa
 _UNIQUE = "messages.{message}.content.{part}: `tool_use` ids must be unique"
 _DUPLICATE_COHERE = "Render error: Template validation error: message[{message}] has duplicate tool call id: {id}"
 _NINE = "Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
+_TEMPLATE_NINE = "Tool call IDs should be alphanumeric strings with length 9!"
 _RESULT_IN_USER = "messages.{message}: `tool_result` blocks can only be in `user` messages"
 _USE_IN_ASSISTANT = "messages.{message}: `tool_use` blocks can only be in `assistant` messages"
 _NOT_FOUND = "Invalid request: tool_call_id  is not found"
@@ -221,6 +223,7 @@ RULES = (
             "openai-responses": "Invalid 'input[{message}].call_id': string too long. Expected a string with maximum"
             " length 64, but got a string with length {length} instead.",
             "mistral": _NINE,
+            "mistral-templates": _TEMPLATE_NINE,
         },
     ),
     Rule(
@@ -289,6 +292,8 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             item = call.item
             if call.answer is None:
                 yield about("call-without-result", item, "has no result")
+            elif item.message < step.last and not (profile.joins or shape.grammar.atomic):
+                yield about("result-not-adjacent", call.answer.item, "follows a message behind that of its call")
             if item.id is not None:
                 if item.id in here:
                     yield about("duplicate-call-id", item, "has the id of another call of the same response")
@@ -318,7 +323,7 @@ def _before_content(shape: Shape) -> list[Found]:
     """Return every call that something stands behind in its response, and where that is."""
     found: list[Found] = []
     behind: Item | None = None
-    for message in reversed(shape.messages):
+    for message in reversed(whole(shape)):
         if message.role != "assistant" or not shape.grammar.atomic:
             behind = None
         for item in reversed(message.items) if message.role == "assistant" else ():
