@@ -89,14 +89,6 @@ REFUSED = (
     ),
     Refused(
         ("mistral-v3", "mistral-v7", "mistral-v13"),
-        "Function name was b d but",
-        "A result under a name that its call does not have. Where they have the same, it is reported of the call.",
-        "openai-chat",
-        [USER, called("abcdefgh1"), returned("abcdefgh1", name="b d")],
-        general=True,
-    ),
-    Refused(
-        ("mistral-v3", "mistral-v7", "mistral-v13"),
         "for ToolMessage\nname\n  Input should be a valid string",
         _NO_PROGRAM,
         "openai-chat",
@@ -128,6 +120,14 @@ REFUSED = (
         ],
     ),
     Refused(("deepseek", "deepseek-thinking"), "expected a boolean", _NO_PROGRAM, "anthropic", used(is_error="yes")),
+    Refused(
+        ("anthropic",),
+        "('ToolResultBlockParam', 'is_error') Input should be a valid boolean",
+        "Null for a flag that may be left out: programs write it of a result that did not fail, and no refusal of it is"
+        " known.",
+        "anthropic",
+        used(is_error=None),
+    ),
     Refused(
         ("deepseek", "deepseek-thinking"),
         "prefix set true with message which is not final message",

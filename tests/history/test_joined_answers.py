@@ -46,14 +46,14 @@ LOG = [USER, assistant(THINKING), assistant(use("a")), assistant(use("b")), resu
 
 
 @pytest.mark.parametrize("thinking", [None, True])
-def test_what_anthropic_joins_by_itself_is_left_as_it_is(thinking: bool | None) -> None:
+def test_what_anthropic_joins_by_itself_is_left_as_it_is(*, thinking: bool | None) -> None:
     assert check(LOG, format="anthropic", thinking=thinking) == []
     assert repair(LOG, format="anthropic", thinking=thinking).messages is LOG
 
 
 @pytest.mark.parametrize("profile", ["bedrock", "deepseek"])
 @pytest.mark.parametrize("thinking", [None, True])
-def test_who_does_not_join_gets_one_message(profile: str, thinking: bool | None) -> None:
+def test_who_does_not_join_gets_one_message(profile: str, *, thinking: bool | None) -> None:
     done = repair(LOG, format="anthropic", profile=profile, thinking=thinking)
     assert done.remaining == ()
     assert done.messages == [USER, assistant(THINKING, use("a"), use("b")), results("a", "b")]
@@ -94,15 +94,23 @@ def test_reasoning_of_chat_goes_to_the_calls_it_led_to() -> None:
     assert repair(log, format="openai-chat").messages == done.messages
 
 
+def test_a_blank_text_between_thinking_and_its_call_does_not_part_them() -> None:
+    thought: Json = {"role": "assistant", "content": None, "reasoning_content": "hm"}
+    log = [USER, thought, {"role": "assistant", "content": ""}, chat("a"), tool("a")]
+    done = repair(log, format="openai-chat")
+    assert done.remaining == ()
+    assert done.messages == [USER, chat("a", reasoning_content="hm"), tool("a")]
+
+
 def test_a_text_before_a_call_may_stand_alone_where_that_is_taken() -> None:
     log = [USER, {"role": "assistant", "content": "so"}, chat("a"), tool("a")]
     assert repair(log, format="openai-chat").messages is log
 
 
 def test_calls_and_responses_of_gemini_are_joined() -> None:
-    call = [{"functionCall": {"name": name, "args": {}}, "thoughtSignature": "AAAA"} for name in "fg"]
+    call: list[Json] = [{"functionCall": {"name": name, "args": {}}, "thoughtSignature": "AAAA"} for name in "fg"]
     told = [{"functionResponse": {"name": name, "response": {"output": name}}} for name in "fg"]
-    thought = {"text": "hm", "thought": True, "thoughtSignature": "AAAA"}
+    thought: Json = {"text": "hm", "thought": True, "thoughtSignature": "AAAA"}
     asked = {"role": "user", "parts": [{"text": "x"}]}
     log: list[object] = [asked, *({"role": "model", "parts": [each]} for each in (thought, *call))]
     log += [{"role": "user", "parts": [each]} for each in told]

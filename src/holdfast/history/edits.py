@@ -163,7 +163,7 @@ class Complete(_Edit, frozen=True, gc=False, tag="complete"):
     """A field that the provider requires is added, with the value that says nothing."""
 
     path: Path
-    what: Literal["thinking", "signature", "field", "role", "kind"]
+    what: Literal["thinking", "signature", "field", "role", "kind", "type"]
 
     @property
     def sentence(self) -> str:
@@ -172,6 +172,8 @@ class Complete(_Edit, frozen=True, gc=False, tag="complete"):
             return f"The role of {position(self.path)} is written as the provider knows it."
         if self.what == "kind":
             return f"{position(self.path)} is written as a kind that the provider knows."
+        if self.what == "type":
+            return f"{position(self.path)} loses a field of a JSON type that the provider does not take there."
         if self.what == "signature":
             return f"{position(self.path)} lacks a required signature; it gets what the provider takes in its place."
         return f"{position(self.path)} lacks a required {self.what}; it is added, empty."

@@ -79,9 +79,9 @@ class _Walk:
         for index in range(last, first - 1, -1):
             items = self._messages[index].items
             calls = [item for item in items if item.kind == "call" and "misplaced" not in item.flags]
-            answered = all([_taken(call, answers) for call in calls])
+            unanswered = [call for call in calls if not _taken(call, answers)]
             if index < last:
-                parted = bool(calls) and not (answered and (called or self._anyhow))
+                parted = bool(unanswered) or (bool(calls) and not (called or self._anyhow))
                 if parted or index + 1 == self._frozen:
                     called = said = False
                     answers.clear()

@@ -130,7 +130,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield from _known(item, spell=found.fit)
         case "media-invalid" if found.fit:
             yield Declare(item.path)
-        case "media-invalid" | "media-too-large":
+        case "media-invalid" | "media-too-large" | "too-much-media":
             yield LeaveOut(item.path, found.which, found.what)
         case "block-misplaced" if item.kind != "result":
             yield Quote(item.path, "A call", item.role)
@@ -167,6 +167,8 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
             yield DropField(item.path, "item-id")
         case "field-missing":
             yield Complete(item.path, "field")
+        case "field-mistyped":
+            yield Complete(item.path, "type")
         case "signature-required":
             yield Complete(item.path, "signature")
         case "thinking-altered":

@@ -43,6 +43,7 @@ Flag = Literal[
     "call-unsigned",  # a call without the signature that Gemini put on it
     "spelling",  # written in a way that not every provider knows, though there is one that all know
     "other-wire",  # a result as another format writes it
+    "mistyped",  # a field beside what it says has a JSON type that the format does not have for it
 ]
 
 MessageFlag = Literal[

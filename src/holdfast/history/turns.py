@@ -24,7 +24,7 @@ class Turns:
         self._answered = False  # and not the user last
         self._joins = joins  # the provider, by itself
         self._calling = False  # what the assistant said last holds a call
-        self._thinking = False  # or nothing but thinking
+        self._thinking = False  # or thinking, and nothing else that is not blank
 
     def edits(self, rows: list[Row]) -> Iterator[Edit]:
         """Yield the edits, row by row."""
@@ -44,7 +44,7 @@ class Turns:
             if not isinstance(edit, DropMessage):
                 goes_on = isinstance(edit, Merge)
                 self._calling = _holds_call(row) or (goes_on and self._calling)
-                self._thinking = _only_thinks(row) and (not goes_on or self._thinking)
+                self._thinking = self._thinking and not _says(row) if goes_on else _only_thinks(row)
             if not isinstance(edit, DropMessage | Merge):  # then the row before it is still the one before the next
                 self._replies = self._previous is not None and self._previous.role != row.role
                 self._previous = row
@@ -66,7 +66,7 @@ class Turns:
             goes_on = (
                 source in self._shape.joined and before is not None and source is not None and before + 1 == source
             )
-            said = goes_on and (said or not (thinks or self._is_empty(row)))
+            said = goes_on and (said or _says(row))
         return leading
 
     def _parts(self, row: Row, following: Row | None) -> bool:
@@ -102,9 +102,7 @@ class Turns:
                 edit = Insert(message, "user", NO_USER)
         elif previous is None or row.role == "tool":
             pass
-        elif previous.role == row.role and "consecutive-roles" in self._enforced:
-            edit = self._second(previous, row, message)
-        elif previous.role == row.role and self._goes_on(message):
+        elif previous.role == row.role and ("consecutive-roles" in self._enforced or self._goes_on(message)):
             edit = self._second(previous, row, message)
         elif previous.role == row.role == "assistant" and calls and not self._shape.grammar.atomic:
             edit = self._second(previous, row, message) if self._replies else Insert(message, "user", NO_USER)
@@ -151,6 +149,14 @@ class Turns:
 
 def _holds_call(row: Row) -> bool:
     return any(piece.kind == "call" for piece in row.pieces)
+
+
+def _says(row: Row) -> bool:
+    """Return whether something stands in the row that is no thinking, and not blank."""
+    return any(
+        piece.kind != "thinking" and (piece.item is None or not piece.item.flags & {"blank", "null"})
+        for piece in row.pieces
+    )
 
 
 def _only_thinks(row: Row) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.media import NO_TYPE
 from holdfast.history.profiles import Profile
+from holdfast.history.rules.album import Album
 from holdfast.history.rules.rule import Found, Rule, about, within
-from holdfast.history.shape import Flag, Item, Media, Message, MessageFlag, Shape, Unclean
+from holdfast.history.shape import Flag, Item, Message, MessageFlag, Shape, Unclean
 
 _BLANK_FIELD = (
     "The text field in the ContentBlock object at messages.{message}.content.{part} is blank. Add text to the text"
@@ -107,6 +107,8 @@ RULES = (
         {
             "anthropic": "messages.{message}.content.{part}.tool_use.input: Input should be a valid dictionary",
             "anthropic/also": "messages.{message}.content.{part}.tool_use.input: Input should be an object",
+            "anthropic/its own tool": "messages.{message}.content.{part}.server_tool_use.input: Input should be a valid"
+            " dictionary",
             "cohere": "Render error: JSON serialization error: EOF while parsing a string",
             "openai-compatible/Qwen": '<400> InternalError.Algo.InvalidParameter: The "function.arguments" parameter of'
             " the code model must be in JSON format.",
@@ -181,6 +183,11 @@ RULES = (
         },
     ),
     Rule(
+        "field-mistyped",
+        "Every field has the JSON type that the format has for it.",
+        {},
+    ),
+    Rule(
         "reference-not-declared",
         "A tool that a result refers to is one that the request declares.",
         {
@@ -212,6 +219,14 @@ RULES = (
             "anthropic": "messages.{message}.content.{part}.image.source.base64.data: At least one of the image"
             " dimensions exceed max allowed size for many-image requests: 2000 pixels",
             "anthropic/bytes": "image exceeds 5 MB maximum",
+        },
+    ),
+    Rule(
+        "too-much-media",
+        "A request holds no more images and documents than the provider accepts.",
+        {
+            "anthropic": "Too much media: 0 document pages +",
+            "anthropic/also": "too many images and documents:",
         },
     ),
     Rule(
@@ -250,6 +265,7 @@ _ITEM_FLAGS: dict[Flag, tuple[str, str]] = {
     "other-wire": ("foreign-content", "is written as another provider has it"),
     "misplaced": ("block-misplaced", "stands in a message that cannot hold it"),
     "null": ("empty-content", "has no content"),
+    "mistyped": ("field-mistyped", "has a field of another type"),
 }
 _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
     "empty": ("empty-content", "has no content"),
@@ -261,8 +277,7 @@ _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
 
 def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     """Yield everything a message holds that it may not."""
-    images = sum(len(item.media) for message in shape.messages for item in message.items if item.media)
-    spare = images - profile.media.crowded  # as many gone, and the others may be larger: the first go
+    album = Album(shape, profile)
     called = False
     yield from _unclean(shape.beside)
     declared = shape.tools or frozenset()
@@ -287,10 +302,8 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                     yield about("tool-name-illegal", item, "has a name that is not accepted")
                 if shape.tools and name not in shape.tools:
                     yield about("tool-not-declared", item, "is of a tool that the request does not declare")
-            for which in range(len(item.media)):
-                if (bad := _media(item, which, profile, crowd=images if spare > 0 else 0)) is not None:
-                    spare -= not bad.fit
-                    yield bad
+            if item.media:
+                yield from album.of(item)
             if item.references:
                 yield from _references(item, declared)
     if called and shape.tools is not None and not shape.tools:
@@ -345,32 +358,3 @@ def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
         if left > limit:
             left -= item.marks
             yield about("too-many-cache-marks", item, f"has a cache marker, and {limit} are accepted")
-
-
-def _media(item: Item, which: int, profile: Profile, *, crowd: int) -> Found | None:
-    """Return what is wrong with an image; `crowd` is how many there are, if they are too many for large ones."""
-    media = item.media[which]
-    excess = _excess(media, profile, crowd)
-    if reason := _fault(media, profile):
-        named = f" {media.name!r}" if media.name else ""
-        fit = media.found in profile.media.types or (media.declared == NO_TYPE and media.found == "application/pdf")
-        return Found("media-invalid", item.path, f"An image or file{named} {reason}", item, which, fit and not excess)
-    return Found("media-too-large", item.path, f"An image {excess}", item, which) if excess else None
-
-
-def _fault(media: Media, profile: Profile) -> str:
-    if media.declared and media.declared not in profile.media.types:
-        return f"is declared as {media.declared}"
-    if media.declared and media.found and media.declared != media.found:
-        return f"is declared as {media.declared} and is {media.found}"
-    return ""
-
-
-def _excess(media: Media, profile: Profile, crowd: int) -> str:
-    limits = profile.media
-    side, among = (limits.crowded_side, f" among {crowd}") if crowd else (limits.side, "")
-    if media.size > limits.size:
-        return f"has {media.size} bytes, at most {limits.size} are accepted"
-    if max(media.width, media.height) > side:
-        return f"is {media.width} x {media.height} pixels, at most {side} a side are accepted{among}"
-    return ""
