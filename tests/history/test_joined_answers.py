@@ -119,6 +119,16 @@ def test_calls_and_responses_of_gemini_are_joined() -> None:
     assert done.messages == [asked, {"role": "model", "parts": [thought, *call]}, {"role": "user", "parts": told}]
 
 
+def test_who_begins_with_thinking_and_its_call_gets_a_user_before_both() -> None:
+    thought: Json = {"text": "hm", "thought": True}
+    call: Json = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "AAAA"}
+    told: Json = {"functionResponse": {"name": "f", "response": {"output": "ok"}}}
+    log: list[object] = [{"role": "model", "parts": [thought]}, {"role": "model", "parts": [call]}]
+    done = repair([*log, {"role": "user", "parts": [told]}], format="gemini")
+    assert done.remaining == ()
+    assert done.messages[1] == {"role": "model", "parts": [thought, call]}
+
+
 def test_what_was_sent_is_not_gone_on_with_but_where_the_provider_does_it() -> None:
     sent = [USER, assistant({"type": "text", "text": "so"})]
     log = [*sent, assistant(use("a")), results("a")]

@@ -23,6 +23,7 @@ class Turns:
         self._begun = False  # somebody but the system has spoken
         self._answered = False  # and not the user last
         self._joins = joins  # the provider, by itself
+        self._opening: set[int] = set()  # messages of nothing but thinking that a call goes on from
         self._calling = False  # what the assistant said last holds a call
         self._thinking = False  # or thinking, and nothing else that is not blank
 
@@ -56,16 +57,19 @@ class Turns:
     def _leading(self, rows: list[Row]) -> set[int]:
         """Return the messages left with nothing but thinking that something said in the next goes on with."""
         leading: set[int] = set()
-        said = False
+        said = calls = False
         for row, following in zip_longest(rows[::-1], rows[::-1][1:]):
             source = row.sources[0] if row.sources else None
             thinks = _only_thinks(row)
             if thinks and said and source is not None:
                 leading.add(source)
+                if calls:
+                    self._opening.add(source)
             before = following.sources[0] if following is not None and following.sources else None
             goes_on = (
                 source in self._shape.joined and before is not None and source is not None and before + 1 == source
             )
+            calls = goes_on and (_holds_call(row) or (calls and not _says(row)))
             said = goes_on and (said or _says(row))
         return leading
 
@@ -90,7 +94,7 @@ class Turns:
     def _turn(self, row: Row, message: int) -> Edit | None:
         """Return what has to be done to let the row follow the one before it."""
         previous = self._previous
-        calls = _holds_call(row) and (
+        calls = (_holds_call(row) or message in self._opening) and (
             "call-not-after-user" in self._enforced or (previous is None and "call-first" in self._enforced)
         )
         edit: Edit | None = None
