@@ -59,6 +59,16 @@ def test_who_does_not_join_gets_one_message(profile: str, *, thinking: bool | No
     assert done.messages == [USER, assistant(THINKING, use("a"), use("b")), results("a", "b")]
 
 
+def test_a_response_is_judged_as_a_whole() -> None:
+    begun = [USER, assistant({"type": "text", "text": "so"}), assistant(THINKING, use("a")), results("a")]
+    assert [each.rule for each in check(begun, format="anthropic", thinking=True)] == ["thinking-not-first"]
+    assert check(LOG, format="anthropic", thinking=True) == []
+    last = [USER, assistant({"type": "text", "text": "so"}), assistant(THINKING, {"type": "text", "text": "so"})]
+    assert "thinking-forbidden" in {each.rule for each in check(last, format="anthropic", thinking=False)}
+    asked = [USER, chat("a"), chat("b"), tool("a"), tool("b")]
+    assert repair(asked, format="openai-chat", frozen=2).messages == [*asked[:2], asked[3], asked[2], asked[4]]
+
+
 def test_one_edit_joins_thinking_to_its_call() -> None:
     log = [USER, assistant(THINKING), assistant(use("a")), results("a")]
     done = repair(log, format="anthropic", profile="bedrock")
