@@ -15,6 +15,7 @@ from typing import Any, cast
 import cohere_melody as cohere
 import deepseek_recipe as deepseek
 import pydantic
+from anthropic import types as anthropic
 from google.genai import types as google
 from mistral_common.exceptions import MistralCommonException
 from mistral_common.protocol.instruct import request as mistral
@@ -221,6 +222,30 @@ def _google(shape: pydantic.TypeAdapter[Any], raw: str | bytes, *, lenient: bool
     return ""
 
 
+# --- Anthropic -------------------------------------------------------------------------------------------------------
+
+_BLOCK: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(anthropic.ContentBlockParam)
+
+
+def anthropic_refusal(wire: str, messages: list[object]) -> str:
+    """Return what the types of Anthropic's own SDK say to blocks, each by itself.
+
+    They check that a block is of a kind that is known, that its fields are there and of their types.
+    They let pass everything that is between blocks and messages, what a result holds, unknown fields, blank text, ids,
+    names, signatures and what an image is.
+    """
+    try:
+        for message in cast("list[Json]", json.loads(json.dumps(messages))):
+            content = message["content"]
+            for block in cast("list[object]", content) if isinstance(content, list) else ():
+                _BLOCK.validate_python(block)
+    except pydantic.ValidationError as error:
+        return "; ".join(f"Judge refused the {wire} body: {each['loc']} {each['msg']}" for each in error.errors())
+    except (KeyError, TypeError) as error:
+        return f"Judge could not read the {wire} body: {type(error).__name__} {error}"
+    return ""
+
+
 def _every() -> Iterator[tuple[str, Judge]]:
     wires = ("openai-chat", "anthropic", "openai-responses")
     yield "deepseek", Judge(formats=wires, profiles=("deepseek",), refusal=deepseek_refusal)
@@ -228,7 +253,10 @@ def _every() -> Iterator[tuple[str, Judge]]:
     yield "deepseek-thinking", thinking
     for version in (TokenizerVersion.v3, TokenizerVersion.v7, TokenizerVersion.v13):
         refusal = mistral_refusal(version)
-        yield f"mistral-{version.value}", Judge(formats=("openai-chat",), profiles=("mistral",), refusal=refusal)
+        behind = ("mistral-templates",) if version is TokenizerVersion.v13 else ()  # the others take no thinking back
+        judge = Judge(formats=("openai-chat",), profiles=("mistral", *behind), refusal=refusal)
+        yield f"mistral-{version.value}", judge
+    yield "anthropic", Judge(formats=("anthropic",), profiles=("anthropic",), refusal=anthropic_refusal)
     yield "google", Judge(formats=("gemini",), profiles=("gemini",), refusal=google_refusal)
     yield "cohere", Judge(formats=("openai-chat",), profiles=("cohere",), refusal=cohere_refusal)
 

@@ -139,11 +139,26 @@ def _worded(piece: Piece, number: int) -> Piece:
     return replace(piece, text=f"w{number}.") if piece.text == _WORD else piece
 
 
+_logged = st.sampled_from([False, False, True])
+
+
+def in_records(piece: Piece) -> list[Piece]:
+    """Return the piece as a log has it that writes one block a record: the same response, in several messages."""
+    if not isinstance(piece, Answered):
+        return [piece]
+    thought = [] if piece.thought is None else [Answered(None, (), piece.thought)]
+    said = [] if piece.text is None else [Answered(piece.text)]
+    return [*thought, *said, *(Answered(None, (call,)) for call in piece.calls)] or [piece]
+
+
 _rounds = st.lists(st.one_of(_step(), _pieces), max_size=6)
 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[Piece, ...]:
     """Return a conversation, most often damaged."""
+    logged = draw(_logged)
     pieces = chain.from_iterable(each if isinstance(each, list) else [each] for each in draw(_rounds))
+    if logged:
+        pieces = chain.from_iterable(map(in_records, pieces))
     return tuple(_worded(piece, number) for number, piece in enumerate(pieces))

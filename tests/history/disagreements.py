@@ -89,14 +89,6 @@ REFUSED = (
     ),
     Refused(
         ("mistral-v3", "mistral-v7", "mistral-v13"),
-        "Function name was b d but",
-        "A result under a name that its call does not have. Where they have the same, it is reported of the call.",
-        "openai-chat",
-        [USER, called("abcdefgh1"), returned("abcdefgh1", name="b d")],
-        general=True,
-    ),
-    Refused(
-        ("mistral-v3", "mistral-v7", "mistral-v13"),
         "for ThinkChunk\nthinking\n  Input should be a valid string",
         _NO_PROGRAM,
         "openai-chat",
@@ -121,6 +113,14 @@ REFUSED = (
         ],
     ),
     Refused(("deepseek", "deepseek-thinking"), "expected a boolean", _NO_PROGRAM, "anthropic", used(is_error="yes")),
+    Refused(
+        ("anthropic",),
+        "('ToolResultBlockParam', 'is_error') Input should be a valid boolean",
+        "Null for a flag that may be left out: programs write it of a result that did not fail, and no refusal of it is"
+        " known.",
+        "anthropic",
+        used(is_error=None),
+    ),
     Refused(
         ("deepseek", "deepseek-thinking"),
         "prefix set true with message which is not final message",
@@ -221,6 +221,13 @@ TAKEN = (
         "Models before the thirteenth version want nine letters.",
         "openai-chat",
         [USER, called("a"), returned("a")],
+    ),
+    Taken(
+        "mistral-v13",
+        "user-after-result",
+        "Mistral's servers refuse it, of all versions, in the words that an older judge had for it.",
+        "openai-chat",
+        [USER, called("abcdefgh1"), returned("abcdefgh1"), USER],
     ),
     Taken("cohere", "call-without-result", _NO_MEANING, "openai-chat", [USER, called("a"), USER]),
     Taken(

@@ -157,6 +157,7 @@ FOUND: list[tuple[str, str, str, list[object]]] = [
         "foreign-content",
         [USER, called("abcdefgh1", tool_calls=[CUSTOM]), returned("abcdefgh1")],
     ),
+    ("mistral-v13", "mistral", "result-name-wrong", [USER, called("abcdefgh1"), returned("abcdefgh1", name="b d")]),
     ("mistral-v13", "mistral", "result-name-missing", [USER, called("abcdefgh1"), returned("abcdefgh1", name="")]),
     ("deepseek", "deepseek", "foreign-content", [USER, {**ASSISTANT, "content": None, "refusal": "x"}, USER]),
     ("deepseek", "deepseek", "tool-name-illegal", [USER, called("a", tool_calls=[NAMELESS]), returned("a")]),

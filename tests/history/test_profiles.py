@@ -55,7 +55,7 @@ def test_a_rule_that_is_quoted_has_its_quotation() -> None:
                 assert profile.name in said or (profile.name, rule) in QUOTED_OF_ANOTHER, (profile.name, rule)
 
 
-REFUSED_ONCE = {("anthropic", "consecutive-roles"), ("mistral", "user-after-result")}
+REFUSED_ONCE = {("anthropic", "consecutive-roles"), ("anthropic", "results-split")}
 
 
 def test_hearsay_has_no_quotation() -> None:

@@ -232,7 +232,7 @@ DOCUMENTS = {
 _VALUES: list[object] = json.loads(
     r"""[null, [], {}, 0, 1.5, true, "", " ", "user", "assistant", "tool", "text", "a", "\ud800x", [[]], [""]]"""
 )
-_CHANGES = st.sampled_from(["delete", "retype", "retype", "double", "swap", "copy", "graft"])
+_CHANGES = st.sampled_from(["delete", "retype", "retype", "double", "swap", "copy", "graft", "part"])
 _places = st.integers(0, 10_000)
 _values: st.SearchStrategy[object] = st.sampled_from(_VALUES)
 
@@ -261,7 +261,9 @@ def mutations(draw: st.DrawFn, form: str) -> list[object]:
 def _change(document: list[object], path: Path, draw: st.DrawFn) -> None:
     holder, key = _at(document, path[:-1]), path[-1]
     change = draw(_CHANGES)
-    if change == "delete":
+    if change == "part" and is_array(document) and isinstance(path[0], int):
+        document[path[0] : path[0] + 1] = in_records(document[path[0]])
+    elif change == "delete":
         _delete(holder, key)
     elif change == "retype":
         _set(holder, key, copy.deepcopy(draw(_values)))
@@ -285,6 +287,22 @@ def _graft(document: list[object], path: Path, draw: st.DrawFn) -> None:
     if fields and is_object(target):
         chosen = fields[draw(_places) % len(fields)]
         target[str(chosen[-1])] = copy.deepcopy(_at(document, chosen))
+
+
+def in_records(message: object) -> list[object]:
+    """Return the message as a log has it that writes one block a record: several, each with a part of its content."""
+    if not is_object(message) or message.get("role") == "tool":
+        return [message]
+    for key in ("content", "parts"):
+        if is_array(blocks := message.get(key)) and len(blocks) > 1:
+            return [{**message, key: [block]} for block in blocks]
+    if is_array(calls := message.get("tool_calls")) and message.get("role") == "assistant":
+        whole = {key: value for key, value in message.items() if key != "tool_calls"}
+        thought = {key: whole.pop(key) for key in ("reasoning_content",) if key in whole}
+        first: list[object] = [{"role": "assistant", "content": None, **thought}] if thought else []
+        said: list[object] = [whole] if whole.get("content") else []
+        return [*first, *said, *({"role": "assistant", "content": None, "tool_calls": [call]} for call in calls)]
+    return [message]
 
 
 def _delete(holder: object, key: str | int) -> None:

@@ -107,10 +107,12 @@ def repair(  # noqa: PLR0913 - what the request says, each by its name
 
 
 def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
-    looked = _rules.look(given.shape, given.profile)
-    edits = _repair.edits_for(looked, frozen=given.sent_of(frozen))
+    sent = given.sent_of(frozen)
+    looked = _rules.look(given.shape, given.profile, frozen=sent)
+    edits = _repair.edits_for(looked, frozen=sent)
     if not edits:
-        return Repair(given.messages, messages, (), given.told(_rules.told(looked)))
+        left = _rules.check(given.shape, given.profile) if sent else _rules.told(looked)
+        return Repair(given.messages, messages, (), given.told(left))
     from holdfast.history.edits import CleanText, located  # noqa: PLC0415 - see above
 
     mended = given.mended(edits, frozen)

@@ -192,6 +192,8 @@ class _Draft:
         first = _row(self._shape, last) if isinstance(last, int) else last
         second = _row(self._shape, row) if isinstance(row, int) else row
         first.pieces.extend(second.pieces)
+        if self._last:
+            first.pieces = self._calls_last(first.pieces)
         first.sources.extend(second.sources)
         first.added += second.added
         first.fill = second.fill if first.fill is None else first.fill

@@ -81,7 +81,7 @@ def _moved_calls(shape: Shape, calls: Sequence[Item | None], frozen: int) -> Ite
         ends[message.index] = end
     for call in calls:
         if call is not None and call.message >= frozen:
-            yield MoveCall(call.path, ends[call.message])
+            yield MoveCall(call.path, ends[call.message] if shape.grammar.atomic else call.message)
 
 
 def _of_message(rule: str, message: Message) -> Iterator[Edit]:
@@ -136,7 +136,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Complete(item.path, "kind")
         case "media-invalid" if found.fit:
             yield Declare(item.path)
-        case "media-invalid" | "media-too-large":
+        case "media-invalid" | "media-too-large" | "too-much-media":
             yield LeaveOut(item.path, found.which, found.what)
         case "block-misplaced" if item.kind != "result":
             yield Quote(item.path, "A call", item.role)

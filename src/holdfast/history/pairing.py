@@ -28,16 +28,18 @@ _FEW = 8  # calls that are looked through faster than in an index
 
 
 class Answer(msgspec.Struct, gc=False):
-    """A result, and how it stands to its call."""
+    """A result, and how it stands to its call; `at` is the position of its message."""
 
     item: Item
     verdict: Verdict
+    at: int
 
 
 class Call(msgspec.Struct, gc=False):
-    """A call, the result that answers it, if any, and a made-up one that this replaces."""
+    """A call, the result that answers it, if any, and a made-up one that this replaces; `at` is its message's position."""
 
     item: Item
+    at: int
     answer: Answer | None = None
     replaced: Answer | None = None
 
@@ -121,6 +123,7 @@ class _Walk:
         self._own = shape.grammar.results == "own"
         self._side = shape.grammar.side
         self._atomic = shape.grammar.atomic
+        self._joined = shape.joined
         self._kept = kept
         self._continued = kept and shape.continued
         self._elsewhere: set[str] = set()  # what was answered of the calls that the provider keeps
@@ -131,14 +134,14 @@ class _Walk:
 
     def response(self, at: int, message: Message) -> None:
         """Take what the model said."""
-        if not self._atomic or self._step.closed:
+        if self._step.closed or not (self._atomic or at in self._joined):
             self._step = Step(last=at, tail=at)
             self.steps.append(self._step)
         step = self._step
         step.last = step.tail = at
         for item in message.items:
             if item.kind == "call" and "misplaced" not in item.flags:
-                call = Call(item)
+                call = Call(item, at)
                 step.calls.append(call)
                 self._known[_key(item)] = call
             elif item.kind == "result":
@@ -163,10 +166,10 @@ class _Walk:
         call = self._waiting(item)
         if call is not None:
             verdict = self._stands(at) if item.role == self._side else "displaced"
-            call.answer = Answer(item, verdict)
+            call.answer = Answer(item, verdict, at)
             self.answers.append((call.answer, call))
         else:
-            verdict = self._stray(item)
+            verdict = self._stray(item, at)
         if verdict == "ok" and call is not None:
             step.tail = at
         elif verdict != "split":
@@ -190,10 +193,10 @@ class _Walk:
             return "ok" if step.clean else "first"
         return "split" if step.clean and step.tail > step.last else "displaced"
 
-    def _stray(self, item: Item) -> Verdict:
+    def _stray(self, item: Item, at: int) -> Verdict:
         """Take a result that no call of this step waits for."""
         call = self._known.get(_key(item))
-        answer = Answer(item, "orphan")
+        answer = Answer(item, "orphan", at)
         self.answers.append((answer, call))
         if call is None:
             if self._continued and item.id is not None:

@@ -10,7 +10,7 @@ from holdfast.history.ids import hashed_id, legal_name
 from holdfast.history.pairing import Answer, Call, Pairing, Step
 from holdfast.history.profiles import Profile
 from holdfast.history.rules import Found
-from holdfast.history.rules.pairs import broken_limits, rule_of
+from holdfast.history.rules.pairs import broken_limits, is_misnamed, rule_of
 from holdfast.history.shape import NO_RESULT, Item, Path, Shape
 from holdfast.text import valid_unicode
 
@@ -147,6 +147,8 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int, brok
                 yield Rename((*mine, *its), item.name or "", legal_name(item.name or ""))
             elif _is_nameless(call, frozen, enforced):
                 yield Rename(its, "", item.name or "")
+            elif its and call.answer and "result-name-wrong" in enforced and is_misnamed(call, profile, shape.grammar):
+                yield Rename(its, call.answer.item.name or "", item.name or "")
         seen |= here
 
 

@@ -29,8 +29,9 @@ class MediaLimits(msgspec.Struct, frozen=True):
     """What images may be: bytes, and pixels of a side when more than `crowded` images are in one request.
 
     `most` and `total` are how many a request may hold, and how many bytes of them: what is sent keeps them, no rule
-    judges them. A request's limit is on base64, a third more, beside everything else. They are hearsay but where it is
-    said; of those who say nothing, 20 images and 20 MB a request, which many take.
+    judges them; a request with more than `count` is known to be refused. A request's limit is on base64, a third more,
+    beside everything else. They are hearsay but where it is said; of those who say nothing, 20 images and 20 MB a
+    request, which many take.
     """
 
     types: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -39,6 +40,7 @@ class MediaLimits(msgspec.Struct, frozen=True):
     crowded: int = 100
     crowded_side: int = 8_000
     most: int = 20
+    count: int | None = None
     total: int = 14_000_000
 
 
@@ -53,7 +55,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     `in_items` are rules that it enforces only where a message is one item. `makers` are those whose signed thinking it
     accepts. `unknown` is what it does not know of each format, as items say it (`written`). `keeps` tells whether it
-    keeps what was sent before, to be referred to.
+    keeps what was sent before, to be referred to; `joins` whether it joins messages of one role by itself.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     media: MediaLimits = MediaLimits()
     unknown: Mapping[str, frozenset[str]] = MappingProxyType({})
     keeps: bool = False
+    joins: bool = False
 
     def enforced(self, grammar: Grammar) -> frozenset[str]:
         """Return the rules whose breaking is a violation."""
@@ -166,19 +169,20 @@ ANTHROPIC = Profile(
     name="anthropic",
     rules=_known(
         documented="result-not-first reference-not-declared",
-        quoted=f"{_CLAUDE} no-messages empty-content {_PAIRING} results-split duplicate-call-id reused-call-id"
+        quoted=f"{_CLAUDE} no-messages empty-content {_PAIRING} duplicate-call-id reused-call-id"
         " call-id-missing call-id-charset blank-text blank-block first-not-user tool-name-illegal media-too-large"
-        " lone-surrogate nul too-many-cache-marks",
+        " too-much-media lone-surrogate nul too-many-cache-marks",
         inherent="malformed-message arguments-type foreign-content result-id-missing",
-        hearsay="call-id-length tool-not-declared consecutive-roles",
+        hearsay="call-id-length tool-not-declared consecutive-roles results-split",  # joined today, refused once
     ),
     id_length=64,
     id_pattern=_WORD,
     name_pattern=re.compile(r"[a-zA-Z0-9_-]{1,128}"),
     makers=frozenset({"anthropic"}),
+    joins=True,
     marks=4,
     media=MediaLimits(  # 100; and 32 MB a request, documented
-        size=5_000_000, crowded=20, crowded_side=2_000, most=100, total=22_000_000
+        size=5_000_000, crowded=20, crowded_side=2_000, most=100, count=100, total=22_000_000
     ),
 )
 GEMINI = Profile(
@@ -188,8 +192,8 @@ GEMINI = Profile(
         quoted=f"{_PAIRING} results-split call-not-after-user empty-content result-name-missing tool-name-illegal"
         " thinking-foreign thinking-altered unknown-role media-invalid",
         inherent="no-messages malformed-message lone-surrogate block-misplaced arguments-type arguments-not-object"
-        " foreign-content",
-        hearsay=f"{_RUMOURS} result-not-first first-not-user blank-text",
+        " foreign-content result-name-wrong",
+        hearsay=f"{_RUMOURS} result-not-first result-not-alone first-not-user blank-text",
     ),
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
     makers=frozenset({"google"}),
@@ -202,10 +206,10 @@ MISTRAL = Profile(
     rules=_known(
         verified=f"no-messages malformed-message unknown-role developer-role {_PAIRING} {_IDS} call-id-length"
         " call-id-charset tool-name-illegal arguments-type empty-content foreign-content system-after-answer"
-        " last-not-user call-first result-name-missing",
-        quoted="blank-answer thinking-beside",
+        " last-not-user call-first result-name-missing result-name-wrong",
+        quoted="blank-answer thinking-beside user-after-result",  # 2025-05 to 2026-06: docs/invariants.md
         inherent="lone-surrogate block-misplaced",
-        hearsay=f"{_RUMOURS} media-invalid user-after-result",
+        hearsay=f"{_RUMOURS} media-invalid",
     ),
     id_length=9,
     id_exact=True,
@@ -213,6 +217,22 @@ MISTRAL = Profile(
     makers=frozenset({"mistral"}),
     media=MediaLimits(most=8),
     unknown=_words(openai_chat=f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"),
+)
+MISTRAL_TEMPLATES = Profile(  # its models behind chat templates, which vLLM and llama.cpp run, and read thinking
+    name="mistral-templates",
+    rules=_known(
+        verified="consecutive-roles first-not-user user-after-result late-system several-systems unknown-role"
+        " developer-role call-id-missing result-id-missing call-id-length call-id-charset empty-content"
+        " foreign-content last-not-user lone-surrogate arguments-not-object",
+        inherent=f"no-messages malformed-message {_PAIRING} duplicate-call-id block-misplaced arguments-type"
+        " tool-name-illegal result-name-missing result-name-wrong",
+        hearsay=f"{_RUMOURS} media-invalid blank-answer",
+    ),
+    id_length=9,
+    id_exact=True,
+    id_pattern=MISTRAL.id_pattern,
+    makers=frozenset({"mistral"}),
+    unknown=MISTRAL.unknown,
 )
 BEDROCK = Profile(
     name="bedrock",
@@ -316,6 +336,7 @@ _PROVIDERS = (
     ANTHROPIC,
     GEMINI,
     MISTRAL,
+    MISTRAL_TEMPLATES,
     BEDROCK,
     DEEPSEEK,
     COHERE,
@@ -332,7 +353,12 @@ ANY = Profile(
     marks=4,
     unknown=_unknown_to(_PROVIDERS),
     media=MediaLimits(
-        types=MediaLimits().types & GEMINI.media.types, size=3_750_000, crowded=20, crowded_side=2_000, most=8
+        types=MediaLimits().types & GEMINI.media.types,
+        size=3_750_000,
+        crowded=20,
+        crowded_side=2_000,
+        most=8,
+        count=100,
     ),
 )
 
@@ -340,7 +366,15 @@ PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for pr
 
 PAIRS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "openai-chat": ("openai-chat", "mistral", "deepseek", "cohere", "openai-compatible", "any"),
+        "openai-chat": (
+            "openai-chat",
+            "mistral",
+            "mistral-templates",
+            "deepseek",
+            "cohere",
+            "openai-compatible",
+            "any",
+        ),
         "openai-responses": ("openai-responses", "deepseek", "openai-compatible", "any"),
         "anthropic": ("anthropic", "bedrock", "deepseek", "any"),
         "gemini": ("gemini", "any"),

@@ -50,7 +50,7 @@ def repair(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ..
 
     The first `frozen` messages are never edited, and nothing is put between them.
     """
-    return edits_for(look(shape, profile), frozen=frozen)
+    return edits_for(look(shape, profile, frozen=frozen), frozen=frozen)
 
 
 def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
@@ -73,10 +73,12 @@ def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
         *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen, found),
     ]
-    in_place = "user-after-result" not in enforced and all(each.rule in _IN_PLACE for each in found)
+    in_place = (
+        not shape.joined and "user-after-result" not in enforced and all(each.rule in _IN_PLACE for each in found)
+    )
     if in_place and all(isinstance(edit, AddResult | QuoteArguments | Rename | SetId) for edit in edits):
         return tuple(edits)  # everybody speaks where he did: a third of the cost of a long conversation
-    edits += Turns(shape, enforced, frozen).edits(arrange(shape, edits))
+    edits += Turns(shape, enforced, frozen, joins=profile.joins).edits(arrange(shape, edits))
     joined = any(isinstance(edit, Merge) and edit.role == "assistant" for edit in edits)
     if profile.calls is not None and (joined or any(each.rule == "too-many-calls" for each in found)):
         edits += split_edits(arrange(shape, edits), pairing, profile.calls, frozen)

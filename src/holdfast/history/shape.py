@@ -142,7 +142,8 @@ class Shape(msgspec.Struct, frozen=True):
 
     `continued` tells that the provider keeps what came before: there may be calls that do not stand here.
     `beside` are the strings of the request beside its messages (its system prompt, say) that are not clean, `marks`
-    counts the cache markers there.
+    counts the cache markers there. `joined` are the messages that go on with the response of the one before them,
+    `leading` those of nothing but thinking that something said goes on with (`holdfast.history.joining`).
     """
 
     format: str
@@ -153,6 +154,8 @@ class Shape(msgspec.Struct, frozen=True):
     continued: bool = False
     beside: tuple[Unclean, ...] = ()
     marks: int = 0
+    joined: frozenset[int] = frozenset()
+    leading: frozenset[int] = frozenset()
 
 
 NO_FLAGS: frozenset[Flag] = frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 
 from holdfast.history.edits import DropMessage, Edit, Insert, Merge, Quote
 from holdfast.history.mending import SYSTEM
@@ -14,7 +14,7 @@ from holdfast.history.shape import NO_RESPONSE, NO_USER, SERVED, Shape
 class Turns:
     """What is left to do once calls and contents are right: empty messages, and who speaks when."""
 
-    def __init__(self, shape: Shape, enforced: frozenset[str], frozen: int) -> None:
+    def __init__(self, shape: Shape, enforced: frozenset[str], frozen: int, *, joins: bool = False) -> None:
         self._shape = shape
         self._enforced = enforced
         self._frozen = frozen
@@ -22,14 +22,22 @@ class Turns:
         self._replies = False  # the row before follows somebody else's
         self._begun = False  # somebody but the system has spoken
         self._answered = False  # and not the user last
+        self._joins = joins  # the provider, by itself
+        self._opening: set[int] = set()  # messages of nothing but thinking that a call goes on from
+        self._calling = False  # what the assistant said last holds a call
+        self._thinking = False  # or thinking, and nothing else that is not blank
 
     def edits(self, rows: Iterable[Row]) -> Iterator[Edit]:
         """Yield the edits, row by row."""
+        leading: set[int] = set()
+        if self._shape.joined:
+            rows = list(rows)
+            leading = self._leading(rows)
         for row, following in pairwise(chain[Row | None](rows, (None,))):
             assert row is not None
             edit: Edit | None = None
             if row.sources and row.sources[0] >= self._frozen:
-                if self._is_empty(row):
+                if self._is_empty(row) and row.sources[0] not in leading:
                     if self._parts(row, following):
                         yield Insert(row.sources[0], "assistant", NO_RESPONSE)
                     edit = DropMessage(row.sources[0])
@@ -38,6 +46,10 @@ class Turns:
                     edit = self._turn(row, row.sources[0])
             if edit is not None:
                 yield edit
+            if not isinstance(edit, DropMessage):
+                goes_on = isinstance(edit, Merge)
+                self._calling = _holds_call(row) or (goes_on and self._calling)
+                self._thinking = self._thinking and not _says(row) if goes_on else _only_thinks(row)
             if not isinstance(edit, DropMessage | Merge):  # then the row before it is still the one before the next
                 self._replies = self._previous is not None and self._previous.role != row.role
                 self._previous = row
@@ -45,6 +57,25 @@ class Turns:
                 self._answered = row.role in ("assistant", "tool") or (self._answered and row.role == "system")
         if self._shape.messages and self._needs_an_end():
             yield Insert(None, "user", NO_USER)
+
+    def _leading(self, rows: list[Row]) -> set[int]:
+        """Return the messages left with nothing but thinking that something said in the next goes on with."""
+        leading: set[int] = set()
+        said = calls = False
+        for row, following in zip_longest(rows[::-1], rows[::-1][1:]):
+            source = row.sources[0] if row.sources else None
+            thinks = _only_thinks(row)
+            if thinks and said and source is not None:
+                leading.add(source)
+                if calls:
+                    self._opening.add(source)
+            before = following.sources[0] if following is not None and following.sources else None
+            goes_on = (
+                source in self._shape.joined and before is not None and source is not None and before + 1 == source
+            )
+            calls = goes_on and (_holds_call(row) or (calls and not _says(row)))
+            said = goes_on and (said or _says(row))
+        return leading
 
     def _parts(self, row: Row, following: Row | None) -> bool:
         """Return whether the row, which goes, stands between the user and what was taken out of it as the user's."""
@@ -67,9 +98,9 @@ class Turns:
     def _turn(self, row: Row, message: int) -> Edit | None:
         """Return what has to be done to let the row follow the one before it."""
         previous = self._previous
-        calls = (
-            "call-not-after-user" in self._enforced or (previous is None and "call-first" in self._enforced)
-        ) and any(piece.kind == "call" for piece in row.pieces)
+        calls = ("call-not-after-user" in self._enforced or (previous is None and "call-first" in self._enforced)) and (
+            _holds_call(row) or message in self._opening
+        )
         edit: Edit | None = None
         if row.role == "system":
             if "several-systems" in self._enforced and previous is not None and previous.role == "system":
@@ -79,13 +110,19 @@ class Turns:
                 edit = Insert(message, "user", NO_USER)
         elif previous is None or row.role == "tool":
             pass
-        elif previous.role == row.role and "consecutive-roles" in self._enforced:
+        elif previous.role == row.role and ("consecutive-roles" in self._enforced or self._goes_on(message)):
             edit = self._second(previous, row, message)
         elif previous.role == row.role == "assistant" and calls and not self._shape.grammar.atomic:
             edit = self._second(previous, row, message) if self._replies else Insert(message, "user", NO_USER)
         elif previous.role == "tool" and row.role == "user" and "user-after-result" in self._enforced:
             edit = Insert(message, "assistant", NO_RESPONSE)
         return edit
+
+    def _goes_on(self, message: int) -> bool:
+        """Return whether the message has to be one with that before it: of calls, or of thinking that led to it."""
+        if self._joins or message not in self._shape.joined:
+            return False
+        return self._thinking or (self._calling and "result-not-adjacent" in self._enforced)
 
     def _second(self, previous: Row, row: Row, message: int) -> Edit | None:
         """Return what has to be done to a message that follows another of the same role."""
@@ -118,3 +155,19 @@ class Turns:
         if "empty" in message.flags:
             return row.touched or "empty-content" in self._enforced
         return not row.pieces or any(item.kind != "thinking" for item in message.items)
+
+
+def _holds_call(row: Row) -> bool:
+    return any(piece.kind == "call" for piece in row.pieces)
+
+
+def _says(row: Row) -> bool:
+    """Return whether something stands in the row that is no thinking, and not blank."""
+    return any(
+        piece.kind != "thinking" and (piece.item is None or not piece.item.flags & {"blank", "null"})
+        for piece in row.pieces
+    )
+
+
+def _only_thinks(row: Row) -> bool:
+    return bool(row.pieces) and row.role == "assistant" and all(piece.kind == "thinking" for piece in row.pieces)

@@ -50,6 +50,8 @@ _RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_contro
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
+_NO_INPUT: frozenset[Flag] = frozenset({"arguments-type"})
+_TEXT_INPUT: frozenset[Flag] = frozenset({"arguments"})
 _THINKING_MODES = {"enabled": True, "adaptive": True, "disabled": False}
 
 
@@ -149,7 +151,8 @@ def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
     if kind in _THINKING:
         return _thinking(path, kind, block)
     if kind in _SERVER_CALLS:
-        return Item("server-call", "assistant", path, as_text(block.get("id")), as_text(block.get("name")))
+        flags = _of_input(block)
+        return Item("server-call", "assistant", path, as_text(block.get("id")), as_text(block.get("name")), flags)
     if kind.endswith("_tool_result"):
         return Item("server-result", "assistant", path, as_text(block.get("tool_use_id")), kind)
     return None
@@ -208,11 +211,15 @@ def _call(path: Path, role: Role, block: Json) -> Item:
         flags.add("misplaced")
     if call is None:
         flags.add("id-missing")
-    if "input" not in block:
-        flags.add("arguments-type")
-    elif not is_object(block["input"]):
-        flags.add("arguments")
+    flags |= _of_input(block)
     return Item("call", role, path, call, as_text(block.get("name")), frozenset(flags) if flags else NO_FLAGS)
+
+
+def _of_input(block: Json) -> frozenset[Flag]:
+    """Return what is wrong with what a tool is called with; a cut stream leaves the text it had."""
+    if "input" not in block:
+        return _NO_INPUT
+    return NO_FLAGS if is_object(block["input"]) else _TEXT_INPUT
 
 
 def _result(path: Path, role: Role, block: Json) -> Item:
@@ -294,7 +301,7 @@ def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
         yield _built_result(piece, as_object(raw))
     elif piece.left_out:
         yield note(piece.left_out)
-    elif piece.kind == "call":
+    elif piece.kind in ("call", "server-call"):
         yield _built_call(piece, as_object(raw))
     else:
         yield words(raw) if piece.as_text else raw

@@ -53,6 +53,12 @@ def is_misnamed(message: Json) -> bool:
     return "name" in message and not isinstance(message["name"], str | None)
 
 
+def name_of(message: Json) -> str | None:
+    """Return the name of who speaks, or of the tool; a number is taken for its digits, anything else for none."""
+    name = message.get("name")
+    return str(name) if isinstance(name, int | float) and not isinstance(name, bool) else as_text(name)
+
+
 def calls_in(result: Json) -> Json:
     """Return the fields of a result that hold calls, which are not its own."""
     return {key: result[key] for key in ("tool_calls", "function_call") if result.get(key)}

@@ -6,7 +6,6 @@ position. Names of fields are read in camel case and in snake case, and stay as 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -28,6 +27,7 @@ from holdfast.history.formats.format import (
     told_by,
     words,
 )
+from holdfast.history.formats.gemini_parts import KINDS, KNOWN, field, is_mistyped, key_of, signature_of, typed
 from holdfast.history.formats.reading import BLANK, FOREIGN
 from holdfast.history.formats.writing import note, quoted_result, raw_at
 from holdfast.history.media import STANDARD, look
@@ -45,30 +45,9 @@ _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
 }
-_CAMEL: dict[str, Kind] = {
-    "text": "text",
-    "functionCall": "call",
-    "functionResponse": "result",
-    "executableCode": "server-call",
-    "toolCall": "server-call",
-    "codeExecutionResult": "server-result",
-    "toolResponse": "server-result",
-    "inlineData": "media",
-    "fileData": "media",
-}
 _OWN = {"role", "parts"}
-_BESIDE = ("thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
-
-
-def _snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
-
-
-_SNAKE = {name: _snake(name) for name in (*_CAMEL, *_BESIDE, "mimeType", "fileUri")}
-_KINDS: dict[str, Kind] = {**_CAMEL, **{_SNAKE[name]: kind for name, kind in _CAMEL.items()}}
-_KNOWN = {*_KINDS, *_BESIDE, *(_SNAKE[name] for name in _BESIDE)}
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 _NOTHING: frozenset[Flag] = frozenset({"null"})
+_OF_RESULTS: frozenset[MessageFlag] = frozenset({"role-misnamed"})  # a role that nobody else has
 
 
 class Gemini:
@@ -106,6 +85,8 @@ class Gemini:
             flags.add("unknown-role")
         elif raw.get("role") not in _ROLES and (role == "assistant" or raw.get("role") is not None):
             flags.add("role-misnamed")
+        elif raw.get("role") == "function" and items and not any(item.kind == "result" for item in items):
+            flags |= _OF_RESULTS
         if not items:
             flags.add("empty")
         elif role == "assistant" and all(item.kind == "thinking" or "blank" in item.flags for item in items):
@@ -165,39 +146,29 @@ def _parts(index: int, role: Role, parts: object) -> Iterator[Item]:
         yield _part((index, "parts"), role, parts)
 
 
-def _field(raw: Json, name: str) -> object:
-    """Return the field, in whichever case it is written."""
-    found = raw.get(name)
-    return raw.get(_SNAKE[name]) if found is None else found
-
-
-def _key(part: Json) -> str:
-    """Return the name of the field that holds what the part is, "" if there is none; a text may stand beside it."""
-    keys = [key for key, value in part.items() if key in _KINDS and value is not None]
-    return next((key for key in keys if key != "text"), keys[0] if keys else "")
-
-
 def _kind(part: Json) -> Kind:
-    return _KINDS.get(_key(part), "other")
+    return KINDS.get(key_of(part), "other")
 
 
 def _part(path: Path, role: Role, part: object) -> Item:
     raw: Json = {"text": part} if isinstance(part, str) else as_object(part)  # SDKs take a text for a part
-    key = _key(raw)
-    if is_object(part) and not key and all(raw[unknown] is None for unknown in raw.keys() - _KNOWN):
+    key = key_of(raw)
+    if is_object(part) and not key and all(raw[unknown] is None for unknown in raw.keys() - KNOWN):
         return Item("other", role, path, flags=_NOTHING)
     item = _item(path, role, raw, key)
     if item is None and role != "system" and not key:
         item = result_of_another(path, role, raw, Gemini.grammar)
     item = item or Item("other", role, path, flags=FOREIGN)
-    if item.kind == "other" or _signature(raw) is not False:
+    if is_mistyped(raw):
+        item = msgspec.structs.replace(item, flags=item.flags | {"mistyped"})
+    if item.kind == "other" or signature_of(raw) is not False:
         return item
     return msgspec.structs.replace(item, flags=item.flags | {"altered"})
 
 
 def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
     """Return the part as an item, None if it is of a kind that is not known, or not where it may stand."""
-    kind, value = _KINDS.get(key, "other"), raw.get(key)
+    kind, value = KINDS.get(key, "other"), raw.get(key)
     item: Item | None = None
     if kind == "text" and isinstance(value, str):
         item = _text(path, role, raw, value)
@@ -217,28 +188,18 @@ def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
 
 def _text(path: Path, role: Role, raw: Json, text: str) -> Item:
     """Return a text as an item; an empty one that only carries a signature is thinking."""
-    if role == "assistant" and (raw.get("thought") is True or (not text and _signature(raw) is not None)):
-        return Item("thinking", role, path)
+    if role == "assistant" and (raw.get("thought") is True or (not text and signature_of(raw) is not None)):
+        return Item("thinking", role, path, flags=NO_FLAGS if text or signature_of(raw) is not None else _NOTHING)
     if text.strip():
         return Item("text", role, path)
     return Item("text", role, path, flags=BLANK if text else BLANK | _NOTHING)
-
-
-def _signature(raw: Json) -> bool | None:
-    """Return whether the signature is base64, as its field has to be (one cut short is not), None if there is none."""
-    signature = _field(raw, "thoughtSignature")
-    if not signature:
-        return None
-    return not isinstance(signature, str) or (
-        _BASE64.fullmatch(signature) is not None and len(signature.rstrip("=")) % 4 != 1
-    )
 
 
 def _call(path: Path, role: Role, raw: Json, call: Json) -> Item:
     flags: set[Flag] = set()
     if role != "assistant":
         flags.add("misplaced")
-    elif not _signature(raw):
+    elif not signature_of(raw):
         flags.add("call-unsigned")
     if call.get("args") is not None and not is_object(call["args"]):
         flags.add("arguments")
@@ -262,7 +223,7 @@ def _result(path: Path, role: Role, result: Json) -> Item:
         flags.add("synthetic")
     kinds = frozenset(flags) if flags else NO_FLAGS
     parts = map(as_object, as_array(result.get("parts")))
-    held = tuple(_media(part.get(_key(part))) or Media() for part in parts)
+    held = tuple(_media(part.get(key_of(part))) or Media() for part in parts)
     return Item("result", role, path, as_text(result.get("id")), name, kinds, None, digest(text), held)
 
 
@@ -278,8 +239,8 @@ def _response(response: object) -> str:
 def _media(raw: object) -> Media | None:
     """Return what is known of an image or a file, None if there is none; only images are looked at."""
     blob = as_object(raw)
-    declared, data = as_text(_field(blob, "mimeType")), as_text(blob.get("data"))
-    if as_text(_field(blob, "fileUri")) is not None:
+    declared, data = as_text(field(blob, "mimeType")), as_text(blob.get("data"))
+    if as_text(field(blob, "fileUri")) is not None:
         return Media(declared) if declared is not None and declared.startswith("image/") else Media()
     if data is None:
         return None
@@ -316,7 +277,9 @@ def _built(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
         part = {"text": note(piece.left_out)}
     elif piece.touched and piece.kind in ("call", "result"):
         part = (_built_call if piece.kind == "call" else _built_result)(piece, as_object(raw))
-    yield _signed(piece, as_object(part)) if piece.added or piece.dropped else part
+    if "mistyped" in piece.dropped:
+        part = typed(as_object(part))
+    yield _signed(piece, as_object(part)) if "signature" in (*piece.added, *piece.dropped) else part
 
 
 def _kept(piece: Piece, result: Json) -> list[object]:
@@ -330,7 +293,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
     if item is not None and "other-wire" in item.flags:
         yield {"text": quoted(what, text_of_another(raw))}
     elif item is not None and item.kind == "result":
-        result = as_object(part.get(_key(part)))
+        result = as_object(part.get(key_of(part)))
         held = [_response(result.get("response")), note(piece.left_out), *_kept(piece, result)]
         for value in quoted_result(what, held, _is_said):
             yield {"text": value} if isinstance(value, str) else value
@@ -350,7 +313,7 @@ def _made_up(piece: Piece, messages: Sequence[object]) -> Json:
     """Return a new result, its fields spelled as those of its call."""
     call = as_object(raw_at(piece.call.item.path, messages)) if piece.call and piece.call.item else {}
     known = {} if piece.id is None else {"id": piece.id}
-    key = "function_response" if _key(call) == "function_call" else "functionResponse"
+    key = "function_response" if key_of(call) == "function_call" else "functionResponse"
     return {key: {**known, "name": piece.name or "", "response": {"output": piece.text}}}
 
 
@@ -359,7 +322,7 @@ def _built_result(piece: Piece, part: Json) -> Json:
         known = {} if piece.id is None else {"id": piece.id}
         said = text_of_another(part) if piece.text is None else piece.text
         return {"functionResponse": {**known, "name": piece.name or "", "response": {"output": said}}}
-    key = _key(part)
+    key = key_of(part)
     result = _named(piece, as_object(part[key]))
     if piece.text is not None:
         result["response"] = {next(iter(as_object(result.get("response"))), "output"): piece.text}
@@ -372,7 +335,7 @@ def _built_result(piece: Piece, part: Json) -> Json:
 
 
 def _built_call(piece: Piece, part: Json) -> Json:
-    key = _key(part)
+    key = key_of(part)
     call = _named(piece, as_object(part[key]))
     if piece.quote_arguments:
         call["args"] = object_arguments(call.get("args"))
@@ -394,5 +357,5 @@ def _signed(piece: Piece, part: Json) -> Json:
     """Return the part without its signature, if that goes, and with what stands for one, if it needs one."""
     kept = {key: value for key, value in part.items() if key not in ("thoughtSignature", "thought_signature")}
     if "signature" in piece.added:
-        kept["thought_signature" if _key(part) == "function_call" else "thoughtSignature"] = UNSIGNED
+        kept["thought_signature" if key_of(part) == "function_call" else "thoughtSignature"] = UNSIGNED
     return kept

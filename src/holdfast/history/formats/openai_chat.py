@@ -18,6 +18,7 @@ from holdfast.history.formats.chat_messages import (
     calls_in,
     flat_function,
     is_misnamed,
+    name_of,
     role_of,
 )
 from holdfast.history.formats.elsewhere import result_beside, result_of_another
@@ -234,7 +235,7 @@ def _result(index: int, raw: Json) -> Item:
         "tool",
         (index,),
         call,
-        as_text(raw.get("name")),
+        name_of(raw),
         kinds,
         digest=digest(text),
         media=tuple(media),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from holdfast.history.joining import joined
 from holdfast.history.pairing import Pairing, pair
 from holdfast.history.profiles import Profile
 from holdfast.history.rules import content, order, pairs, thinking
@@ -29,8 +30,12 @@ class Looked(NamedTuple):
     found: list[Found]
 
 
-def look(shape: Shape, profile: Profile) -> Looked:
-    """Return what there is to say of the conversation, also by rules that are known by hearsay."""
+def look(shape: Shape, profile: Profile, *, frozen: int = 0) -> Looked:
+    """Return what there is to say of the conversation, also by rules that are known by hearsay.
+
+    The first `frozen` messages were sent as they are: what comes behind them is no part of the same response.
+    """
+    shape = joined(shape, profile, frozen=frozen)
     pairing = pair(shape, kept=profile.keeps)
     found = [*pairs.find(shape, pairing, profile), *order.find(shape, profile)]
     found += [*content.find(shape, profile), *thinking.find(shape, profile)]

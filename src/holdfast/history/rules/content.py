@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.media import NO_TYPE
 from holdfast.history.profiles import Profile
+from holdfast.history.rules.album import Album
 from holdfast.history.rules.rule import Found, Rule, about, within
-from holdfast.history.shape import Flag, Item, Media, Message, MessageFlag, Shape, Unclean
+from holdfast.history.shape import Flag, Item, Message, MessageFlag, Shape, Unclean
 
 _BLANK_FIELD = (
     "The text field in the ContentBlock object at messages.{message}.content.{part} is blank. Add text to the text"
@@ -107,6 +107,8 @@ RULES = (
         {
             "anthropic": "messages.{message}.content.{part}.tool_use.input: Input should be a valid dictionary",
             "anthropic/also": "messages.{message}.content.{part}.tool_use.input: Input should be an object",
+            "anthropic/its own tool": "messages.{message}.content.{part}.server_tool_use.input: Input should be a valid"
+            " dictionary",
             "cohere": "Render error: JSON serialization error: EOF while parsing a string",
             "openai-compatible/Qwen": '<400> InternalError.Algo.InvalidParameter: The "function.arguments" parameter of'
             " the code model must be in JSON format.",
@@ -220,6 +222,14 @@ RULES = (
         {},
     ),
     Rule(
+        "too-much-media",
+        "A request holds no more images and documents than the provider accepts.",
+        {
+            "anthropic": "Too much media: 0 document pages +",
+            "anthropic/also": "too many images and documents:",
+        },
+    ),
+    Rule(
         "lone-surrogate",
         "Text is valid Unicode.",
         {
@@ -269,15 +279,14 @@ _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
 
 def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     """Yield everything a message holds that it may not."""
-    images = sum(len(item.media) for message in shape.messages for item in message.items if item.media)
-    spare = images - profile.media.crowded  # as many gone, and the others may be larger: the first go
+    album = Album(shape, profile)
     called = False
     yield from _unclean(shape.beside)
     declared = shape.tools or frozenset()
     legal: dict[str, bool] = {}  # most calls are of a few tools
-    for message in shape.messages:
+    for at, message in enumerate(shape.messages):
         if message.flags or message.unclean:
-            yield from _of_message(message)
+            yield from _of_message(message, thinks=profile.joins and at in shape.leading)
         if profile.calls is not None and len(message.items) > profile.calls:
             yield from _crowd(message, profile.calls)
         for item in message.items:
@@ -295,10 +304,8 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                     yield about("tool-name-illegal", item, "has a name that is not accepted")
                 if shape.tools and name not in shape.tools:
                     yield about("tool-not-declared", item, "is of a tool that the request does not declare")
-            for which in range(len(item.media)):
-                if (bad := _media(item, which, profile, crowd=images if spare > 0 else 0)) is not None:
-                    spare -= not bad.fit
-                    yield bad
+            if item.media:
+                yield from album.of(item)
             if item.references:
                 yield from _references(item, declared)
     if called and shape.tools is not None and not shape.tools:
@@ -307,9 +314,9 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
         yield from _surplus_marks(shape, profile.marks)
 
 
-def _of_message(message: Message) -> Iterator[Found]:
+def _of_message(message: Message, *, thinks: bool) -> Iterator[Found]:
     for flag in message.flags:
-        if flag in _MESSAGE_FLAGS:
+        if flag in _MESSAGE_FLAGS and not thinks:
             rule, what = _MESSAGE_FLAGS[flag]
             yield within(rule, message, what)
     yield from _unclean(message.unclean)
@@ -353,32 +360,3 @@ def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
         if left > limit:
             left -= item.marks
             yield about("too-many-cache-marks", item, f"has a cache marker, and {limit} are accepted")
-
-
-def _media(item: Item, which: int, profile: Profile, *, crowd: int) -> Found | None:
-    """Return what is wrong with an image; `crowd` is how many there are, if they are too many for large ones."""
-    media = item.media[which]
-    excess = _excess(media, profile, crowd)
-    if reason := _fault(media, profile):
-        named = f" {media.name!r}" if media.name else ""
-        fit = media.found in profile.media.types or (media.declared == NO_TYPE and media.found == "application/pdf")
-        return Found("media-invalid", item.path, f"An image or file{named} {reason}", item, which, fit and not excess)
-    return Found("media-too-large", item.path, f"An image {excess}", item, which) if excess else None
-
-
-def _fault(media: Media, profile: Profile) -> str:
-    if media.declared and media.declared not in profile.media.types:
-        return f"is declared as {media.declared}"
-    if media.declared and media.found and media.declared != media.found:
-        return f"is declared as {media.declared} and is {media.found}"
-    return ""
-
-
-def _excess(media: Media, profile: Profile, crowd: int) -> str:
-    limits = profile.media
-    side, among = (limits.crowded_side, f" among {crowd}") if crowd else (limits.side, "")
-    if media.size > limits.size:
-        return f"has {media.size} bytes, at most {limits.size} are accepted"
-    if max(media.width, media.height) > side:
-        return f"is {media.width} x {media.height} pixels, at most {side} a side are accepted{among}"
-    return ""

@@ -9,6 +9,9 @@ from holdfast.history.rules.rule import Found, Rule, short, within
 from holdfast.history.shape import SERVED, Message, Shape
 
 _ALTERNATE = 'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
+_ALTERNATE_TEMPLATE = (
+    "After the optional system message, conversation roles must alternate user/assistant/user/assistant/..."
+)
 
 RULES = (
     Rule(
@@ -72,6 +75,7 @@ RULES = (
             "bedrock": _ALTERNATE,
             "deepseek": "deepseek-reasoner does not support successive user or assistant messages",
             "openai-compatible/chat templates": "Conversation roles must alternate user/assistant/user/assistant/...",
+            "mistral-templates": _ALTERNATE_TEMPLATE,
             "openai-compatible/Zhipu": "messages 参数非法。请检查文档。",
             "anthropic": _ALTERNATE,
         },
@@ -83,8 +87,8 @@ RULES = (
             "anthropic": 'messages: first message must use the "user" role',
             "bedrock": "A conversation must start with a user message. Try again with a conversation that starts with"
             " a user message.",
-            "openai-compatible/chat templates": "After the optional system message, conversation roles must alternate"
-            " user/assistant/user/assistant/...",
+            "openai-compatible/chat templates": _ALTERNATE_TEMPLATE,
+            "mistral-templates/generated": "Conversation must start with a user message, got {role}.",
         },
     ),
     Rule(
@@ -133,7 +137,8 @@ RULES = (
         "After a result the assistant speaks, not the user.",
         {
             "openai-compatible/vLLM, Venice": "Unexpected role 'user' after role 'tool'",
-            "mistral/mistral-common 1.4": "Unexpected role 'user' after role 'tool'",
+            "mistral": "Unexpected role 'user' after role 'tool'",
+            "mistral-templates": _ALTERNATE_TEMPLATE,
         },
     ),
     Rule(

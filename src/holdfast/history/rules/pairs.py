@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 
-from holdfast.history.pairing import Pairing, Verdict
+from holdfast.history.joining import whole
+from holdfast.history.pairing import Call, Pairing, Step, Verdict
 from holdfast.history.profiles import Profile
-from holdfast.history.rules.rule import Found, Rule, about, titled
-from holdfast.history.shape import SERVED, Grammar, Item, Message, Path, Shape
+from holdfast.history.rules.rule import Found, Rule, about, titled, within
+from holdfast.history.rules.served import server_pairs
+from holdfast.history.shape import Grammar, Item, Shape
 
 _MUST_FOLLOW = (
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
@@ -44,6 +45,7 @@ _DUPLICATE_VALUE = "Duplicate value for 'tool_call_id' of {id} in message[{messa
 _UNIQUE = "messages.{message}.content.{part}: `tool_use` ids must be unique"
 _DUPLICATE_COHERE = "Render error: Template validation error: message[{message}] has duplicate tool call id: {id}"
 _NINE = "Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
+_TEMPLATE_NINE = "Tool call IDs should be alphanumeric strings with length 9!"
 _RESULT_IN_USER = "messages.{message}: `tool_result` blocks can only be in `user` messages"
 _USE_IN_ASSISTANT = "messages.{message}: `tool_use` blocks can only be in `assistant` messages"
 _NOT_FOUND = "Invalid request: tool_call_id  is not found"
@@ -134,6 +136,11 @@ RULES = (
         {"anthropic": _NO_RESULT_BLOCK, "deepseek/anthropic": _NO_RESULT_BLOCK},
     ),
     Rule(
+        "result-not-alone",
+        "Beside the results of parallel calls stands nothing else.",
+        {},
+    ),
+    Rule(
         "results-split",
         "The results of one response stand in one message.",
         {
@@ -213,6 +220,14 @@ RULES = (
         },
     ),
     Rule(
+        "result-name-wrong",
+        "A result that has a name has that of its call, or one that the provider accepts.",
+        {
+            "mistral": "Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a"
+            " maximum length of 64.",
+        },
+    ),
+    Rule(
         "call-id-length",
         "Call ids have a length that the provider accepts.",
         {
@@ -221,6 +236,7 @@ RULES = (
             "openai-responses": "Invalid 'input[{message}].call_id': string too long. Expected a string with maximum"
             " length 64, but got a string with length {length} instead.",
             "mistral": _NINE,
+            "mistral-templates": _TEMPLATE_NINE,
         },
     ),
     Rule(
@@ -287,8 +303,7 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
         here: set[str] = set()
         for call in step.calls:
             item = call.item
-            if call.answer is None:
-                yield about("call-without-result", item, "has no result")
+            yield from _answered(call, step, shape, profile)
             if item.id is not None:
                 if item.id in here:
                     yield about("duplicate-call-id", item, "has the id of another call of the same response")
@@ -316,14 +331,30 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             yield about("result-name-missing", answer.item, "has no name")
     if "call-not-last" in profile.rules:
         yield from _before_content(shape)
-    yield from _server_pairs(shape, {answer.item.path for answer, _ in pairing.answers if answer.verdict == "ok"})
+    yield from server_pairs(shape, {answer.item.path for answer, _ in pairing.answers if answer.verdict == "ok"})
+
+
+def _answered(call: Call, step: Step, shape: Shape, profile: Profile) -> Iterator[Found]:
+    """Yield what is wrong with how a call is answered."""
+    answer = call.answer
+    if answer is None:
+        yield about("call-without-result", call.item, "has no result")
+        return
+    if call.at < step.last and not (profile.joins or shape.grammar.atomic):
+        yield about("result-not-adjacent", answer.item, "follows a message behind that of its call")
+    if is_misnamed(call, profile, shape.grammar):
+        yield about("result-name-wrong", answer.item, "has another name than its call")
+    if call is step.calls[-1] and len(step.calls) > 1 and shape.grammar.results == "user":
+        message = shape.messages[answer.at]
+        if {"result"} < {item.kind for item in message.items}:
+            yield within("result-not-alone", message, "holds results of parallel calls, and something beside them")
 
 
 def _before_content(shape: Shape) -> list[Found]:
     """Return every call that something stands behind in its response, and where that is."""
     found: list[Found] = []
     behind: Item | None = None
-    for message in reversed(shape.messages):
+    for message in reversed(whole(shape)):
         if message.role != "assistant" or not shape.grammar.atomic:
             behind = None
         for item in reversed(message.items) if message.role == "assistant" else ():
@@ -348,42 +379,17 @@ def _limits(item: Item, profile: Profile) -> Iterator[Found]:
         yield about(rule, item, f"has an id that is not accepted, of {len(item.id or '')} characters")
 
 
+def is_misnamed(call: Call, profile: Profile, grammar: Grammar) -> bool:
+    """Return whether the call's result has another name, where names count or the provider does not accept it."""
+    name = call.answer.item.name if call.answer is not None else None
+    if name is None or name == call.item.name:
+        return False
+    return not grammar.by_id or profile.name_pattern.fullmatch(name) is None
+
+
 def broken_limits(call: str, profile: Profile) -> Iterator[str]:
     """Yield the rules that the id itself breaks."""
     if not profile.id_fits(call):
         yield "call-id-length"
     if profile.id_pattern is not None and profile.id_pattern.fullmatch(call) is None:
         yield "call-id-charset"
-
-
-def _server_pairs(shape: Shape, answers: AbstractSet[Path]) -> Iterator[Found]:
-    """Yield every call that the provider runs itself and has no result when the user speaks again, and the reverse.
-
-    Beside calls of the client's, and where the provider paused, its result is in a later response: as documented.
-    """
-    if not any(item.kind in SERVED for message in shape.messages for item in message.items):
-        return
-    calls: dict[str | None, Item] = {}
-    for message in shape.messages:
-        if message.role != "assistant" and any(item.path not in answers for item in message.items):
-            for item in calls.values():
-                yield about("server-call-without-result", item, "has no result when somebody else speaks")
-            calls.clear()
-        for item in message.items:
-            if item.kind in SERVED:
-                yield about("server-call-foreign", item, "is of a tool that a provider ran itself")
-            if item.kind == "server-call":
-                if (earlier := calls.get(item.id)) is not None:
-                    yield about("server-call-without-result", earlier, "has no result before its id comes again")
-                calls[item.id] = item
-            elif item.kind == "server-result" and calls.pop(item.id, None) is None:
-                yield about("server-result-without-call", item, "has no call before it that waits for it")
-    if _goes_on(shape.messages[-1]):
-        for item in calls.values():
-            yield about("server-call-without-result", item, "has no result, and the response went on")
-
-
-def _goes_on(message: Message) -> bool:
-    """Return whether the message, the last one, ends neither in a pause of the provider's nor in calls to answer."""
-    said = [item.kind for item in message.items if "blank" not in item.flags]
-    return message.role == "assistant" and bool(said) and said[-1] not in SERVED and "call" not in said

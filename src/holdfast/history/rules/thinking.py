@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.history.joining import whole
 from holdfast.history.profiles import Profile
 from holdfast.history.rules.rule import Found, Rule, about, within
 from holdfast.history.shape import Flag, Item, Message, Shape
@@ -143,7 +144,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
         yield from _lacking(shape, profile)
         yield from _opening(shape)
     elif shape.thinking is False and shape.messages:
-        yield from _closing(shape.messages[-1])
+        yield from _closing(whole(shape)[-1])
 
 
 def _of_item(item: Item, profile: Profile) -> Iterator[Found]:
@@ -189,13 +190,11 @@ def _lacking(shape: Shape, profile: Profile) -> Iterator[Found]:
     if shape.grammar.atomic:
         yield from _lacking_before(shape, profile)
         return
-    for message in shape.messages:
-        if (
-            message.role == "assistant"
-            and any(item.kind == "call" for item in message.items)
-            and not any(_counts(item, shape, profile) for item in message.items)
-        ):
-            yield within("thinking-required", message, "has calls and no thinking that can go back")
+    for message in whole(shape):
+        calls = [item for item in message.items if item.kind == "call"] if message.role == "assistant" else []
+        if calls and not any(_counts(item, shape, profile) for item in message.items):
+            sentence = "The assistant message has calls and no thinking to go back"
+            yield Found("thinking-required", (calls[0].message,), sentence)
 
 
 def _counts(item: Item, shape: Shape, profile: Profile) -> bool:
@@ -222,7 +221,7 @@ def _unsigned_calls(shape: Shape, profile: Profile) -> Iterator[Found]:
     becomes several steps.
     """
     answered: bool | None = None  # whether what the model did last was to answer, and not to call
-    for message in reversed(shape.messages):
+    for message in reversed(whole(shape)):
         said = any(
             item.kind not in ("thinking", "call", "result") and not item.flags & {"blank", "null"}
             for item in message.items
@@ -247,7 +246,7 @@ def _closing(message: Message) -> Iterator[Found]:
 
 
 def _opening(shape: Shape) -> Iterator[Found]:
-    for message in reversed(shape.messages):
+    for message in reversed(whole(shape)):
         if message.role == "assistant":
             if any(item.kind == "call" for item in message.items) and message.items[0].kind != "thinking":
                 yield within("thinking-not-first", message, "does not begin with thinking")

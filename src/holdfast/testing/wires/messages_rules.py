@@ -14,6 +14,7 @@ from holdfast.testing.wires.messages_schema import Block, Conversation, Message,
 from holdfast.testing.wires.wire import Refusal
 
 _THINKING = ("thinking", "redacted_thinking")
+_MEDIA = 100
 _ONLY_IN = {"tool_result": "user", "tool_use": "assistant", "thinking": "assistant", "redacted_thinking": "assistant"}
 _MUST_THINK = (
     "When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost"
@@ -40,6 +41,7 @@ def check(body: object) -> Conversation:
     elif conversation.thinking == "disabled":
         _ends_without_thinking(messages[-1])
     _ending(messages[-1])
+    _media(messages)
     return conversation
 
 
@@ -171,6 +173,13 @@ def _ending(last: Message) -> None:
         raise Refusal("final assistant content cannot end with trailing whitespace")
     what = "This model does not support assistant message prefill. The conversation must end with a user message."
     raise Refusal(what)
+
+
+def _media(messages: tuple[Message, ...]) -> None:
+    kinds = [each.kind for block in _blocks(messages) for each in (block, *block.inner)]
+    images, documents = kinds.count("image"), kinds.count("document")
+    if images + documents > _MEDIA:
+        raise Refusal(f"too many images and documents: {images} + {documents} > {_MEDIA}")
 
 
 def _has_results(message: Message) -> bool:

@@ -1,0 +1,68 @@
+"""Parts of Gemini's contents: what their fields are called, in both spellings, and of which type they are."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.history.formats.format import Json, as_object, is_object
+from holdfast.history.shape import Kind
+
+CAMEL: dict[str, Kind] = {
+    "text": "text",
+    "functionCall": "call",
+    "functionResponse": "result",
+    "executableCode": "server-call",
+    "toolCall": "server-call",
+    "codeExecutionResult": "server-result",
+    "toolResponse": "server-result",
+    "inlineData": "media",
+    "fileData": "media",
+}
+BESIDE = ("thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+SNAKE = {name: _snake(name) for name in (*CAMEL, *BESIDE, "mimeType", "fileUri")}
+KINDS: dict[str, Kind] = {**CAMEL, **{SNAKE[name]: kind for name, kind in CAMEL.items()}}
+KNOWN = {*KINDS, *BESIDE, *(SNAKE[name] for name in BESIDE)}
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+
+
+def field(raw: Json, name: str) -> object:
+    """Return the field, in whichever case it is written."""
+    found = raw.get(name)
+    return raw.get(SNAKE[name]) if found is None else found
+
+
+def key_of(part: Json) -> str:
+    """Return the name of the field that holds what the part is, "" if there is none; a text may stand beside it."""
+    keys = [key for key, value in part.items() if key in KINDS and value is not None]
+    return next((key for key in keys if key != "text"), keys[0] if keys else "")
+
+
+def signature_of(raw: Json) -> bool | None:
+    """Return whether the signature is base64, as its field has to be (one cut short is not), None if there is none."""
+    signature = field(raw, "thoughtSignature")
+    if not signature:
+        return None
+    return isinstance(signature, bytes) or (  # as an SDK holds it
+        isinstance(signature, str) and _BASE64.fullmatch(signature) is not None and len(signature.rstrip("=")) % 4 != 1
+    )
+
+
+def is_mistyped(part: Json) -> bool:
+    """Return whether a flag or an id has another type than its field."""
+    own = as_object(part.get(key_of(part))).get("id")
+    return not isinstance(part.get("thought"), bool | None) or not isinstance(own, str | None)
+
+
+def typed(part: Json) -> Json:
+    """Return the part without the flags and ids that have another type than their field."""
+    kept = {key: value for key, value in part.items() if key != "thought" or isinstance(value, bool | None)}
+    key = key_of(part)
+    if is_object(held := part.get(key)) and not isinstance(held.get("id"), str | None):
+        kept[key] = {name: value for name, value in held.items() if name != "id"}
+    return kept

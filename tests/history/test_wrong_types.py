@@ -1,0 +1,134 @@
+"""What a store or a cut stream leaves in a field that should hold something else, and more media than a request may."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.history import check, repair
+from holdfast.history.formats.format import Json, as_array, as_object
+from judges import google_refusal
+
+USER: Json = {"role": "user", "content": "x"}
+ASKED: Json = {"role": "user", "parts": [{"text": "x"}]}
+CALL: Json = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "AAAA"}
+RESPONSE: Json = {"functionResponse": {"name": "f", "response": {"output": "ok"}}}
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+IMAGE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+
+
+def model(*parts: Json) -> Json:
+    return {"role": "model", "parts": list(parts)}
+
+
+def user(*parts: Json) -> Json:
+    return {"role": "user", "parts": list(parts)}
+
+
+def rules(messages: list[object], form: str) -> set[str]:
+    return {each.rule for each in check(messages, format=form)}
+
+
+@pytest.mark.parametrize(
+    ("written", "becomes"),
+    [('{"query": "x"}', {"query": "x"}), ('{"que', {"_unreadable_arguments": '{"que'}), (None, {})],
+)
+def test_what_the_provider_s_own_tool_was_called_with_is_an_object(written: object, becomes: object) -> None:
+    used: Json = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": written}
+    found: Json = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+    log: list[object] = [USER, {"role": "assistant", "content": [used, found]}, USER]
+    assert rules(log, "anthropic") == {"arguments-not-object"}
+    done = repair(log, format="anthropic")
+    assert done.remaining == ()
+    assert as_object(done.messages[1])["content"] == [{**used, "input": becomes}, found]
+
+
+def test_a_call_of_the_provider_s_own_without_input_gets_an_empty_one() -> None:
+    used: Json = {"type": "server_tool_use", "id": "s", "name": "web_search"}
+    found: Json = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+    done = repair([USER, {"role": "assistant", "content": [used, found]}, USER], format="anthropic")
+    assert as_object(done.messages[1])["content"] == [{**used, "input": {}}, found]
+
+
+def test_more_than_a_hundred_images_lose_the_first() -> None:
+    log: list[object] = [{"role": "user", "content": [{"type": "text", "text": "x"}, *(IMAGE for _ in range(100))]}]
+    assert repair(log, format="anthropic").messages is log
+    more: list[object] = [*log, {"role": "assistant", "content": "so"}, {"role": "user", "content": [IMAGE, IMAGE]}]
+    assert [each.rule for each in check(more, format="anthropic")] == ["too-much-media", "too-much-media"]
+    done = repair(more, format="anthropic")
+    assert done.remaining == ()
+    left = as_array(as_object(done.messages[0])["content"])
+    assert [as_object(each)["type"] for each in left] == ["text", "text", "text", *(98 * ["image"])]
+    assert done.messages[1:] == more[1:]
+
+
+@pytest.mark.parametrize("wrong", [5, ["a"], {"a": 1}, True])
+def test_an_id_that_is_no_text_goes(wrong: object) -> None:
+    call: Json = {**CALL, "functionCall": {"name": "f", "args": {}, "id": wrong}}
+    response: Json = {"functionResponse": {"name": "f", "response": {"output": "ok"}, "id": wrong}}
+    log: list[object] = [ASKED, model(call), user(response)]
+    assert google_refusal("gemini", log)
+    assert rules(log, "gemini") == {"field-mistyped"}
+    done = repair(log, format="gemini")
+    assert done.messages == [ASKED, model(CALL), user(RESPONSE)]
+    assert google_refusal("gemini", done.messages) == ""
+
+
+@pytest.mark.parametrize("wrong", [5, [], {"a": 1}])
+def test_a_signature_that_is_no_text_goes_and_its_call_stays(wrong: object) -> None:
+    log: list[object] = [ASKED, model({**CALL, "thoughtSignature": wrong or [1]}), user(RESPONSE)]
+    done = repair(log, format="gemini")
+    assert done.remaining == ()
+    call = as_object(as_array(as_object(done.messages[1])["parts"])[0])
+    assert call == {**CALL, "thoughtSignature": "skip_thought_signature_validator"}
+
+
+def test_a_flag_that_is_none_goes_and_the_text_stays() -> None:
+    log: list[object] = [ASKED, model({"text": "so", "thought": "yes"}), ASKED]
+    assert repair(log, format="gemini").messages == [ASKED, model({"text": "so"}), ASKED]
+
+
+def test_an_empty_thought_goes_but_with_its_signature_it_stays() -> None:
+    empty: Json = {"text": "", "thought": True}
+    signed: Json = {**empty, "thoughtSignature": "AAAA"}
+    log: list[object] = [ASKED, model(empty, CALL), user(RESPONSE)]
+    assert rules(log, "gemini") == {"empty-content"}
+    assert repair(log, format="gemini").messages == [ASKED, model(CALL), user(RESPONSE)]
+    kept: list[object] = [ASKED, model(signed, CALL), user(RESPONSE)]
+    assert repair(kept, format="gemini").messages is kept
+
+
+def test_a_text_under_the_role_of_responses_is_the_user_s() -> None:
+    log: list[object] = [{"role": "function", "parts": [{"text": "x"}]}, model(CALL), user(RESPONSE)]
+    assert rules(log, "gemini") == {"unknown-role"}
+    assert repair(log, format="gemini").messages == [ASKED, *log[1:]]
+    older: list[object] = [ASKED, model(CALL), {**user(RESPONSE), "role": "function"}]
+    assert repair(older, format="gemini").messages is older
+
+
+@pytest.mark.parametrize("name", ["g", "f f"])
+def test_a_response_has_the_name_of_its_call(name: str) -> None:
+    call: Json = {**CALL, "functionCall": {"name": "f", "args": {}, "id": "q"}}
+    response: Json = {"functionResponse": {"name": "f", "response": {"output": "ok"}, "id": "q"}}
+    wrong: Json = {"functionResponse": {**as_object(response["functionResponse"]), "name": name}}
+    log: list[object] = [ASKED, model(call), user(wrong)]
+    assert rules(log, "gemini") == {"result-name-wrong"}
+    assert repair(log, format="gemini").messages == [ASKED, model(call), user(response)]
+
+
+def test_a_name_that_mistral_takes_stays() -> None:
+    function = {"name": "f", "arguments": "{}"}
+    asked: Json = {"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefgh1", "function": function}]}
+    told: Json = {"role": "tool", "tool_call_id": "abcdefgh1", "name": "another", "content": "ok"}
+    log: list[object] = [USER, asked, told]
+    assert repair(log, format="openai-chat", profile="mistral").messages is log
+    done = repair([USER, asked, {**told, "name": "f f"}], format="openai-chat", profile="mistral")
+    assert done.messages == [USER, asked, {**told, "name": "f"}]
+
+
+def test_what_stands_beside_parallel_responses_is_told_as_hearsay() -> None:
+    log: list[object] = [ASKED, model(CALL, CALL), user(RESPONSE, RESPONSE, {"text": "x"})]
+    assert check(log, format="gemini") == []
+    found = check(log, format="gemini", hearsay=True)
+    assert [each.rule for each in found if each.rule != "result-not-first"] == ["result-not-alone"]
+    single: list[object] = [ASKED, model(CALL), user(RESPONSE, {"text": "x"})]
+    assert check(single, format="gemini", hearsay=True) == []
