@@ -81,14 +81,6 @@ REFUSED = (
     ),
     Refused(
         ("mistral-v3", "mistral-v7", "mistral-v13"),
-        "Extra inputs are not permitted",
-        "A field that nobody has for the address of an image. Fields that are unknown are kept, and no program is"
-        " known that writes one there.",
-        "openai-chat",
-        [said_in("user", {"type": "image_url", "image_url": {"url": IMAGE, "x": 1}})],
-    ),
-    Refused(
-        ("mistral-v3", "mistral-v7", "mistral-v13"),
         "Function name was b d but",
         "A result under a name that its call does not have. Where they have the same, it is reported of the call.",
         "openai-chat",
@@ -101,13 +93,6 @@ REFUSED = (
         _NO_PROGRAM,
         "openai-chat",
         [USER, called("abcdefgh1"), returned("abcdefgh1", name=1)],
-    ),
-    Refused(
-        ("mistral-v3", "mistral-v7", "mistral-v13"),
-        "for ThinkChunk\nthinking\n  Input should be a valid string",
-        _NO_PROGRAM,
-        "openai-chat",
-        [USER, called("abcdefgh1", reasoning_content={}), returned("abcdefgh1")],
     ),
     Refused(
         ("deepseek",),

@@ -196,7 +196,8 @@ def test_mending_would_lose_a_value_of_a_key_that_stands_twice(tmp_path: Path) -
 
 def test_only_keys_of_one_object_are_damage(tmp_path: Path) -> None:
     nested = {"b": [{"b": '\\"}'}, {"b": ',"b":'}], "c": {"b": 1, "c": {"b": 2}}}
-    assert run(tmp_path, "check", put(tmp_path, [{**USER, "x": nested}])).code == 0
+    file = put(tmp_path, [{**USER, "x": nested}])
+    assert run(tmp_path, "check", "--profile", "deepseek", file).code == 0
 
 
 def test_usage(tmp_path: Path) -> None:
@@ -287,7 +288,8 @@ def test_what_was_mended_is_valid(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b'[{"role":"user","content":"a","n":1.50,"e":"\\u00e9"}]',
+        b'[{"role":"user","content":"\\u00e9"}]',
+        b'{"messages":[{"role":"user","content":"a"}],"temperature":1.50}',
         b'\xef\xbb\xbf  [ {"role": "user" ,\r\n\t"content": "\xc3\xa9"} ]\r\n\r\n',
     ],
 )

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from holdfast.history.beside import is_beside
 from holdfast.history.edits import (
     AddResult,
     AsText,
     CleanText,
     Complete,
     Declare,
+    DeclareTools,
     Drop,
     DropField,
+    DropFields,
     DropMessage,
     Edit,
     Fill,
@@ -29,7 +32,9 @@ from holdfast.history.edits import (
     QuoteArguments,
     Rename,
     SetId,
+    TurnOffThinking,
 )
+from holdfast.history.fields import Kinds, known_only
 from holdfast.history.formats.format import Format, cleaned, declared
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Item, Path, Role, Shape
@@ -39,12 +44,18 @@ def arrange(shape: Shape, edits: Iterable[Edit]) -> list[Row]:
     """Return the rows that the edits make of the conversation, in order."""
     draft = _Draft(shape)
     for edit in edits:
-        draft.do(edit)
+        if not is_beside(edit):
+            draft.do(edit)
     return list(draft.rows())
 
 
-def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:
-    """Return the messages with the edits carried out; those that no edit touches are the same objects."""
+def apply(
+    form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit], *, known: Kinds | None = None
+) -> list[object]:
+    """Return the messages with the edits carried out; those that no edit touches are the same objects.
+
+    What is written anew has none but the `known` fields, if those are given.
+    """
     sources = list(messages)
     for edit in edits:
         if isinstance(edit, CleanText) and edit.message is not None:
@@ -52,7 +63,13 @@ def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequenc
     for edit in edits:
         if isinstance(edit, Declare) and isinstance(index := edit.path[0], int):
             sources[index] = declared(sources[index], edit.path[1:])
-    return [form.build(row, sources) if row.touched else sources[row.sources[0]] for row in arrange(shape, edits)]
+    odd = {edit.path[0] for edit in edits if isinstance(edit, DropFields)}
+    written: list[object] = []
+    for row in arrange(shape, edits):
+        raw = form.build(row, sources) if row.touched else sources[row.sources[0]]
+        touched = row.touched or not odd.isdisjoint(row.sources)
+        written.append(known_only(raw, known) if known is not None and touched else raw)
+    return written
 
 
 class _Draft:
@@ -95,8 +112,8 @@ class _Draft:
             case Rename():
                 for path in edit.paths:
                     self._touched_piece(path).name = edit.new
-            case Declare():
-                self._row(edit.path).touched = True
+            case Declare() | DropFields() | DeclareTools() | TurnOffThinking():
+                self._do_elsewhere(edit)
             case Complete(what="thinking"):
                 self._do_to_row(edit)
             case Fill() | Complete() if edit.path not in self._pieces_of(edit.path):
@@ -105,6 +122,11 @@ class _Draft:
                 self._do_to_piece(edit)
             case CleanText() | DropMessage() | Merge() | Insert():
                 self._do_to_message(edit)
+
+    def _do_elsewhere(self, edit: Declare | DropFields | DeclareTools | TurnOffThinking) -> None:
+        """Carry out nothing here: what is declared, or goes, is read from the edits when the message is written."""
+        if isinstance(edit, Declare):
+            self._row(edit.path).touched = True
 
     def _do_to_row(self, edit: Fill | Complete) -> None:
         if self._shape.grammar.atomic and isinstance(edit, Complete) and edit.what == "thinking":

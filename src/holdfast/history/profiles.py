@@ -14,6 +14,12 @@ from typing import Literal
 import msgspec
 
 from holdfast.errors import UsageError
+from holdfast.history.fields import ANTHROPIC as _ANTHROPIC_FIELDS
+from holdfast.history.fields import COMPATIBLE, EVERYWHERE, Kinds
+from holdfast.history.fields import GEMINI as _GEMINI_FIELDS
+from holdfast.history.fields import MISTRAL as _MISTRAL_FIELDS
+from holdfast.history.fields import OPENAI_CHAT as _CHAT_FIELDS
+from holdfast.history.fields import OPENAI_RESPONSES as _RESPONSES_FIELDS
 from holdfast.history.shape import Grammar, Item
 
 Evidence = Literal["verified", "recorded", "documented", "quoted", "inherent", "hearsay"]
@@ -53,7 +59,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     `in_items` are rules that it enforces only where a message is one item. `makers` are those whose signed thinking it
     accepts. `unknown` is what it does not know of each format, as items say it (`written`). `keeps` tells whether it
-    keeps what was sent before, to be referred to.
+    keeps what was sent before, to be referred to. `fields` are those it knows in a format, where it refuses others.
     """
 
     name: str
@@ -69,6 +75,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     media: MediaLimits = MediaLimits()
     unknown: Mapping[str, frozenset[str]] = MappingProxyType({})
     keeps: bool = False
+    fields: Mapping[str, Kinds] = MappingProxyType({})
 
     def enforced(self, grammar: Grammar) -> frozenset[str]:
         """Return the rules whose breaking is a violation."""
@@ -116,6 +123,8 @@ _WORD = re.compile(r"[a-zA-Z0-9_-]+")
 _ANY_NAME = re.compile(r".+", re.DOTALL)
 _LEGACY = "assistant/function_call tool/function assistant/custom assistant/refusal assistant/audio user/video_url"
 
+_CALLS_BESIDE = "assistant/tool_calls assistant/function_call user/tool_calls user/function_call"
+
 # What Claude refuses wherever it runs, so that it counts for Bedrock too.
 _CLAUDE = """
 unknown-role late-system last-not-user block-misplaced arguments-not-object media-invalid server-call-without-result
@@ -129,7 +138,8 @@ OPENAI_CHAT = Profile(
     rules=_known(
         recorded="foreign-content",
         quoted=f"no-messages unknown-role empty-content {_PAIRING} duplicate-call-id result-id-missing call-id-length"
-        " tool-name-illegal empty-calls too-many-calls arguments-type media-invalid lone-surrogate",
+        " tool-name-illegal empty-calls too-many-calls arguments-type media-invalid lone-surrogate unknown-field"
+        " media-unseen",
         inherent="malformed-message block-misplaced call-id-missing",
         hearsay=_RUMOURS,
     ),
@@ -137,6 +147,7 @@ OPENAI_CHAT = Profile(
     makers=frozenset({"openai"}),
     calls=128,
     media=_OPENAI_MEDIA,
+    fields=MappingProxyType({"openai-chat": _CHAT_FIELDS}),
     unknown=_words(openai_chat="assistant/untyped assistant/mistyped user/bare-image tool/bare-image"),
 )
 OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they stand: adjacency is no rule of it
@@ -144,9 +155,10 @@ OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they 
     rules=_known(
         recorded="thinking-unbound media-invalid",
         quoted="call-without-result result-without-call call-id-length tool-name-illegal empty-content lone-surrogate"
-        " field-missing thinking-foreign item-without-thinking duplicate-item item-id-illegal",
+        " field-missing thinking-foreign item-without-thinking duplicate-item item-id-illegal unknown-field"
+        " item-not-stored",
         inherent=f"no-messages malformed-message unknown-role duplicate-result {_IDS} reused-call-id arguments-type"
-        " block-misplaced foreign-content",
+        " block-misplaced foreign-content media-unseen",
         hearsay=_RUMOURS,
     ),
     id_length=64,
@@ -157,6 +169,7 @@ OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they 
     ),
     media=_OPENAI_MEDIA,
     keeps=True,
+    fields=MappingProxyType({"openai-responses": _RESPONSES_FIELDS}),
 )
 ANTHROPIC = Profile(
     name="anthropic",
@@ -164,8 +177,8 @@ ANTHROPIC = Profile(
         documented="result-not-first reference-not-declared",
         quoted=f"{_CLAUDE} no-messages empty-content {_PAIRING} results-split duplicate-call-id reused-call-id"
         " call-id-missing call-id-charset blank-text blank-block first-not-user tool-name-illegal media-too-large"
-        " lone-surrogate nul too-many-cache-marks",
-        inherent="malformed-message arguments-type foreign-content result-id-missing",
+        " lone-surrogate nul too-many-cache-marks unknown-field tools-not-declared",
+        inherent="malformed-message arguments-type foreign-content result-id-missing media-unseen",
         hearsay="call-id-length tool-not-declared consecutive-roles",
     ),
     id_length=64,
@@ -173,6 +186,8 @@ ANTHROPIC = Profile(
     name_pattern=re.compile(r"[a-zA-Z0-9_-]{1,128}"),
     makers=frozenset({"anthropic"}),
     marks=4,
+    fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
+    unknown=_words(anthropic=_CALLS_BESIDE),
     media=MediaLimits(  # 100; and 32 MB a request, documented
         size=5_000_000, crowded=20, crowded_side=2_000, most=100, total=22_000_000
     ),
@@ -182,11 +197,12 @@ GEMINI = Profile(
     rules=_known(
         documented="signature-required",
         quoted=f"{_PAIRING} results-split call-not-after-user empty-content result-name-missing tool-name-illegal"
-        " thinking-foreign thinking-altered unknown-role media-invalid",
+        " thinking-foreign thinking-altered unknown-role media-invalid unknown-field",
         inherent="no-messages malformed-message lone-surrogate block-misplaced arguments-type arguments-not-object"
-        " foreign-content",
+        " foreign-content media-unseen",
         hearsay=f"{_RUMOURS} result-not-first first-not-user blank-text",
     ),
+    fields=MappingProxyType({"gemini": _GEMINI_FIELDS}),
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
     makers=frozenset({"google"}),
     media=MediaLimits(  # 3,000, documented; and 20 MB a request
@@ -199,14 +215,15 @@ MISTRAL = Profile(
         verified=f"no-messages malformed-message unknown-role developer-role {_PAIRING} {_IDS} call-id-length"
         " call-id-charset tool-name-illegal arguments-type empty-content foreign-content system-after-answer"
         " last-not-user call-first result-name-missing",
-        quoted="blank-answer thinking-beside",
-        inherent="lone-surrogate block-misplaced",
+        quoted="blank-answer thinking-beside unknown-field",
+        inherent="lone-surrogate block-misplaced media-unseen",
         hearsay=f"{_RUMOURS} media-invalid user-after-result",
     ),
     id_length=9,
     id_exact=True,
     id_pattern=re.compile(r"[a-zA-Z0-9]+"),
     makers=frozenset({"mistral"}),
+    fields=MappingProxyType({"openai-chat": _MISTRAL_FIELDS}),
     media=MediaLimits(most=8),
     unknown=_words(openai_chat=f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"),
 )
@@ -214,15 +231,18 @@ BEDROCK = Profile(
     name="bedrock",
     rules=_known(
         verified="call-id-length call-id-charset tool-name-illegal call-id-missing result-id-missing",
+        recorded="media-unseen",
         documented="result-not-first reference-not-declared",
         quoted=f"{_CLAUDE} {_PAIRING} results-split duplicate-call-id consecutive-roles first-not-user blank-text"
-        " blank-block empty-content tools-not-declared",
+        " blank-block empty-content tools-not-declared unknown-field",
         inherent="no-messages malformed-message lone-surrogate arguments-type foreign-content",
         hearsay=f"{_RUMOURS} reused-call-id blank-result",
     ),
     id_length=64,
     id_pattern=_WORD,
     makers=frozenset({"anthropic", "bedrock"}),
+    fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
+    unknown=_words(anthropic=_CALLS_BESIDE),
     media=MediaLimits(size=3_750_000, crowded=20, crowded_side=2_000),  # Claude's
 )
 DEEPSEEK = Profile(
@@ -233,7 +253,7 @@ DEEPSEEK = Profile(
         " result-not-first call-not-last block-misplaced arguments-type empty-content empty-calls foreign-content"
         " reference-not-declared media-invalid thinking-required thinking-foreign server-call-foreign"
         " tool-name-illegal",
-        quoted="consecutive-roles",
+        quoted="consecutive-roles media-unseen",
         hearsay="tool-not-declared media-too-large",
     ),
     in_items=frozenset({"reused-call-id"}),
@@ -253,7 +273,7 @@ COHERE = Profile(
     rules=_known(
         verified=f"malformed-message unknown-role developer-role lone-surrogate {_IDS} reused-call-id"
         " arguments-not-object arguments-type empty-content foreign-content tool-name-illegal",
-        inherent=f"no-messages {_PAIRING} block-misplaced",
+        inherent=f"no-messages {_PAIRING} block-misplaced media-unseen",
         hearsay=f"{_RUMOURS} media-invalid blank-answer",
     ),
     name_pattern=_ANY_NAME,
@@ -276,12 +296,13 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
         " reused-call-id arguments-type arguments-not-object empty-content foreign-content"
         " consecutive-roles first-not-user last-not-user late-system several-systems user-after-result null-content"
         " empty-calls tool-name-illegal",
-        quoted="blank-answer blank-text blank-result call-id-length media-invalid",
+        quoted="blank-answer blank-text blank-result call-id-length media-invalid unknown-field media-unseen",
         inherent="block-misplaced",
         hearsay=_RUMOURS,
     ),
     id_length=40,
     unknown=_unknown_to((OPENAI_CHAT, MISTRAL, DEEPSEEK, COHERE)),
+    fields=MappingProxyType({"openai-chat": COMPATIBLE}),
 )
 
 SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
@@ -325,6 +346,14 @@ ANY = Profile(
     id_pattern=MISTRAL.id_pattern,
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"),
     marks=4,
+    fields=MappingProxyType(
+        {
+            "openai-chat": EVERYWHERE,
+            "openai-responses": _RESPONSES_FIELDS,
+            "anthropic": _ANTHROPIC_FIELDS,
+            "gemini": _GEMINI_FIELDS,
+        }
+    ),
     unknown=_unknown_to(_PROVIDERS),
     media=MediaLimits(
         types=MediaLimits().types & GEMINI.media.types, size=3_750_000, crowded=20, crowded_side=2_000, most=8

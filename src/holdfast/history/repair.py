@@ -24,8 +24,8 @@ CANNOT_BE_MENDED: Mapping[str, str] = MappingProxyType(
     {
         "no-messages": "an empty conversation has nothing to say",
         "too-many-calls": "a response cannot be split without changing what the model did",
-        "tools-not-declared": "the request has to declare tools, which no edit of messages does",
-        "thinking-not-first": "thinking cannot be made up; turn it off for this request",
+        "tools-not-declared": "a list of messages declares no tools; hand over the whole request, or declare some",
+        "thinking-not-first": "thinking cannot be made up; hand over the whole request, or turn it off for this one",
     }
 )
 """The rules that no edit of messages mends, each with the reason."""

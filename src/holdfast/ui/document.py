@@ -13,7 +13,7 @@ import msgspec
 from holdfast.errors import DamageError, UsageError
 from holdfast.history.document import messages_in, read
 from holdfast.history.formats import FORMATS, find_format
-from holdfast.history.formats.format import Format, as_array, as_object
+from holdfast.history.formats.format import Format, as_array, as_object, is_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.shape import Path as Place
 from holdfast.history.shape import position
@@ -78,6 +78,20 @@ def open_document(file: str, form: str | None, *, profile: str | None) -> Docume
                 damage.append(Damage(position(each.path), line, column, each.sentence))
     name = "standard input" if file == "-" else file
     return Document(name, data, text, found.document, tuple(damage), known.name, profile or known.profile, told[1:])
+
+
+def tools_in(file: str, form: str) -> frozenset[str]:
+    """Return the names of the tools in `file`: a list of names, or of tools as a request of the format has them."""
+    listed = read(_decoded(_bytes(file))).document
+    if is_object(listed):
+        listed = listed.get("tools")
+    names = frozenset(name for name in as_array(listed) if isinstance(name, str))
+    names |= find_format(form).declared({"tools": listed}).tools or frozenset()
+    if not names and listed != []:
+        raise UsageError(
+            f"File {file!r} declares no tools, a list of names or of tools in JSON was expected. Name one that does."
+        )
+    return names
 
 
 def _bytes(file: str) -> bytes:

@@ -50,6 +50,8 @@ _RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_contro
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
+_CALLS_OF_CHAT = ("tool_calls", "function_call")  # which some programs put beside the content
+_SIGNED: frozenset[Flag] = frozenset({"signed"})
 _THINKING_MODES = {"enabled": True, "adaptive": True, "disabled": False}
 
 
@@ -67,7 +69,13 @@ class Anthropic:
         mode = as_text(as_object(body.get("thinking")).get("type"))
         beside = [*as_array(body.get("system")), *as_array(body.get("tools"))]
         marks = sum(map(_marks, beside))
-        return Declared(frozenset(names), _THINKING_MODES.get(mode or ""), marks=marks)
+        return Declared(
+            frozenset(names),
+            _THINKING_MODES.get(mode or ""),
+            marks=marks,
+            blocks=tuple(_beside(body)),
+            model=as_text(body.get("model")),
+        )
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
@@ -83,6 +91,9 @@ class Anthropic:
             return not_a_message(index, "malformed")
         items = tuple(content_of((index, "content"), role, raw.get("content"), _block))
         flags = says_nothing(role, items)
+        if role != "system":
+            calls = (key for key in _CALLS_OF_CHAT if raw.get(key))
+            items += tuple(Item("other", role, (index, key), written=(f"{role}/{key}",)) for key in calls)
         if role == "system":  # the system prompt stands beside the messages
             flags.add("unknown-role")
         elif written != role:
@@ -99,8 +110,12 @@ class Anthropic:
         values = [
             _unmarked(value) if "cache-mark" in piece.dropped else value
             for piece in row.pieces
+            if piece.what is not None or not _is_beside(piece)
             for value in _values(piece, messages)
         ]
+        for piece in row.pieces:
+            if piece.item is not None and piece.what is not None and _is_beside(piece):
+                base.pop(str(piece.item.path[1]), None)
         if "thinking" in row.added:
             values.insert(0, {"type": "thinking", "thinking": "", "signature": ""})
         if len(values) == 1 and isinstance(values[0], str):
@@ -114,6 +129,16 @@ FORMAT = Anthropic()
 
 
 # --- from a message to its shape -------------------------------------------------------------------------------------
+
+
+def _beside(body: Mapping[str, object]) -> Iterator[Item]:
+    """Yield the blocks of the system prompt, and the tools, that have cache markers or are blank."""
+    for holder in ("tools", "system"):
+        for number, raw in enumerate(as_array(body.get(holder))):
+            text = as_object(raw).get("text")
+            blank = holder == "system" and isinstance(text, str) and not text.strip()
+            if (marks := _marks(raw)) or blank:
+                yield Item("text", "system", (holder, number), flags=BLANK if blank else NO_FLAGS, marks=marks)
 
 
 def _block(path: Path, role: Role, block: object) -> Item:
@@ -171,7 +196,14 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     if kind == "tool_reference":
         name = as_text(block.get("tool_name"))
         return Item("other", role, path, name=name, flags=NO_FLAGS if name else FOREIGN)
-    return Item("other" if kind in _UNSAID else "media", role, path, written=(f"{role}/{kind}",))
+    flags: set[Flag] = set()
+    if kind == "search_result" or as_object(source).get("type") in ("text", "content"):
+        flags.add("readable")
+    if kind == "compaction" and (block.get("signature") or block.get("encrypted_content")):
+        flags |= {"signed"} if as_text(block.get("content")) else {"signed", "untold"}
+    return Item(
+        "other" if kind in _UNSAID else "media", role, path, flags=frozenset(flags), written=(f"{role}/{kind}",)
+    )
 
 
 def _is_somewhere(source: Json) -> bool:
@@ -196,9 +228,9 @@ def _thinking(path: Path, kind: str, block: Json) -> Item:
         maker = "anthropic" if kind == "redacted_thinking" else None
         return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}), maker=maker)
     if kind == "redacted_thinking":  # which nobody else makes
-        return Item("thinking", "assistant", path, maker="anthropic")
+        return Item("thinking", "assistant", path, flags=_SIGNED, maker="anthropic")
     said = str(block.get("thinking"))
-    return Item("thinking", "assistant", path, digest=digest(said), seal=digest(signature))
+    return Item("thinking", "assistant", path, flags=_SIGNED, digest=digest(said), seal=digest(signature))
 
 
 def _call(path: Path, role: Role, block: Json) -> Item:
@@ -281,6 +313,11 @@ def _unmarked(block: object) -> object:
     return raw
 
 
+def _is_beside(piece: Piece) -> bool:
+    """Return whether the piece stands beside the content."""
+    return piece.item is not None and len(piece.item.path) > 1 and piece.item.path[1] in _CALLS_OF_CHAT
+
+
 def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
     """Yield what the piece contributes to the content: texts, or blocks as they are."""
     if piece.item is None:
@@ -316,7 +353,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
 
 def _is_said(block: object) -> bool:
     """Return whether the user can say it, who may not refer to tools."""
-    return not _part((), "user", _kind(block), as_object(block)).flags
+    return not _part((), "user", _kind(block), as_object(block)).flags - {"readable"}
 
 
 def _result_content(piece: Piece, block: Json) -> object:

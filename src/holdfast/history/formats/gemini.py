@@ -89,7 +89,7 @@ class Gemini:
             for function in as_array(as_object(tool).get(key))
             if (name := as_text(as_object(function).get("name")))
         ]
-        return Declared(frozenset(names), _thinking(body, config))
+        return Declared(frozenset(names), _thinking(body, config), model=as_text(body.get("model")))
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
@@ -190,9 +190,10 @@ def _part(path: Path, role: Role, part: object) -> Item:
     if item is None and role != "system" and not key:
         item = result_of_another(path, role, raw, Gemini.grammar)
     item = item or Item("other", role, path, flags=FOREIGN)
-    if item.kind == "other" or _signature(raw) is not False:
+    signature = None if item.kind == "other" or not is_object(part) else _signature(raw)
+    if signature is None or (signature and _field(raw, "thoughtSignature") == UNSIGNED):
         return item
-    return msgspec.structs.replace(item, flags=item.flags | {"altered"})
+    return msgspec.structs.replace(item, flags=item.flags | {"signed" if signature else "altered"})
 
 
 def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
@@ -343,7 +344,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
 def _is_said(part: object) -> bool:
     """Return whether the user can say it: a text or a file, no call."""
     item = _part((), "user", part)
-    return item.kind in ("text", "media") and not item.flags
+    return item.kind in ("text", "media") and not item.flags - {"signed"}
 
 
 def _made_up(piece: Piece, messages: Sequence[object]) -> Json:

@@ -160,7 +160,10 @@ RULES = (
     Rule(
         "tools-not-declared",
         "A request whose history holds calls declares tools.",
-        {"bedrock": "The toolConfig field must be defined when using toolUse and toolResult content blocks."},
+        {
+            "anthropic": "Requests which include `tool_use` or `tool_result` blocks must define tools.",
+            "bedrock": "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
+        },
     ),
     Rule(
         "foreign-content",
@@ -265,6 +268,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     spare = images - profile.media.crowded  # as many gone, and the others may be larger: the first go
     called = False
     yield from _unclean(shape.beside)
+    yield from (found for block in shape.blocks for found in _flagged(block))
     declared = shape.tools or frozenset()
     legal: dict[str, bool] = {}  # most calls are of a few tools
     for message in shape.messages:
@@ -287,7 +291,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                     yield about("tool-name-illegal", item, "has a name that is not accepted")
                 if shape.tools and name not in shape.tools:
                     yield about("tool-not-declared", item, "is of a tool that the request does not declare")
-            for which in range(len(item.media)):
+            for which in range(0 if shape.text_only else len(item.media)):
                 if (bad := _media(item, which, profile, crowd=images if spare > 0 else 0)) is not None:
                     spare -= not bad.fit
                     yield bad
@@ -339,8 +343,11 @@ def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
     """Yield the items whose cache markers are too many: the last keep theirs, which is where a cache is read."""
     marked = [item for message in shape.messages for item in message.items if item.marks]
     left = shape.marks + sum(item.marks for item in marked)
-    if shape.marks > limit:
-        yield Found("too-many-cache-marks", (), f"Beside the messages stand {shape.marks} cache markers")
+    beside = shape.marks
+    for item in shape.blocks:
+        if item.marks and beside > limit:
+            beside -= item.marks
+            yield about("too-many-cache-marks", item, f"is one of {shape.marks} cache markers beside the messages")
     for item in marked:
         if left > limit:
             left -= item.marks

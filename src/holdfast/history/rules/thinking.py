@@ -138,7 +138,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                 yield from _of_item(item, profile)
     if shape.grammar.atomic:
         yield from _parted(shape, profile)
-    yield from _unsigned_calls(shape)
+    yield from _unsigned_calls(shape, profile)
     if shape.thinking is True:
         yield from _lacking(shape, profile)
         yield from _opening(shape)
@@ -153,8 +153,12 @@ def _of_item(item: Item, profile: Profile) -> Iterator[Found]:
             yield about(rule, item, what)
     if item.kind == "thinking":
         yield about("thinking-off", item, "is there")
-        if item.maker is not None and item.maker not in profile.makers:
-            yield about("thinking-foreign", item, f"was made by {item.maker}")
+    if _is_foreign(item, profile):
+        yield about("thinking-foreign", item, f"was made by {item.maker}")
+
+
+def _is_foreign(item: Item, profile: Profile) -> bool:
+    return item.maker is not None and item.maker not in profile.makers
 
 
 def _parted(shape: Shape, profile: Profile) -> Iterator[Found]:
@@ -182,7 +186,8 @@ def _goes(item: Item, profile: Profile) -> bool:
     """Return whether the thinking can go back to the provider."""
     if "thinking-off" in profile.rules or item.flags & {"unbound", "duplicate"}:
         return False
-    return item.maker is None or item.maker in profile.makers
+    unkept = "unkept" in item.flags and "item-not-stored" in profile.rules
+    return not unkept and not _is_foreign(item, profile)
 
 
 def _lacking(shape: Shape, profile: Profile) -> Iterator[Found]:
@@ -215,7 +220,7 @@ def _lacking_before(shape: Shape, profile: Profile) -> Iterator[Found]:
             thought = thought or item.kind == "call" or ("untold" not in item.flags and _counts(item, shape, profile))
 
 
-def _unsigned_calls(shape: Shape) -> Iterator[Found]:
+def _unsigned_calls(shape: Shape, profile: Profile) -> Iterator[Found]:
     """Yield the first call of each step of the current turn that has no signature: of the last first.
 
     A turn that ended in an answer is over: whatever the user says next begins another.
@@ -233,7 +238,7 @@ def _unsigned_calls(shape: Shape) -> Iterator[Found]:
             answered = said and not calls if answered is None and (said or calls) else answered
             if answered:
                 return
-            if calls and "call-unsigned" in calls[0].flags:
+            if calls and ("call-unsigned" in calls[0].flags or _is_foreign(calls[0], profile)):
                 yield about("signature-required", calls[0], "has no signature, and is of the current turn")
 
 
