@@ -15,7 +15,7 @@ from typing import Any, cast
 import cohere_melody as cohere
 import deepseek_recipe as deepseek
 import pydantic
-from anthropic import types as anthropic
+from anthropic.types import beta as anthropic
 from google.genai import types as google
 from mistral_common.exceptions import MistralCommonException
 from mistral_common.protocol.instruct import request as mistral
@@ -29,7 +29,7 @@ Json = dict[str, object]
 def judge(wire: str, body: bytes | Json) -> None:
     """Raise `AssertionError` with the words of DeepSeek's validator, for Gemini Google's types, unless it accepts."""
     if wire == "gemini":
-        refusal = _google(_BODY, body if isinstance(body, bytes) else json.dumps(body), lenient=False)
+        refusal = _google(_BODY, body if isinstance(body, bytes) else json.dumps(body))
     else:
         refusal = _deepseek(wire, body, deepseek.ReasoningContentBehavior.FillEmpty)
     if refusal:
@@ -195,14 +195,14 @@ _CONTENTS = pydantic.TypeAdapter(list[google.Content])
 def google_refusal(wire: str, messages: list[object]) -> str:
     """Return what the types of Google's own SDK say to contents.
 
-    They check JSON, the types of fields, that arguments and responses are objects, base64 and Unicode; of a whole body
-    (`judge`) also that no field is unknown.
+    They check JSON, the types of fields, that no field is unknown, that arguments and responses are objects, base64 and
+    Unicode.
     They let pass everything that is between contents: order, roles, how many results there are, signatures but for
     their base64, names, empty contents and empty parts. Requests are written by the same SDK, from other types.
     """
     del wire
     listed = [_listed(cast("Json", each)) if isinstance(each, dict) else each for each in messages]
-    return _google(_CONTENTS, json.dumps(listed), lenient=True)
+    return _google(_CONTENTS, json.dumps(listed))
 
 
 def _listed(content: Json) -> Json:
@@ -213,18 +213,17 @@ def _listed(content: Json) -> Json:
     return content | {"parts": [{"text": parts} if isinstance(parts, str) else parts]}
 
 
-def _google(shape: pydantic.TypeAdapter[Any], raw: str | bytes, *, lenient: bool) -> str:
+def _google(shape: pydantic.TypeAdapter[Any], raw: str | bytes) -> str:
     try:
         shape.validate_json(raw)
     except pydantic.ValidationError as error:
-        told = [each for each in error.errors() if not lenient or each["type"] != "extra_forbidden"]
-        return "; ".join(f"Judge refused the gemini body: {each['loc']} {each['msg']}" for each in told)
+        return "; ".join(f"Judge refused the gemini body: {each['loc']} {each['msg']}" for each in error.errors())
     return ""
 
 
 # --- Anthropic -------------------------------------------------------------------------------------------------------
 
-_BLOCK: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(anthropic.ContentBlockParam)
+_BLOCK: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(anthropic.BetaContentBlockParam)
 
 
 def anthropic_refusal(wire: str, messages: list[object]) -> str:

@@ -16,7 +16,7 @@ from holdfast.agent.driver import Driver
 from holdfast.agent.events import Finding
 from holdfast.agent.model import Model
 from holdfast.history.edits import Edit
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.history.rules import Violation
 from holdfast.history.shape import NO_RESULT
 from holdfast.session import gate, outgoing

@@ -28,7 +28,7 @@ from holdfast.agent.models import open_model
 from holdfast.agent.providers import PROVIDERS, target
 from holdfast.agent.secrets import HIDDEN, bare, hidden, secrets_of
 from holdfast.agent.turn import Signal, State
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.session import gate
 from holdfast.session.conversation import Conversation
 from holdfast.session.outgoing import outgoing

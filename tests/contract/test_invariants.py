@@ -17,7 +17,8 @@ import pytest
 from source_tree import expect_none, read
 
 from holdfast.history import check, repair
-from holdfast.history.profiles import ANY, PAIRS, PROFILES, SERIALISER_ONLY, Evidence, Profile
+from holdfast.history.profile import Evidence, Profile
+from holdfast.history.profiles import ANY, PAIRS, PROFILES, SERIALISER_ONLY
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.rules import RULES, Rule
 from holdfast.history.shape import Grammar

@@ -80,21 +80,6 @@ REFUSED = (
         [{"role": "system", "content": "x"}, said_in("user", SOUND)],
     ),
     Refused(
-        ("mistral-v3", "mistral-v7", "mistral-v13"),
-        "Extra inputs are not permitted",
-        "A field that nobody has for the address of an image. Fields that are unknown are kept, and no program is"
-        " known that writes one there.",
-        "openai-chat",
-        [said_in("user", {"type": "image_url", "image_url": {"url": IMAGE, "x": 1}})],
-    ),
-    Refused(
-        ("mistral-v3", "mistral-v7", "mistral-v13"),
-        "for ThinkChunk\nthinking\n  Input should be a valid string",
-        _NO_PROGRAM,
-        "openai-chat",
-        [USER, called("abcdefgh1", reasoning_content={}), returned("abcdefgh1")],
-    ),
-    Refused(
         ("deepseek",),
         "invalid type: integer `1`, expected a string",
         _NO_PROGRAM,
@@ -115,7 +100,7 @@ REFUSED = (
     Refused(("deepseek", "deepseek-thinking"), "expected a boolean", _NO_PROGRAM, "anthropic", used(is_error="yes")),
     Refused(
         ("anthropic",),
-        "('ToolResultBlockParam', 'is_error') Input should be a valid boolean",
+        "('BetaToolResultBlockParam', 'is_error') Input should be a valid boolean",
         "Null for a flag that may be left out: programs write it of a result that did not fail, and no refusal of it is"
         " known.",
         "anthropic",

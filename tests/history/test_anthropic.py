@@ -96,7 +96,8 @@ def test_what_is_valid_is_left_alone(messages: list[object]) -> None:
 def test_a_missing_result_stands_before_what_the_user_said_and_unknown_fields_stay() -> None:
     asked = {**assistant(text("wait"), use("a"), use("b")), "x-unknown": 1}
     had = result("a", cache_control={"type": "ephemeral"}, is_error=True)
-    done = mended(USER, asked, {**user(had, text("stop", x=1)), "x-unknown": [2]})
+    messages = [USER, asked, {**user(had, text("stop", x=1)), "x-unknown": [2]}]
+    done = repair(messages, format="anthropic", profile="deepseek")
     assert done.messages == [
         USER,
         asked,
@@ -275,7 +276,7 @@ def test_the_last_cache_markers_stay() -> None:
         assistant(text("c", cache_control=None), use("a", **marked)),
         user(result("a", [text("d", **marked)], **marked), text("e", **marked)),
     ]
-    body: Json = {"system": [text("s", **marked)], "messages": messages}
+    body: Json = {"system": [text("s", **marked)], "messages": messages, "tools": [{"name": "read"}]}
     told = check(body, format="anthropic")
     assert [(found.rule, found.position) for found in told] == [
         ("too-many-cache-marks", "messages[0].content[0]"),
@@ -300,8 +301,9 @@ REFERENCE: Json = {"type": "tool_reference", "tool_name": "t"}
 @pytest.mark.parametrize("profile", ["anthropic", "deepseek"])
 def test_a_result_refers_to_tools_that_are_declared(profile: str) -> None:
     messages = [USER, assistant(use("a")), user(result("a", [REFERENCE]))]
-    body: Json = {"model": "m", "max_tokens": 1, "messages": messages}
-    tools = [{"name": "t", "input_schema": {"type": "object"}, "defer_loading": True}]
+    read: Json = {"name": "read", "input_schema": {"type": "object"}}
+    body: Json = {"model": "m", "max_tokens": 1, "messages": messages, "tools": [read]}
+    tools = [read, {"name": "t", "input_schema": {"type": "object"}, "defer_loading": True}]
     assert check({**body, "tools": tools}, format="anthropic", profile=profile) == []
     judge("anthropic", {**body, "tools": tools})
     (found,) = check(body, format="anthropic", profile=profile)
@@ -330,8 +332,9 @@ def test_a_body_says_its_tools_and_thinking_and_comes_back_with_its_system_promp
     told = {violation.rule for violation in check(body, format="anthropic", hearsay=True)}
     assert {"tool-not-declared", "thinking-not-first", "call-without-result"} <= told
     done = repair(body, format="anthropic")
-    assert done.document == {**body, "messages": [USER, assistant(use("a")), user(result("a", NO_RESULT))]}
-    assert [each.rule for each in done.remaining] == ["thinking-not-first"]
+    said = [USER, assistant(use("a")), user(result("a", NO_RESULT))]
+    assert done.document == {**body, "messages": said, "thinking": {"type": "disabled"}}
+    assert done.remaining == ()
 
 
 def test_a_system_prompt_is_cleaned() -> None:

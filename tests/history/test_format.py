@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.history import check, repair
 from holdfast.history.formats.format import Json, as_object
-from holdfast.history.profiles import PAIRS
+from holdfast.history.profiles import PAIRS, PROFILES
 
 KEYS = {
     "openai-chat": ("role", "type", "content", "tool_calls", "name"),
@@ -45,8 +45,10 @@ def test_who_speaks_is_known_by_other_programs_words_too(form: str, written: str
     for profile in PAIRS[form]:
         mended = repair([{"role": written, key: content, "x": 1}], format=form, profile=profile)
         assert mended.remaining == ()
-        assert {"role": own[role], key: content, "x": 1} in mended.messages
-        assert "so" not in json.dumps([as_object(each) for each in mended.messages if "x" not in as_object(each)])
+        kept: Json = {} if form in PROFILES[profile].fields else {"x": 1}
+        becomes: Json = {"role": own[role], key: content, **kept}
+        assert becomes in mended.messages
+        assert "so" not in json.dumps([as_object(each) for each in mended.messages if each != becomes])
 
 
 @pytest.mark.parametrize("profile", PAIRS["openai-chat"])

@@ -155,9 +155,11 @@ def test_arguments_that_are_an_object_become_its_text() -> None:
 
 def test_a_message_keeps_its_unknown_fields_when_another_field_changes() -> None:
     odd = {**called("a", name="browser.open now"), "x-cache": {"k": 1}}
-    mended = repair([USER, odd, returned("a")], format="openai-chat").messages[1]
-    assert as_object(mended)["x-cache"] is odd["x-cache"]
-    assert rules([USER, mended, returned("a")]) == []
+    messages = [USER, odd, {"role": "user", "content": "on"}]
+    mended = repair(messages, format="openai-chat", profile="deepseek")
+    assert as_object(mended.messages[1])["x-cache"] is odd["x-cache"]
+    assert mended.edits
+    assert mended.remaining == ()
 
 
 @pytest.mark.parametrize("raw", ["text", 7, None, ["x"], {"role": "bogus", "content": "words"}, {"content": "words"}])

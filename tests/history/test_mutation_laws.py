@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wire_documents import DOCUMENTS, mutations
 
-from holdfast.history import check, repair
+from holdfast.history import Request, check, repair
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import as_object, project
+from holdfast.history.formats.format import as_array, as_object, project
 from holdfast.history.formats.writing import raw_at
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import CANNOT_BE_MENDED
@@ -24,7 +24,14 @@ from laws import law
 EVERY_FORMAT = pytest.mark.parametrize("form", DOCUMENTS)
 A_LAW = law(shared_by=len(DOCUMENTS))
 THINKING = st.sampled_from([None, True, False])
-TOOLS = st.sampled_from([None, ["f", "g", "h"]])
+REQUESTS = st.builds(
+    Request,
+    thinking=THINKING,
+    tools=st.sampled_from([None, ["f", "g", "h"]]),
+    text_only=st.booleans(),
+    signed_by=st.sampled_from([None, "another"]),
+    store=st.sampled_from([None, False]),
+)
 _WORD = re.compile(r"w[A-Z]+\d\.")
 
 
@@ -35,21 +42,19 @@ def test_the_documents_are_valid_before_they_are_changed(form: str, profile: str
 
 @EVERY_FORMAT
 @A_LAW
-@given(data=st.data(), thinking=THINKING, tools=TOOLS)
-def test_what_is_mended_is_valid_and_nothing_said_is_lost(
-    form: str, *, data: st.DataObject, thinking: bool | None, tools: list[str] | None
-) -> None:
+@given(data=st.data(), request=REQUESTS)
+def test_what_is_mended_is_valid_and_nothing_said_is_lost(form: str, *, data: st.DataObject, request: Request) -> None:
     messages = data.draw(mutations(form))
     before = copy.deepcopy(messages)
     for profile in PAIRS[form]:
-        mended = repair(messages, format=form, profile=profile, thinking=thinking, tools=tools)
-        left = check(mended.messages, format=form, profile=profile, thinking=thinking, tools=tools)
+        mended = repair(messages, format=form, profile=profile, **request)
+        left = check(mended.messages, format=form, profile=profile, **request)
         assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
         assert mended.remaining == tuple(left)
-        again = repair(mended.messages, format=form, profile=profile, thinking=thinking, tools=tools)
+        again = repair(mended.messages, format=form, profile=profile, **request)
         assert again.edits == ()
         assert again.messages is mended.messages
-        other = repair(copy.deepcopy(messages), format=form, profile=profile, thinking=thinking, tools=tools)
+        other = repair(copy.deepcopy(messages), format=form, profile=profile, **request)
         assert (other.messages, other.edits) == (mended.messages, mended.edits)
         assert said(form, messages) - words_in(mended.messages) == set()
     assert messages == before
@@ -100,6 +105,19 @@ def said(form: str, messages: list[object]) -> set[str]:
     }
 
 
+_SAYING = frozenset({"text", "refusal", "content", "output", "transcript", "tool_calls", "function", "arguments"})
+
+
+def _shown(raw: object) -> object:
+    """Return JSON without the fields of its blocks in which nobody says anything: a kind, an address, a flag."""
+    if isinstance(raw, list):
+        return [_shown(each) for each in as_array(raw)]
+    if isinstance(raw, dict):
+        block = as_object(raw)
+        return {key: _shown(each) for key, each in block.items() if "type" not in block or key in _SAYING}
+    return raw
+
+
 def _held(raw: object) -> Iterator[object]:
     """Yield what a text or a result says."""
     if isinstance(raw, str):
@@ -107,7 +125,9 @@ def _held(raw: object) -> Iterator[object]:
     block = as_object(raw)
     result = as_object(block.get("functionResponse"))
     yield from (
-        block[key] for key in ("text", "refusal", "content", "output", "transcript", "tool_calls") if key in block
+        _shown(block[key])
+        for key in ("text", "refusal", "content", "output", "transcript", "tool_calls")
+        if key in block
     )
     if "response" in result:
         yield result["response"]

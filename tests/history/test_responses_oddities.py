@@ -49,7 +49,8 @@ def test_what_the_sdk_does_not_know_is_told_and_mended(messages: list[object], r
 
 @pytest.mark.parametrize("kind", ["web_search_call", "file_search_call", "mcp_call", "compaction", "tool_search_call"])
 def test_what_the_provider_ran_itself_is_left_as_it_is(kind: str) -> None:
-    item: Json = {"type": kind, "id": "x1", "call_id": "c", "status": "searching"}
+    own: Json = {"encrypted_content": "e"} if kind == "compaction" else {"call_id": "c", "status": "searching"}
+    item: Json = {"type": kind, "id": "x1", **own}
     assert check([USER, item, ANSWER], format="openai-responses") == []
 
 

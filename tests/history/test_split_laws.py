@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -18,7 +18,8 @@ from holdfast.history import repair as library
 from holdfast.history.draft import apply
 from holdfast.history.edits import Edit, Split
 from holdfast.history.formats.format import Declared, project
-from holdfast.history.profiles import PAIRS, PROFILES, Profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import PAIRS, PROFILES
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.repair import repair as edits_of
 from holdfast.history.rules import check as broken
@@ -186,15 +187,24 @@ def test_two_responses_that_are_joined_are_split_where_together_they_are_too_man
 
 def test_an_edit_says_what_it_does() -> None:
     mended = repair(RENDERINGS["openai-chat"](story(129)), format="openai-chat")
-    (split,) = mended.edits
+    (split,) = [each for each in mended.edits if isinstance(each, Split)]
     assert split.sentence == (
         "The response at messages[3] has more calls than the provider takes: those from messages[3].tool_calls[128]"
         " on (1) follow in a response of their own, behind the results of the others."
     )
 
 
+def known(raw: object) -> object:
+    """Return JSON without the field that no provider knows."""
+    if isinstance(raw, list):
+        return [known(each) for each in cast("list[object]", raw)]
+    if isinstance(raw, dict):
+        return {key: known(each) for key, each in cast("dict[str, object]", raw).items() if key != "x-unknown"}
+    return raw
+
+
 def test_one_that_is_not_too_long_is_the_same_object() -> None:
-    messages = RENDERINGS["openai-chat"](story(128))
+    messages = [known(each) for each in RENDERINGS["openai-chat"](story(128))]
     assert check(messages, format="openai-chat") == []
     assert library(messages, format="openai-chat").messages is messages
 

@@ -232,7 +232,8 @@ DOCUMENTS = {
 _VALUES: list[object] = json.loads(
     r"""[null, [], {}, 0, 1.5, true, "", " ", "user", "assistant", "tool", "text", "a", "\ud800x", [[]], [""]]"""
 )
-_CHANGES = st.sampled_from(["delete", "retype", "retype", "double", "swap", "copy", "graft", "part"])
+_CHANGES = st.sampled_from(["delete", "retype", "retype", "double", "swap", "copy", "graft", "part", "add"])
+_ADDED = st.sampled_from(["id", "type", "metadata", "cache_control", "index", "usage", "tool_calls", "refusal", "x"])
 _places = st.integers(0, 10_000)
 _values: st.SearchStrategy[object] = st.sampled_from(_VALUES)
 
@@ -246,7 +247,7 @@ def paths(raw: object, path: Path = ()) -> Iterator[Path]:
 
 @st.composite
 def mutations(draw: st.DrawFn, form: str) -> list[object]:
-    """Return a valid document of the format with up to three of its nodes changed, doubled, lost or grafted."""
+    """Return a valid document of the format with up to three nodes lost, doubled, swapped, retyped, grafted, added."""
     document = copy.deepcopy(DOCUMENTS[form])
     for _ in range(draw(st.integers(1, 3))):
         known = list(paths(document))
@@ -269,6 +270,10 @@ def _change(document: list[object], path: Path, draw: st.DrawFn) -> None:
         _set(holder, key, copy.deepcopy(draw(_values)))
     elif change == "graft":
         _graft(document, path, draw)
+    elif change == "add":
+        node = _at(document, path)
+        if is_object(node) and (name := draw(_ADDED)) not in node:
+            node[name] = copy.deepcopy(draw(_values))
     elif change in ("double", "swap") and is_array(holder) and isinstance(key, int):
         other = draw(_places) % len(holder)
         if change == "double":

@@ -10,7 +10,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from holdfast.calls import Outcome
-from holdfast.history.profiles import PROFILES, Profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import PROFILES
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.rules import RULES
 from holdfast.session import verify as verifying

@@ -8,18 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.calls import Image
-from holdfast.history.profiles import (
-    ANTHROPIC,
-    BEDROCK,
-    GEMINI,
-    MISTRAL,
-    NO_MEDIA,
-    OPENAI_CHAT,
-    OPENAI_COMPATIBLE,
-    PROFILES,
-    MediaLimits,
-    Profile,
-)
+from holdfast.history.profile import NO_MEDIA, MediaLimits, Profile
+from holdfast.history.profiles import ANTHROPIC, BEDROCK, GEMINI, MISTRAL, OPENAI_CHAT, OPENAI_COMPATIBLE, PROFILES
 from holdfast.session.conversation import Said, UserMessage
 from holdfast.session.entries import CallEnded, CallStarted, Entry, PromptAccepted, ResponseEnded
 from holdfast.session.fold import fold

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from holdfast.history.profiles import PROFILES, Profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import PROFILES
 from holdfast.session.conversation import AssistantMessage, Conversation, UserMessage
 from holdfast.session.entries import (
     BAD_IMAGES,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, PROFILES, Profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, PROFILES
 from holdfast.session.conversation import Conversation
 from holdfast.session.entries import (
     CallEnded,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from holdfast.calls import Image, Outcome
 from holdfast.config import Context
-from holdfast.history.profiles import PROFILES, Profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import PROFILES
 from holdfast.session import words
 from holdfast.session.conversation import AssistantMessage, Message, Result, UserMessage
 from holdfast.session.entries import (

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, PROFILES, Profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, PROFILES
 from holdfast.session import gate
 from holdfast.session.conversation import Conversation, UserMessage
 from holdfast.session.entries import (

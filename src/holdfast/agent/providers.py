@@ -16,16 +16,15 @@ import msgspec
 
 from holdfast.config import Kind, Server
 from holdfast.errors import ConfigInvalid, ModelUnusable
+from holdfast.history.profile import NO_MEDIA, Profile
 from holdfast.history.profiles import (
     ANTHROPIC,
     BEDROCK,
     GEMINI,
     MISTRAL,
-    NO_MEDIA,
     OPENAI_CHAT,
     OPENAI_COMPATIBLE,
     OPENAI_RESPONSES,
-    Profile,
 )
 
 

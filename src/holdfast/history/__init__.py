@@ -9,8 +9,8 @@ mended = repair(messages, format="openai-chat", profile="mistral").messages
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
@@ -18,9 +18,11 @@ from holdfast.history import repair as _repair  # first: importing it later woul
 from holdfast.history import rules as _rules
 from holdfast.history.document import expect_data, messages_in, too_deep
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import Declared, Format, as_object, cleaned, project, spliced, unclean
+from holdfast.history.formats.format import Declared, Format, as_object, project, spliced, unclean
 from holdfast.history.pairing import pair
-from holdfast.history.profiles import Profile, find_profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import find_profile
+from holdfast.history.request import Request, declared
 from holdfast.history.rules import Violation
 from holdfast.history.sending import Parted, Unit, place_among, whereabouts
 from holdfast.history.shape import NO_RESULT, Path, Shape, position
@@ -32,6 +34,7 @@ __all__ = [
     "NO_RESULT",
     "Edit",
     "Repair",
+    "Request",
     "Violation",
     "check",
     "find_dangling_tool_call_ids",
@@ -61,46 +64,41 @@ class Repair(msgspec.Struct, frozen=True):
     remaining: tuple[Violation, ...]
 
 
-def check(  # noqa: PLR0913 - what the request says, each by its name
+def check(
     messages: object,
     *,
     format: str,  # noqa: A002 - the word of the glossary
     profile: str | None = None,
-    tools: Iterable[str] | None = None,
-    thinking: bool | None = None,
-    signed: Mapping[str, str] | None = None,
     hearsay: bool = False,
+    **request: Unpack[Request],
 ) -> list[Violation]:
     """Return what the provider would refuse, in order; nothing if it accepts the conversation.
 
-    `messages` is a list of messages or a whole request body. `tools` and `thinking` say what the request declares where
-    its body does not; `signed` are texts of thinking as they were signed, by their signatures, where those are known.
-    With `hearsay`, rules that are known by hearsay only are told too, as warnings.
+    `messages` is a list of messages or a whole request body; what only the caller knows of the request is said by the
+    names that `Request` has. With `hearsay`, rules that are known by hearsay only are told too, as warnings.
     """
     try:
-        given = _Given(messages, format, profile, tools=tools, thinking=thinking, signed=signed)
+        given = _Given(messages, format, profile, request)
         return list(given.told(_rules.check(given.shape, given.profile, hearsay=hearsay)))
     except RecursionError as error:
         raise too_deep(messages) from error
 
 
-def repair(  # noqa: PLR0913 - what the request says, each by its name
+def repair(
     messages: object,
     *,
     format: str,  # noqa: A002 - the word of the glossary
     profile: str | None = None,
-    tools: Iterable[str] | None = None,
-    thinking: bool | None = None,
-    signed: Mapping[str, str] | None = None,
     frozen: int = 0,
+    **request: Unpack[Request],
 ) -> Repair:
     """Return the conversation as the provider accepts it, and the edits that make it so.
 
     The first `frozen` messages were sent before and are never edited. Messages that no edit touches are the same
-    objects in the result. `tools`, `thinking` and `signed` are as in `check`.
+    objects in the result. What only the caller knows of the request is said as in `check`.
     """
     try:
-        given = _Given(messages, format, profile, tools=tools, thinking=thinking, signed=signed)
+        given = _Given(messages, format, profile, request)
         return _repaired(given, messages, frozen)
     except RecursionError as error:
         raise too_deep(messages) from error
@@ -110,28 +108,29 @@ def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
     sent = given.sent_of(frozen)
     looked = _rules.look(given.shape, given.profile, frozen=sent)
     edits = _repair.edits_for(looked, frozen=sent)
+    left: tuple[Violation, ...] = ()
     if not edits:
-        left = _rules.check(given.shape, given.profile) if sent else _rules.told(looked)
-        return Repair(given.messages, messages, (), given.told(left))
-    from holdfast.history.edits import CleanText, located  # noqa: PLC0415 - see above
+        left = given.told(_rules.check(given.shape, given.profile) if sent else _rules.told(looked))
+        if not (left and given.key is not None):
+            return Repair(given.messages, messages, (), left)
+    from holdfast.history.beside import edits_of_request, mended_request  # noqa: PLC0415 - see above
+    from holdfast.history.edits import located  # noqa: PLC0415 - see above
 
-    mended = given.mended(edits, frozen)
-    document: object = mended
-    if given.key is not None:
-        body = as_object(messages)
-        beside = cleaned(body) if any(isinstance(edit, CleanText) and edit.message is None for edit in edits) else body
-        document = {**as_object(beside), given.key: mended}
-    remaining = () if given.is_valid_as(mended) else _remaining(given, document)
-    return Repair(mended, document, tuple(located(edit, given.where, given.place) for edit in edits), remaining)
-
-
-def _remaining(given: _Given, document: object) -> tuple[Violation, ...]:
-    """Return what is found in the mended document, with its places there."""
-    said = given.declared
-    result = _Given(
-        document, given.form.name, given.profile.name, tools=said.tools, thinking=said.thinking, signed=said.signed
-    )
-    return result.told(_rules.check(result.shape, given.profile))
+    listed = given.mended(edits, frozen) if edits else given.messages
+    document, result = messages, given
+    if edits:
+        document = listed
+        if given.key is not None:
+            document = mended_request(as_object(messages), edits, key=given.key, messages=listed)
+        if not given.is_valid_as(listed):
+            result = given.again(document)
+            left = result.told(_rules.check(result.shape, given.profile))
+    if given.key is not None and (more := tuple(edits_of_request(result.shape, left))):
+        document = mended_request(as_object(document), more, key=given.key, messages=listed)
+        result = given.again(document)
+        left = result.told(_rules.check(result.shape, given.profile))
+        edits = (*edits, *more)
+    return Repair(listed, document, tuple(located(edit, given.where, given.place) for edit in edits), left)
 
 
 def validate_message_invariants(
@@ -154,7 +153,7 @@ def find_dangling_tool_call_ids(
     A call is answered by a result behind it that is paired with it, by position as well as by id: a second call of the
     same id is not answered by the result of the first.
     """
-    given = _Given(messages, format, None, tools=None, thinking=None)
+    given = _Given(messages, format, None, {})
     calls = (call for step in pair(given.shape).steps for call in step.calls if call.answer is None)
     return [call.item.id or position(given.where(call.item.path)) for call in calls]
 
@@ -167,16 +166,7 @@ class _Given:
     shape: Shape
     units: Sequence[Unit] | None = None  # what is sent of the messages, where that is not message for message
 
-    def __init__(
-        self,
-        document: object,
-        form: str,
-        profile: str | None,
-        *,
-        tools: Iterable[str] | None,
-        thinking: bool | None,
-        signed: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, document: object, form: str, profile: str | None, request: Request) -> None:
         self.form = find_format(form)
         self.profile = find_profile(profile or self.form.profile, form)
         found, self.key = messages_in(document, self.form)
@@ -184,21 +174,23 @@ class _Given:
         expect_data(self.messages)
         body = as_object(document)
         said = self.form.declared(body) if self.key is not None else Declared()
-        self.declared = Declared(
-            tools=frozenset(tools) if tools is not None else said.tools,
-            thinking=thinking if thinking is not None else said.thinking,
-            continued=said.continued,
-            marks=said.marks,
-            signed=signed,
-        )
+        if said.thinking is None and (model := said.model or request.get("model")):
+            said = msgspec.structs.replace(said, thinking=self.form.declared({"model": model}).thinking)
+        self._request = request
+        self.declared = declared(said, request, makers=self.profile.makers)
+        self.known = self.profile.fields.get(form)
         beside = {key: value for key, value in body.items() if key != self.key}
         self.sent: Sequence[object] = self.messages
         if isinstance(self.form, Parted):
             self.units = self.form.unfold(self.messages)
             self.sent = [unit.raw for unit in self.units]
         self.shape = msgspec.structs.replace(
-            project(self.form, self.sent, self.declared), beside=tuple(unclean(beside, ()))
+            project(self.form, self.sent, self.declared, known=self.known), beside=tuple(unclean(beside, ()))
         )
+
+    def again(self, document: object) -> _Given:
+        """Return the same of what became of the document."""
+        return _Given(document, self.form.name, self.profile.name, self._request)
 
     def where(self, path: Path) -> Path:
         """Return where in the document something is that is known by its place in what is sent."""
@@ -222,14 +214,14 @@ class _Given:
         """Return the messages with the edits carried out."""
         from holdfast.history.draft import apply  # noqa: PLC0415 - see above
 
-        built = apply(self.form, self.sent, self.shape, edits)
+        built = apply(self.form, self.sent, self.shape, edits, known=self.known)
         if self.units is None or not isinstance(self.form, Parted):
             return built
         return self.form.fold(built, self.units, self.messages, frozen=frozen)
 
     def is_valid_as(self, mended: Sequence[object]) -> bool:
         """Return whether nothing is found in the mended messages, False where only a look at all of them can tell."""
-        shape = spliced(self.form, mended, self.declared, of=self.sent, shape=self.shape)
+        shape = spliced(self.form, mended, self.declared, of=self.sent, shape=self.shape, known=self.known)
         if shape is None:
             return False
         enforced = self.profile.enforced(shape.grammar)

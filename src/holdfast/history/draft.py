@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from holdfast.history.beside import is_beside
 from holdfast.history.edits import (
     AddResult,
     AsText,
     CleanText,
     Complete,
     Declare,
+    DeclareTools,
     Drop,
     DropField,
+    DropFields,
     DropMessage,
     Edit,
     Fill,
@@ -30,7 +33,9 @@ from holdfast.history.edits import (
     Rename,
     SetId,
     Split,
+    TurnOffThinking,
 )
+from holdfast.history.fields import Kinds, known_only
 from holdfast.history.formats.format import Format, cleaned, declared
 from holdfast.history.rows import Piece, Row
 from holdfast.history.shape import Item, Path, Role, Shape
@@ -43,8 +48,13 @@ def arrange(shape: Shape, edits: Iterable[Edit]) -> Iterator[Row]:
         yield row if isinstance(row, Row) else _row(shape, row)
 
 
-def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit]) -> list[object]:
-    """Return the messages with the edits carried out; those that no edit touches are the same objects."""
+def apply(
+    form: Format, messages: Sequence[object], shape: Shape, edits: Sequence[Edit], *, known: Kinds | None = None
+) -> list[object]:
+    """Return the messages with the edits carried out; those that no edit touches are the same objects.
+
+    What is written anew has none but the `known` fields, if those are given.
+    """
     sources = list(messages)
     for edit in edits:
         if isinstance(edit, CleanText) and edit.message is not None:
@@ -52,17 +62,24 @@ def apply(form: Format, messages: Sequence[object], shape: Shape, edits: Sequenc
     for edit in edits:
         if isinstance(edit, Declare) and isinstance(index := edit.path[0], int):
             sources[index] = declared(sources[index], edit.path[1:])
-    return [
-        sources[row] if isinstance(row, int) else form.build(row, sources) if row.touched else sources[row.sources[0]]
-        for row in _arranged(shape, edits)
-    ]
+    odd = {edit.path[0] for edit in edits if isinstance(edit, DropFields)}
+    written: list[object] = []
+    for row in _arranged(shape, edits):
+        if isinstance(row, int):
+            raw, touched = sources[row], row in odd
+        else:
+            raw = form.build(row, sources) if row.touched else sources[row.sources[0]]
+            touched = row.touched or not odd.isdisjoint(row.sources)
+        written.append(known_only(raw, known) if known is not None and touched else raw)
+    return written
 
 
 def _arranged(shape: Shape, edits: Iterable[Edit]) -> Iterator[Row | int]:
     """Yield the rows; of a message that no edit looked at the index, for most are and a row of each costs too much."""
     draft = _Draft(shape)
     for edit in edits:
-        draft.do(edit)
+        if not is_beside(edit):
+            draft.do(edit)
     if not draft.splits:
         return draft.rows()
     rows = [each if isinstance(each, Row) else _row(shape, each) for each in draft.rows()]
@@ -108,8 +125,8 @@ class _Draft:
             case Rename():
                 for path in edit.paths:
                     self._touched_piece(path).name = edit.new
-            case Declare():
-                self._row(edit.path).touched = True
+            case Declare() | DropFields() | DeclareTools() | TurnOffThinking():
+                self._do_elsewhere(edit)
             case Complete(what="thinking"):
                 self._do_to_row(edit)
             case Fill() | Complete() | DropField() if edit.path not in self._pieces_of(edit.path):
@@ -118,6 +135,11 @@ class _Draft:
                 self._do_to_piece(edit)
             case CleanText() | DropMessage() | Merge() | Insert() | Split():
                 self._do_to_message(edit)
+
+    def _do_elsewhere(self, edit: Declare | DropFields | DeclareTools | TurnOffThinking) -> None:
+        """Carry out nothing here: what is declared, or goes, is read from the edits when the message is written."""
+        if isinstance(edit, Declare):
+            self._row(edit.path).touched = True
 
     def _do_to_row(self, edit: Fill | Complete | DropField) -> None:
         if self._shape.grammar.atomic and isinstance(edit, Complete) and edit.what == "thinking":

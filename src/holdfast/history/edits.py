@@ -248,6 +248,18 @@ class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
         return f"The {self.field.replace('-', ' ')} at {position(self.path)} goes."
 
 
+class DropFields(_Edit, frozen=True, gc=False, tag="drop-fields"):
+    """Fields that the provider does not know go: they say something of an answer, and nothing that was said."""
+
+    path: Path
+    names: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"The provider does not know these fields of {position(self.path)}, they go: {', '.join(self.names)}."
+
+
 class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
     """A message, or the `part` of it that is sent as one, holds nothing (any more) and goes."""
 
@@ -258,6 +270,26 @@ class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
     def sentence(self) -> str:
         """Return what it does, for a person."""
         return f"{_spot(self.message, self.part)} holds nothing and goes."
+
+
+class DeclareTools(_Edit, frozen=True, gc=False, tag="declare-tools"):
+    """The request declares the tools that its history holds calls of, with arguments of any kind."""
+
+    names: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return f"The request declares no tools; it declares those that were called: {', '.join(self.names)}."
+
+
+class TurnOffThinking(_Edit, frozen=True, gc=False, tag="turn-off-thinking"):
+    """Thinking is off for this request, since the calls that it answers were made without any."""
+
+    @property
+    def sentence(self) -> str:
+        """Return what it does, for a person."""
+        return "Thinking is off for this request: the calls that it answers were made without any."
 
 
 class Merge(_Edit, frozen=True, gc=False, tag="merge"):
@@ -305,6 +337,9 @@ Edit = (
     | LeaveOut
     | Declare
     | DropField
+    | DropFields
+    | DeclareTools
+    | TurnOffThinking
     | DropMessage
     | Merge
     | Insert
@@ -332,7 +367,7 @@ def located(edit: Edit, where: Callable[[Path], Path], place: Callable[[Place], 
             at = where((message,))
             part = at[-1] if len(at) > 1 and isinstance(at[-1], int) else None
             found = msgspec.structs.replace(edit, message=_index(at), part=part)
-        case CleanText() | Insert():
+        case CleanText() | Insert() | DeclareTools() | TurnOffThinking():
             found = edit  # beside the messages, or behind all of them
         case _:
             found = msgspec.structs.replace(edit, path=where(edit.path))

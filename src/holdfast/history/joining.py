@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import msgspec
 
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.history.shape import Item, Message, Shape
 
 

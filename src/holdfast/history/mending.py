@@ -11,6 +11,7 @@ from holdfast.history.edits import (
     Declare,
     Drop,
     DropField,
+    DropFields,
     Edit,
     Fill,
     LeaveOut,
@@ -44,13 +45,17 @@ def content_edits(shape: Shape, broken: Sequence[Found], frozen: int) -> Iterato
     done: set[Edit | Path] = set()
     for found in broken:
         message = found.path[0] if found.path else None
-        if isinstance(message, str) and CleanText(None) not in done:
-            done.add(CleanText(None))
-            yield CleanText(None)
-        if not isinstance(message, int) or message < frozen:
+        if message is None or (isinstance(message, int) and message < frozen):
             continue
-        of_message = found.item is None
-        for edit in _of_message(found.rule, shape.messages[message]) if of_message else _of_item(found):
+        if isinstance(message, str) and found.item is None:
+            edits: Iterator[Edit] = iter((CleanText(None),))
+        elif found.names:
+            edits = iter((DropFields(found.path, found.names),))
+        elif found.item is None and isinstance(message, int):
+            edits = _of_message(found.rule, shape.messages[message])
+        else:
+            edits = _of_item(found)
+        for edit in edits:
             key = edit.path if isinstance(edit, Drop | Quote) else edit
             if key not in done:
                 done.add(key)
@@ -61,7 +66,7 @@ def content_edits(shape: Shape, broken: Sequence[Found], frozen: int) -> Iterato
 
 def _unmarked(shape: Shape, surplus: Sequence[Item | None], frozen: int) -> Iterator[Edit]:
     """Yield the edits that take as many cache markers away, the first of those that may be edited."""
-    many = sum(item.marks for item in surplus if item is not None)
+    many = sum(item.marks for item in surplus if item is not None and isinstance(item.path[0], int))
     for message in shape.messages[frozen:] if many else ():
         for item in message.items:
             if item.marks and many > 0:
@@ -136,7 +141,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
             yield Complete(item.path, "kind")
         case "media-invalid" if found.fit:
             yield Declare(item.path)
-        case "media-invalid" | "media-too-large" | "too-much-media":
+        case "media-invalid" | "media-too-large" | "too-much-media" | "media-unseen":
             yield LeaveOut(item.path, found.which, found.what)
         case "block-misplaced" if item.kind != "result":
             yield Quote(item.path, "A call", item.role)
@@ -175,7 +180,15 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
             yield Complete(item.path, "field")
         case "signature-required":
             yield Complete(item.path, "signature")
-        case "thinking-altered":
+        case "item-not-stored":
+            yield Drop(item.path, "the provider kept nothing that it could stand for")
+        case "thinking-foreign" if item.kind == "other" and "untold" in item.flags:
+            yield Drop(item.path, "only who made it can read it")
+        case "thinking-foreign" if item.kind == "other":
+            yield Quote(item.path, "A summary that another model made", item.role)
+        case "too-many-cache-marks" if isinstance(item.path[0], str):
+            yield DropField(item.path, "cache-mark")
+        case "thinking-altered" | "thinking-foreign":
             yield DropField(item.path, "signature")
         case "field-mistyped":
             yield DropField(item.path, "mistyped")

@@ -36,7 +36,7 @@ class Answer(msgspec.Struct, gc=False):
 
 
 class Call(msgspec.Struct, gc=False):
-    """A call, the result that answers it, if any, and a made-up one that this replaces; `at` is its message's position."""
+    """A call, the result that answers it, if any, and a made-up one that this replaces; `at` is its position."""
 
     item: Item
     at: int

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from holdfast.history.edits import AddResult, Complete, Drop, Edit, MoveResult, Place, Quote, Rename, SetId
 from holdfast.history.ids import hashed_id, legal_name
 from holdfast.history.pairing import Answer, Call, Pairing, Step
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.history.rules import Found
 from holdfast.history.rules.pairs import broken_limits, is_misnamed, rule_of
 from holdfast.history.shape import NO_RESULT, Item, Path, Shape

@@ -9,83 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
-
-import msgspec
 
 from holdfast.errors import UsageError
-from holdfast.history.shape import Grammar, Item
-
-Evidence = Literal["verified", "recorded", "documented", "quoted", "inherent", "hearsay"]
-"""How a rule is known, the best first.
-
-Verified: the provider's own code was run. Recorded: the provider's answer was kept. Documented: its documents say so.
-Quoted: users quote its error. Inherent: nobody was seen to refuse it, but the format has no meaning for it. Hearsay:
-other programs take care of it, or somebody remembers.
-"""
-
-
-class MediaLimits(msgspec.Struct, frozen=True):
-    """What images may be: bytes, and pixels of a side when more than `crowded` images are in one request.
-
-    `most` and `total` are how many a request may hold, and how many bytes of them: what is sent keeps them, no rule
-    judges them; a request with more than `count` is known to be refused. A request's limit is on base64, a third more,
-    beside everything else. They are hearsay but where it is said; of those who say nothing, 20 images and 20 MB a
-    request, which many take.
-    """
-
-    types: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-    size: int = 20_000_000
-    side: int = 8_000
-    crowded: int = 100
-    crowded_side: int = 8_000
-    most: int = 20
-    count: int | None = None
-    total: int = 14_000_000
-
-
-NO_MEDIA = MediaLimits(types=frozenset())
-"""Of a model that cannot see."""
-
-_NOTHING: frozenset[str] = frozenset()
-
-
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """One provider: the rules it enforces and their limits.
-
-    `in_items` are rules that it enforces only where a message is one item. `makers` are those whose signed thinking it
-    accepts. `unknown` is what it does not know of each format, as items say it (`written`). `keeps` tells whether it
-    keeps what was sent before, to be referred to; `joins` whether it joins messages of one role by itself.
-    """
-
-    name: str
-    rules: Mapping[str, Evidence]
-    in_items: frozenset[str] = frozenset()
-    id_length: int | None = None
-    id_exact: bool = False
-    id_pattern: re.Pattern[str] | None = None
-    name_pattern: re.Pattern[str] = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-    makers: frozenset[str] = frozenset()
-    calls: int | None = None
-    marks: int | None = None
-    media: MediaLimits = MediaLimits()
-    unknown: Mapping[str, frozenset[str]] = MappingProxyType({})
-    keeps: bool = False
-    joins: bool = False
-
-    def enforced(self, grammar: Grammar) -> frozenset[str]:
-        """Return the rules whose breaking is a violation."""
-        known = frozenset(rule for rule, evidence in self.rules.items() if evidence != "hearsay")
-        return known | self.in_items if grammar.atomic else known
-
-    def knows(self, item: Item, form: str) -> bool:
-        """Return whether the provider knows what the item, and what it holds, is called in the format."""
-        return not item.written or self.unknown.get(form, _NOTHING).isdisjoint(item.written)
-
-    def id_fits(self, call: str) -> bool:
-        """Return whether a call id has an accepted length."""
-        return self.id_length is None or (len(call) == self.id_length if self.id_exact else len(call) <= self.id_length)
-
+from holdfast.history.fields import ANTHROPIC as _ANTHROPIC_FIELDS
+from holdfast.history.fields import COMPATIBLE, EVERYWHERE
+from holdfast.history.fields import GEMINI as _GEMINI_FIELDS
+from holdfast.history.fields import MISTRAL as _MISTRAL_FIELDS
+from holdfast.history.fields import OPENAI_CHAT as _CHAT_FIELDS
+from holdfast.history.fields import OPENAI_RESPONSES as _RESPONSES_FIELDS
+from holdfast.history.profile import Evidence, MediaLimits, Profile
 
 _OF_THE_FORMAT = "field-mistyped"
 """What is wrong whoever it is sent to: the format itself does not have it."""
@@ -123,6 +55,8 @@ _WORD = re.compile(r"[a-zA-Z0-9_-]+")
 _ANY_NAME = re.compile(r".+", re.DOTALL)
 _LEGACY = "assistant/function_call tool/function assistant/custom assistant/refusal assistant/audio user/video_url"
 
+_CALLS_BESIDE = "assistant/tool_calls assistant/function_call user/tool_calls user/function_call"
+
 # What Claude refuses wherever it runs, so that it counts for Bedrock too.
 _CLAUDE = """
 unknown-role late-system last-not-user block-misplaced arguments-not-object media-invalid server-call-without-result
@@ -136,7 +70,8 @@ OPENAI_CHAT = Profile(
     rules=_known(
         recorded="foreign-content",
         quoted=f"no-messages unknown-role empty-content {_PAIRING} duplicate-call-id result-id-missing call-id-length"
-        " tool-name-illegal empty-calls too-many-calls arguments-type media-invalid lone-surrogate",
+        " tool-name-illegal empty-calls too-many-calls arguments-type media-invalid lone-surrogate unknown-field"
+        " media-unseen",
         inherent="malformed-message block-misplaced call-id-missing",
         hearsay=_RUMOURS,
     ),
@@ -144,6 +79,7 @@ OPENAI_CHAT = Profile(
     makers=frozenset({"openai"}),
     calls=128,
     media=_OPENAI_MEDIA,
+    fields=MappingProxyType({"openai-chat": _CHAT_FIELDS}),
     unknown=_words(openai_chat="assistant/untyped assistant/mistyped user/bare-image tool/bare-image"),
 )
 OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they stand: adjacency is no rule of it
@@ -151,9 +87,10 @@ OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they 
     rules=_known(
         recorded="thinking-unbound media-invalid",
         quoted="call-without-result result-without-call call-id-length tool-name-illegal empty-content lone-surrogate"
-        " field-missing thinking-foreign item-without-thinking duplicate-item item-id-illegal",
+        " field-missing thinking-foreign item-without-thinking duplicate-item item-id-illegal unknown-field"
+        " item-not-stored",
         inherent=f"no-messages malformed-message unknown-role duplicate-result {_IDS} reused-call-id arguments-type"
-        " block-misplaced foreign-content",
+        " block-misplaced foreign-content media-unseen",
         hearsay=_RUMOURS,
     ),
     id_length=64,
@@ -164,6 +101,7 @@ OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they 
     ),
     media=_OPENAI_MEDIA,
     keeps=True,
+    fields=MappingProxyType({"openai-responses": _RESPONSES_FIELDS}),
 )
 ANTHROPIC = Profile(
     name="anthropic",
@@ -171,8 +109,8 @@ ANTHROPIC = Profile(
         documented="result-not-first reference-not-declared",
         quoted=f"{_CLAUDE} no-messages empty-content {_PAIRING} duplicate-call-id reused-call-id"
         " call-id-missing call-id-charset blank-text blank-block first-not-user tool-name-illegal media-too-large"
-        " too-much-media lone-surrogate nul too-many-cache-marks",
-        inherent="malformed-message arguments-type foreign-content result-id-missing",
+        " too-much-media lone-surrogate nul too-many-cache-marks unknown-field tools-not-declared",
+        inherent="malformed-message arguments-type foreign-content result-id-missing media-unseen",
         hearsay="call-id-length tool-not-declared consecutive-roles results-split",  # joined today, refused once
     ),
     id_length=64,
@@ -181,6 +119,8 @@ ANTHROPIC = Profile(
     makers=frozenset({"anthropic"}),
     joins=True,
     marks=4,
+    fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
+    unknown=_words(anthropic=_CALLS_BESIDE),
     media=MediaLimits(  # 100; and 32 MB a request, documented
         size=5_000_000, crowded=20, crowded_side=2_000, most=100, count=100, total=22_000_000
     ),
@@ -190,11 +130,12 @@ GEMINI = Profile(
     rules=_known(
         documented="signature-required",
         quoted=f"{_PAIRING} results-split call-not-after-user empty-content result-name-missing tool-name-illegal"
-        " thinking-foreign thinking-altered unknown-role media-invalid",
+        " thinking-foreign thinking-altered unknown-role media-invalid unknown-field",
         inherent="no-messages malformed-message lone-surrogate block-misplaced arguments-type arguments-not-object"
-        " foreign-content result-name-wrong",
+        " foreign-content result-name-wrong media-unseen",
         hearsay=f"{_RUMOURS} result-not-first result-not-alone first-not-user blank-text",
     ),
+    fields=MappingProxyType({"gemini": _GEMINI_FIELDS}),
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
     makers=frozenset({"google"}),
     media=MediaLimits(  # 3,000, documented; and 20 MB a request
@@ -207,14 +148,15 @@ MISTRAL = Profile(
         verified=f"no-messages malformed-message unknown-role developer-role {_PAIRING} {_IDS} call-id-length"
         " call-id-charset tool-name-illegal arguments-type empty-content foreign-content system-after-answer"
         " last-not-user call-first result-name-missing result-name-wrong",
-        quoted="blank-answer thinking-beside user-after-result",  # 2025-05 to 2026-06: docs/invariants.md
-        inherent="lone-surrogate block-misplaced",
+        quoted="blank-answer thinking-beside user-after-result unknown-field",  # 2025-05 to 2026-06: docs/invariants.md
+        inherent="lone-surrogate block-misplaced media-unseen",
         hearsay=f"{_RUMOURS} media-invalid",
     ),
     id_length=9,
     id_exact=True,
     id_pattern=re.compile(r"[a-zA-Z0-9]+"),
     makers=frozenset({"mistral"}),
+    fields=MappingProxyType({"openai-chat": _MISTRAL_FIELDS}),
     media=MediaLimits(most=8),
     unknown=_words(openai_chat=f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"),
 )
@@ -225,7 +167,7 @@ MISTRAL_TEMPLATES = Profile(  # its models behind chat templates, which vLLM and
         " developer-role call-id-missing result-id-missing call-id-length call-id-charset empty-content"
         " foreign-content last-not-user lone-surrogate arguments-not-object",
         inherent=f"no-messages malformed-message {_PAIRING} duplicate-call-id block-misplaced arguments-type"
-        " tool-name-illegal result-name-missing result-name-wrong",
+        " tool-name-illegal result-name-missing result-name-wrong media-unseen",
         hearsay=f"{_RUMOURS} media-invalid blank-answer",
     ),
     id_length=9,
@@ -238,15 +180,18 @@ BEDROCK = Profile(
     name="bedrock",
     rules=_known(
         verified="call-id-length call-id-charset tool-name-illegal call-id-missing result-id-missing",
+        recorded="media-unseen",
         documented="result-not-first reference-not-declared",
         quoted=f"{_CLAUDE} {_PAIRING} results-split duplicate-call-id consecutive-roles first-not-user blank-text"
-        " blank-block empty-content tools-not-declared",
+        " blank-block empty-content tools-not-declared unknown-field",
         inherent="no-messages malformed-message lone-surrogate arguments-type foreign-content",
         hearsay=f"{_RUMOURS} reused-call-id blank-result",
     ),
     id_length=64,
     id_pattern=_WORD,
     makers=frozenset({"anthropic", "bedrock"}),
+    fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
+    unknown=_words(anthropic=_CALLS_BESIDE),
     media=MediaLimits(size=3_750_000, crowded=20, crowded_side=2_000),  # Claude's
 )
 DEEPSEEK = Profile(
@@ -257,7 +202,7 @@ DEEPSEEK = Profile(
         " result-not-first call-not-last block-misplaced arguments-type empty-content empty-calls foreign-content"
         " reference-not-declared media-invalid thinking-required thinking-foreign server-call-foreign"
         " tool-name-illegal",
-        quoted="consecutive-roles",
+        quoted="consecutive-roles media-unseen",
         hearsay="tool-not-declared media-too-large",
     ),
     in_items=frozenset({"reused-call-id"}),
@@ -277,7 +222,7 @@ COHERE = Profile(
     rules=_known(
         verified=f"malformed-message unknown-role developer-role lone-surrogate {_IDS} reused-call-id"
         " arguments-not-object arguments-type empty-content foreign-content tool-name-illegal",
-        inherent=f"no-messages {_PAIRING} block-misplaced",
+        inherent=f"no-messages {_PAIRING} block-misplaced media-unseen",
         hearsay=f"{_RUMOURS} media-invalid blank-answer",
     ),
     name_pattern=_ANY_NAME,
@@ -289,7 +234,10 @@ COHERE = Profile(
 def _unknown_to(profiles: tuple[Profile, ...]) -> Mapping[str, frozenset[str]]:
     forms = dict.fromkeys(form for profile in profiles for form in profile.unknown)
     return MappingProxyType(
-        {form: frozenset[str]().union(*(profile.unknown.get(form, _NOTHING) for profile in profiles)) for form in forms}
+        {
+            form: frozenset[str]().union(*(profile.unknown.get(form, frozenset()) for profile in profiles))
+            for form in forms
+        }
     )
 
 
@@ -300,13 +248,15 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
         " reused-call-id arguments-type arguments-not-object empty-content foreign-content"
         " consecutive-roles first-not-user last-not-user late-system several-systems user-after-result null-content"
         " empty-calls tool-name-illegal",
-        quoted="blank-answer blank-text blank-result call-id-length too-many-calls media-invalid",
+        quoted="blank-answer blank-text blank-result call-id-length too-many-calls media-invalid unknown-field"
+        " media-unseen",
         inherent="block-misplaced",
         hearsay=_RUMOURS,
     ),
     id_length=40,
     calls=128,
     unknown=_unknown_to((OPENAI_CHAT, OPENAI_RESPONSES, MISTRAL, DEEPSEEK, COHERE)),
+    fields=MappingProxyType({"openai-chat": COMPATIBLE}),
 )
 
 SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
@@ -351,6 +301,14 @@ ANY = Profile(
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"),
     calls=128,
     marks=4,
+    fields=MappingProxyType(
+        {
+            "openai-chat": EVERYWHERE,
+            "openai-responses": _RESPONSES_FIELDS,
+            "anthropic": _ANTHROPIC_FIELDS,
+            "gemini": _GEMINI_FIELDS,
+        }
+    ),
     unknown=_unknown_to(_PROVIDERS),
     media=MediaLimits(
         types=MediaLimits().types & GEMINI.media.types,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.history.rules import Looked, look
 from holdfast.history.shape import Shape
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 CANNOT_BE_MENDED: Mapping[str, str] = MappingProxyType(
     {
         "no-messages": "an empty conversation has nothing to say",
-        "tools-not-declared": "the request has to declare tools, which no edit of messages does",
-        "thinking-not-first": "thinking cannot be made up; turn it off for this request",
+        "tools-not-declared": "a list of messages declares no tools; hand over the whole request, or declare some",
+        "thinking-not-first": "thinking cannot be made up; hand over the whole request, or turn it off for this one",
     }
 )
 """The rules that no edit of messages mends, each with the reason."""

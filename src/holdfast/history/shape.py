@@ -34,6 +34,9 @@ Flag = Literal[
     "beside",  # thinking in a field beside the content, not in it
     "untold",  # thinking that does not say what was thought
     "unbound",  # thinking that is not followed by what it produced
+    "signed",  # it carries what only its maker can read or check: a signature, or something encrypted
+    "unkept",  # it stands for something that the provider did not keep
+    "readable",  # a file whose content stands there as text
     "altered",  # signed thinking that is known to differ from what was signed
     "incomplete",  # a field that the provider requires is missing, and can be given a value that says nothing
     "duplicate",  # the same item, by an id that is not a call's, stands earlier
@@ -103,6 +106,13 @@ class Item(msgspec.Struct, frozen=True, gc=False):
         return index
 
 
+class Odd(msgspec.Struct, frozen=True, gc=False):
+    """An object that holds fields which the provider does not know, and their names."""
+
+    path: Path
+    names: tuple[str, ...]
+
+
 class Unclean(msgspec.Struct, frozen=True, gc=False):
     """A string that JSON parsers or stores refuse, and where it is."""
 
@@ -118,6 +128,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     items: tuple[Item, ...] = ()
     flags: frozenset[MessageFlag] = frozenset()
     unclean: tuple[Unclean, ...] = ()
+    odd: tuple[Odd, ...] = ()
 
 
 class Grammar(msgspec.Struct, frozen=True):
@@ -142,7 +153,8 @@ class Shape(msgspec.Struct, frozen=True):
 
     `continued` tells that the provider keeps what came before: there may be calls that do not stand here.
     `beside` are the strings of the request beside its messages (its system prompt, say) that are not clean, `marks`
-    counts the cache markers there. `joined` are the messages that go on with the response of the one before them,
+    counts the cache markers there, `blocks` are the parts of it that rules look at. `text_only` tells that the model
+    takes no images and no files. `joined` are the messages that go on with the response of the one before them,
     `leading` those of nothing but thinking that something said goes on with (`holdfast.history.joining`).
     """
 
@@ -156,6 +168,8 @@ class Shape(msgspec.Struct, frozen=True):
     marks: int = 0
     joined: frozenset[int] = frozenset()
     leading: frozenset[int] = frozenset()
+    blocks: tuple[Item, ...] = ()
+    text_only: bool = False
 
 
 NO_FLAGS: frozenset[Flag] = frozenset()

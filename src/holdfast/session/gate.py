@@ -27,7 +27,8 @@ from holdfast.history.formats.format import (
 )
 from holdfast.history.formats.reading import says_nothing
 from holdfast.history.formats.writing import note
-from holdfast.history.profiles import PAIRS, Profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import repair
 from holdfast.history.rows import Piece, Row
 from holdfast.history.rules import Violation

@@ -15,7 +15,8 @@ import msgspec
 from holdfast.calls import Image
 from holdfast.history.formats.format import is_arguments
 from holdfast.history.ids import hashed_id, legal_name
-from holdfast.history.profiles import ANY, NO_MEDIA, MediaLimits, Profile
+from holdfast.history.profile import NO_MEDIA, MediaLimits, Profile
+from holdfast.history.profiles import ANY
 from holdfast.history.shape import NO_RESPONSE
 from holdfast.session.conversation import AssistantMessage, Conversation, Message, Result, Said, UserMessage
 from holdfast.session.entries import CallPart, Part, TextPart, ThinkingPart

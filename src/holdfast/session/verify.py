@@ -10,7 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.history.profiles import PROFILES, Profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import PROFILES
 from holdfast.session.conversation import Conversation
 from holdfast.session.entries import Repaired
 from holdfast.session.fold import fold

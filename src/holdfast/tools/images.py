@@ -9,7 +9,8 @@ from pathlib import Path
 from holdfast.calls import Image
 from holdfast.errors import ToolFailed
 from holdfast.history.media import told
-from holdfast.history.profiles import ANY, MediaLimits
+from holdfast.history.profile import MediaLimits
+from holdfast.history.profiles import ANY
 
 LARGEST = ANY.media.size
 """The size in bytes up to which every provider that takes images takes one."""

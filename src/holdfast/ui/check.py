@@ -18,7 +18,7 @@ from typing import TextIO
 import msgspec
 
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, DamageError, StateError, UsageError
-from holdfast.history import Edit, Repair, Violation, check, repair
+from holdfast.history import Edit, Repair, Request, Violation, check, repair
 from holdfast.history.document import messages_in
 from holdfast.history.edits import MoveResult
 from holdfast.history.formats import FORMATS, find_format
@@ -27,7 +27,7 @@ from holdfast.history.profiles import PROFILES
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.shape import position
 from holdfast.text import literal
-from holdfast.ui.document import Document, open_document
+from holdfast.ui.document import Document, open_document, tools_in
 
 _SHOWN = 60  # characters of a text in a diff
 
@@ -36,6 +36,12 @@ class _Arguments(argparse.Namespace):
     file: str
     format: str | None
     profile: str | None
+    model: str | None
+    thinking: str | None
+    text_only: bool
+    tools: str | None
+    signed_by: str | None
+    store: str | None
     json: bool
     output: str | None
     in_place: bool
@@ -59,6 +65,19 @@ def command_parser(command: str) -> argparse.ArgumentParser:
     add("file", metavar="FILE", help="a list of messages or a request body, in JSON; - is standard input")
     add("--format", choices=tuple(FORMATS), help="default: told from the document, where it can be")
     add("--profile", choices=tuple(PROFILES), help="the provider; default: the format's own")
+    known = parser.add_argument_group("what the request says, where the document does not")
+    known.add_argument("--model", metavar="NAME", help="the model it asks")
+    known.add_argument("--thinking", choices=("on", "off"), help="whether the model thinks")
+    known.add_argument("--text-only", action="store_true", help="the model takes no images and no files")
+    known.add_argument(
+        "--tools", metavar="FILE", help="the tools it declares: names, or as a request has them, in JSON"
+    )
+    known.add_argument(
+        "--signed-by",
+        metavar="WHO",
+        help="who made signatures and what is encrypted: a provider, a model, PROVIDER:MODEL, or another",
+    )
+    known.add_argument("--store", choices=("on", "off"), help="whether the provider keeps what is sent")
     add("--json", action="store_true", help="report in JSON")
     if command == "repair":
         where = parser.add_mutually_exclusive_group()
@@ -70,7 +89,7 @@ def command_parser(command: str) -> argparse.ArgumentParser:
 
 def _check(arguments: _Arguments) -> int:
     given = open_document(arguments.file, arguments.format, profile=arguments.profile, keep=False)
-    violations = check(given.document, format=given.format, profile=given.profile)
+    violations = check(given.document, format=given.format, profile=given.profile, **_request(arguments, given))
     bad = len(given.damage) + len(violations)
     if arguments.json:
         told = {"valid": not bad, "damage": msgspec.to_builtins(given.damage), "violations": _violations(violations)}
@@ -83,6 +102,19 @@ def _check(arguments: _Arguments) -> int:
     return EXIT_DAMAGE if bad else EXIT_OK
 
 
+def _request(arguments: _Arguments, given: Document) -> Request:
+    """Return what the options say of the request."""
+    said = {"on": True, "off": False}
+    return {
+        "model": arguments.model,
+        "thinking": said.get(arguments.thinking or ""),
+        "text_only": arguments.text_only,
+        "tools": None if arguments.tools is None else tools_in(arguments.tools, given.format),
+        "signed_by": arguments.signed_by,
+        "store": said.get(arguments.store or ""),
+    }
+
+
 def _repair(arguments: _Arguments) -> int:
     _refuse_early(arguments)
     given = open_document(arguments.file, arguments.format, profile=arguments.profile, keep=not arguments.dry_run)
@@ -92,7 +124,7 @@ def _repair(arguments: _Arguments) -> int:
             f"The document is damaged at {damage.at} ({literal(damage.position)}): {literal(damage.sentence)}"
             " Mending it would lose the other values, so nothing is written. Leave one of them."
         )
-    mended = repair(given.document, format=given.format, profile=given.profile)
+    mended = repair(given.document, format=given.format, profile=given.profile, **_request(arguments, given))
     writes = not arguments.dry_run
     data = _written(given, mended) if writes else b""
     out, note = sys.stdout, "Nothing is written (--dry-run)." if arguments.dry_run else ""

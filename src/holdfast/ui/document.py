@@ -14,7 +14,7 @@ import msgspec
 from holdfast.errors import DamageError, UsageError
 from holdfast.history.document import messages_in, read
 from holdfast.history.formats import FORMATS, find_format
-from holdfast.history.formats.format import Format, as_array, as_object
+from holdfast.history.formats.format import Format, as_array, as_object, is_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.shape import Path as Place
 from holdfast.history.shape import position
@@ -100,6 +100,20 @@ def _text(file: str) -> tuple[str, bool]:
     """Return the text of the file, and whether a byte order mark stands before it."""
     data = _bytes(file)
     return _decoded(data), data.startswith(codecs.BOM_UTF8)
+
+
+def tools_in(file: str, form: str) -> frozenset[str]:
+    """Return the names of the tools in `file`: a list of names, or of tools as a request of the format has them."""
+    listed = read(_decoded(_bytes(file))).document
+    if is_object(listed):
+        listed = listed.get("tools")
+    names = frozenset(name for name in as_array(listed) if isinstance(name, str))
+    names |= find_format(form).declared({"tools": listed}).tools or frozenset()
+    if not names and listed != []:
+        raise UsageError(
+            f"File {file!r} declares no tools, a list of names or of tools in JSON was expected. Name one that does."
+        )
+    return names
 
 
 def _bytes(file: str) -> bytes:

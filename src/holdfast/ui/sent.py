@@ -11,7 +11,8 @@ import msgspec
 
 from holdfast.agent.providers import Providers, profile_of
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
-from holdfast.history.profiles import PROFILES, Profile
+from holdfast.history.profile import Profile
+from holdfast.history.profiles import PROFILES
 from holdfast.session.conversation import Conversation
 from holdfast.session.fold import fold
 from holdfast.session.gate import arranged, finding, violations

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from holdfast.history.formats.cache_marks import marks_in, unmarked
 from holdfast.history.formats.elsewhere import result_beside, result_of_another, text_of_another
 from holdfast.history.formats.format import (
     Declared,
@@ -52,6 +53,8 @@ _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
 _NO_INPUT: frozenset[Flag] = frozenset({"arguments-type"})
 _TEXT_INPUT: frozenset[Flag] = frozenset({"arguments"})
+_CALLS_OF_CHAT = ("tool_calls", "function_call")  # which some programs put beside the content
+_SIGNED: frozenset[Flag] = frozenset({"signed"})
 _THINKING_MODES = {"enabled": True, "adaptive": True, "disabled": False}
 
 
@@ -68,8 +71,14 @@ class Anthropic:
         names = [name for tool in as_array(body.get("tools")) if (name := as_text(as_object(tool).get("name")))]
         mode = as_text(as_object(body.get("thinking")).get("type"))
         beside = [*as_array(body.get("system")), *as_array(body.get("tools"))]
-        marks = sum(map(_marks, beside))
-        return Declared(frozenset(names), _THINKING_MODES.get(mode or ""), marks=marks)
+        marks = sum(map(marks_in, beside))
+        return Declared(
+            frozenset(names),
+            _THINKING_MODES.get(mode or ""),
+            marks=marks,
+            blocks=tuple(_beside(body)),
+            model=as_text(body.get("model")),
+        )
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
@@ -85,6 +94,9 @@ class Anthropic:
             return not_a_message(index, "malformed")
         items = tuple(content_of((index, "content"), role, raw.get("content"), _block))
         flags = says_nothing(role, items)
+        if role != "system":
+            calls = (key for key in _CALLS_OF_CHAT if raw.get(key))
+            items += tuple(Item("other", role, (index, key), written=(f"{role}/{key}",)) for key in calls)
         if role == "system":  # the system prompt stands beside the messages
             flags.add("unknown-role")
         elif written != role:
@@ -99,10 +111,14 @@ class Anthropic:
             if role_in(_ROLES, message.get("role")) == row.role:
                 base = {**message, **base}
         values = [
-            _unmarked(value) if "cache-mark" in piece.dropped else value
+            unmarked(value) if "cache-mark" in piece.dropped else value
             for piece in row.pieces
+            if piece.what is not None or not _is_beside(piece)
             for value in _values(piece, messages)
         ]
+        for piece in row.pieces:
+            if piece.item is not None and piece.what is not None and _is_beside(piece):
+                base.pop(str(piece.item.path[1]), None)
         if "thinking" in row.added:
             values.insert(0, {"type": "thinking", "thinking": "", "signature": ""})
         if len(values) == 1 and isinstance(values[0], str):
@@ -118,9 +134,19 @@ FORMAT = Anthropic()
 # --- from a message to its shape -------------------------------------------------------------------------------------
 
 
+def _beside(body: Mapping[str, object]) -> Iterator[Item]:
+    """Yield the blocks of the system prompt, and the tools, that have cache markers or are blank."""
+    for holder in ("tools", "system"):
+        for number, raw in enumerate(as_array(body.get(holder))):
+            text = as_object(raw).get("text")
+            blank = holder == "system" and isinstance(text, str) and not text.strip()
+            if (marks := marks_in(raw)) or blank:
+                yield Item("text", "system", (holder, number), flags=BLANK if blank else NO_FLAGS, marks=marks)
+
+
 def _block(path: Path, role: Role, block: object) -> Item:
     item = _unmarked_block(path, role, block)
-    return msgspec.structs.replace(item, marks=marks) if (marks := _marks(block)) else item
+    return msgspec.structs.replace(item, marks=marks) if (marks := marks_in(block)) else item
 
 
 def _unmarked_block(path: Path, role: Role, block: object) -> Item:
@@ -174,7 +200,14 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     if kind == "tool_reference":
         name = as_text(block.get("tool_name"))
         return Item("other", role, path, name=name, flags=NO_FLAGS if name else FOREIGN)
-    return Item("other" if kind in _UNSAID else "media", role, path, written=(f"{role}/{kind}",))
+    flags: set[Flag] = set()
+    if kind == "search_result" or as_object(source).get("type") in ("text", "content"):
+        flags.add("readable")
+    if kind == "compaction" and (block.get("signature") or block.get("encrypted_content")):
+        flags |= {"signed"} if as_text(block.get("content")) else {"signed", "untold"}
+    return Item(
+        "other" if kind in _UNSAID else "media", role, path, flags=frozenset(flags), written=(f"{role}/{kind}",)
+    )
 
 
 def _is_somewhere(source: Json) -> bool:
@@ -199,9 +232,9 @@ def _thinking(path: Path, kind: str, block: Json) -> Item:
         maker = "anthropic" if kind == "redacted_thinking" else None
         return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}), maker=maker)
     if kind == "redacted_thinking":  # which nobody else makes
-        return Item("thinking", "assistant", path, maker="anthropic")
+        return Item("thinking", "assistant", path, flags=_SIGNED, maker="anthropic")
     said = str(block.get("thinking"))
-    return Item("thinking", "assistant", path, digest=digest(said), seal=digest(signature))
+    return Item("thinking", "assistant", path, flags=_SIGNED, digest=digest(said), seal=digest(signature))
 
 
 def _call(path: Path, role: Role, block: Json) -> Item:
@@ -272,20 +305,9 @@ def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _marks(block: object) -> int:
-    """Return how many cache markers the block holds, with those of the blocks in it."""
-    raw = as_object(block)
-    return (raw.get("cache_control") is not None) + sum(map(_marks, as_array(raw.get("content"))))
-
-
-def _unmarked(block: object) -> object:
-    """Return the block without its cache markers."""
-    if not _marks(block):
-        return block
-    raw = {key: value for key, value in as_object(block).items() if key != "cache_control"}
-    if is_array(content := raw.get("content")):
-        raw["content"] = [_unmarked(part) for part in content]
-    return raw
+def _is_beside(piece: Piece) -> bool:
+    """Return whether the piece stands beside the content."""
+    return piece.item is not None and len(piece.item.path) > 1 and piece.item.path[1] in _CALLS_OF_CHAT
 
 
 def _values(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
@@ -323,7 +345,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
 
 def _is_said(block: object) -> bool:
     """Return whether the user can say it, who may not refer to tools."""
-    return not _part((), "user", _kind(block), as_object(block)).flags
+    return not _part((), "user", _kind(block), as_object(block)).flags - {"readable"}
 
 
 def _result_content(piece: Piece, block: Json) -> object:

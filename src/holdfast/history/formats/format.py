@@ -15,6 +15,8 @@ from typing import Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 
+from holdfast.history.fields import Kinds, all_known, odd_fields
+from holdfast.history.formats.marking import marked, with_odd
 from holdfast.history.media import type_of
 from holdfast.history.rows import Row
 from holdfast.history.shape import Grammar, Item, Message, MessageFlag, Path, Role, Shape, Unclean
@@ -26,15 +28,22 @@ Json = dict[str, object]
 class Declared(msgspec.Struct, frozen=True):
     """What a request declares beside its messages: names of tools (None if it cannot be told), thinking on or off.
 
-    `continued` tells that it goes on from messages that the provider keeps, `marks` counts the cache markers, `signed`
-    are the texts of thinking that are known, by the signatures they got.
+    `continued` tells that it goes on from messages that the provider keeps, `marks` counts the cache markers, `blocks`
+    are the parts that rules look at, `signed` are the texts of thinking that are known, by the signatures they got.
+    `model` is which it asks, `text_only` that it takes no images and no files, `foreign` that what is signed or
+    encrypted was made by another, `store` whether the provider keeps what is sent.
     """
 
     tools: frozenset[str] | None = None
     thinking: bool | None = None
     continued: bool = False
     marks: int = 0
+    blocks: tuple[Item, ...] = ()
     signed: Mapping[str, str] | None = None
+    model: str | None = None
+    text_only: bool = False
+    foreign: bool = False
+    store: bool | None = None
 
 
 class Format(Protocol):
@@ -82,10 +91,24 @@ class Across(Protocol):
         ...
 
 
-def project(form: Format, messages: Sequence[object], declared: Declared | None = None, *, begin: int = 0) -> Shape:
-    """Return the shape of the messages; the index of the first is `begin`."""
+def project(
+    form: Format,
+    messages: Sequence[object],
+    declared: Declared | None = None,
+    *,
+    known: Kinds | None = None,
+    begin: int = 0,
+) -> Shape:
+    """Return the shape of the messages; the index of the first is `begin`.
+
+    `known` are the fields that the provider knows, if it refuses others.
+    """
     declared = declared or Declared()
     projected = [form.message(index, raw) for index, raw in enumerate(messages, begin)]
+    if known is not None:
+        for at, raw in enumerate(messages):
+            if not all_known(raw, known):
+                projected[at] = with_odd(projected[at], tuple(odd_fields(raw, known, (begin + at,))))
     if not all(_is_clean(messages[at : at + _MANY]) for at in range(0, len(messages), _MANY)):  # almost always they are
         projected = [
             message if _is_clean(raw) else msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
@@ -93,8 +116,11 @@ def project(form: Format, messages: Sequence[object], declared: Declared | None 
         ]
     whole = form.across(projected, messages) if isinstance(form, Across) else projected
     if declared.signed:
-        known = {digest(signature): digest(text) for signature, text in declared.signed.items()}
-        whole = [_compared(message, known) for message in whole]
+        texts = {digest(signature): digest(text) for signature, text in declared.signed.items()}
+        whole = [_compared(message, texts) for message in whole]
+    unkept = declared.store is False and not declared.continued
+    if declared.foreign or unkept:
+        whole = [marked(message, foreign=declared.foreign, unkept=unkept) for message in whole]
     return Shape(
         form.name,
         form.grammar,
@@ -103,22 +129,30 @@ def project(form: Format, messages: Sequence[object], declared: Declared | None 
         declared.thinking,
         declared.continued,
         marks=declared.marks,
+        blocks=declared.blocks,
+        text_only=declared.text_only,
     )
 
 
 def spliced(
-    form: Format, messages: Sequence[object], declared: Declared, *, of: Sequence[object], shape: Shape
+    form: Format,
+    messages: Sequence[object],
+    declared: Declared,
+    *,
+    of: Sequence[object],
+    shape: Shape,
+    known: Kinds | None,
 ) -> Shape | None:
     """Return the shape of messages most of which are objects in `of`, whose shape is known; None if it takes all.
 
     Those keep the projection they have, with the index they had: such a shape is for looking whether anything is found.
     """
-    known = dict(zip(map(id, of), shape.messages, strict=True))
-    if isinstance(form, Across) or len(known) != len(of) or shape.beside:
+    projected = dict(zip(map(id, of), shape.messages, strict=True))
+    if isinstance(form, Across) or len(projected) != len(of) or shape.beside:
         return None
-    new = [raw for raw in messages if id(raw) not in known]
-    made = iter(project(form, new, declared, begin=len(of)).messages)
-    return msgspec.structs.replace(shape, messages=tuple(known.get(id(raw)) or next(made) for raw in messages))
+    new = [raw for raw in messages if id(raw) not in projected]
+    made = iter(project(form, new, declared, known=known, begin=len(of)).messages)
+    return msgspec.structs.replace(shape, messages=tuple(projected.get(id(raw)) or next(made) for raw in messages))
 
 
 def _compared(message: Message, known: Mapping[int, int]) -> Message:

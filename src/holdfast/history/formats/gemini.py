@@ -68,7 +68,7 @@ class Gemini:
             for function in as_array(as_object(tool).get(key))
             if (name := as_text(as_object(function).get("name")))
         ]
-        return Declared(frozenset(names), _thinking(body, config))
+        return Declared(frozenset(names), _thinking(body, config), model=as_text(body.get("model")))
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""
@@ -161,9 +161,10 @@ def _part(path: Path, role: Role, part: object) -> Item:
     item = item or Item("other", role, path, flags=FOREIGN)
     if is_mistyped(raw):
         item = msgspec.structs.replace(item, flags=item.flags | {"mistyped"})
-    if item.kind == "other" or signature_of(raw) is not False:
+    signature = None if item.kind == "other" or not is_object(part) else signature_of(raw)
+    if signature is None or (signature and field(raw, "thoughtSignature") == UNSIGNED):
         return item
-    return msgspec.structs.replace(item, flags=item.flags | {"altered"})
+    return msgspec.structs.replace(item, flags=item.flags | {"signed" if signature else "altered"})
 
 
 def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
@@ -294,7 +295,8 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
         yield {"text": quoted(what, text_of_another(raw))}
     elif item is not None and item.kind == "result":
         result = as_object(part.get(key_of(part)))
-        held = [_response(result.get("response")), note(piece.left_out), *_kept(piece, result)]
+        beside = as_text(part.get("text")) or ""  # which a program wrote into the part of the result
+        held = [_response(result.get("response")), beside, note(piece.left_out), *_kept(piece, result)]
         for value in quoted_result(what, held, _is_said):
             yield {"text": value} if isinstance(value, str) else value
     elif item is not None and len(item.path) == 1:
@@ -306,7 +308,7 @@ def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
 def _is_said(part: object) -> bool:
     """Return whether the user can say it: a text or a file, no call."""
     item = _part((), "user", part)
-    return item.kind in ("text", "media") and not item.flags
+    return item.kind in ("text", "media") and not item.flags - {"signed"}
 
 
 def _made_up(piece: Piece, messages: Sequence[object]) -> Json:

@@ -71,7 +71,7 @@ class OpenAIChat:
         names += [name for each in as_array(body.get("functions")) if (name := as_text(as_object(each).get("name")))]
         kind = as_object(body.get("thinking")).get("type")
         thinking = {"enabled": True, "disabled": False}.get(kind) if isinstance(kind, str) else None
-        return Declared(frozenset(names), thinking)
+        return Declared(frozenset(names), thinking, model=as_text(body.get("model")))
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one message."""

@@ -67,6 +67,7 @@ _SERVED = frozenset(
 )
 """Calls that the provider runs itself, which hold their results."""
 
+_SEALED: frozenset[Flag] = frozenset({"signed", "untold"})
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 _WITHOUT_STATUS = frozenset({*_PREFIXES, "function_call_output", "custom_tool_call_output"})
 """Kinds that may leave their status out."""
@@ -90,7 +91,10 @@ class OpenAIResponses:
         if (as_text(body.get("model")) or "").startswith(_NEVER_REASON):
             thinking = False
         stored = body.get("previous_response_id") or body.get("conversation")
-        return Declared(frozenset(_tools(body.get("tools"))), thinking, continued=bool(stored))
+        model, store = as_text(body.get("model")), body.get("store")
+        kept = store if isinstance(store, bool) else None
+        tools = frozenset(_tools(body.get("tools")))
+        return Declared(tools, thinking, continued=bool(stored), model=model, store=kept)
 
     def message(self, index: int, raw: object) -> Message:
         """Return the projection of one item."""
@@ -151,7 +155,8 @@ def _of_kind(index: int, kind: str, raw: Json) -> Item | None:
     elif kind in _OTHERS | _SERVED:
         nameless = kind.startswith("tool_search_") and as_text(raw.get("call_id")) is None
         written = ("assistant/tool-search-without-id",) if nameless else ()
-        item = Item("other", "assistant", (index,), written=written)
+        sealed = kind == "compaction" and as_text(raw.get("encrypted_content"))
+        item = Item("other", "assistant", (index,), flags=_SEALED if sealed else NO_FLAGS, written=written)
     return item
 
 
@@ -219,15 +224,18 @@ def _reasoning(index: int, raw: Json) -> Item:
     flags: set[Flag] = set()
     if not is_array(raw.get("summary")):
         flags.add("incomplete")
-    if _own_id("reasoning", raw) == "item-id":
-        flags.add("item-id")
+    if own := _own_id("reasoning", raw):
+        flags.add(own)
     content = raw.get("content")
     told = [as_object(part).get("text") for part in as_array(content)]
     if (content is not None and not is_array(content)) or not all(isinstance(text, str) for text in told):
         flags.add("foreign")
     if not any(as_text(text) for text in told) and not as_text(content):
         flags.add("untold")
-    maker = "openai" if as_text(raw.get("encrypted_content")) else None
+    maker = None
+    if as_text(raw.get("encrypted_content")):
+        maker = "openai"
+        flags.add("signed")
     return Item("thinking", "assistant", (index,), flags=frozenset(flags) if flags else NO_FLAGS, maker=maker)
 
 

@@ -257,7 +257,8 @@ def _thinking(path: Path, raw: Json, response: Json) -> Item:
         return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}))
     provider = as_text(raw.get("provider_name")) or as_text(response.get("provider_name"))
     maker = None if provider is None else _MAKERS.get(provider, provider)
-    return Item("thinking", "assistant", path, maker=maker, digest=digest(said), seal=digest(signature))
+    flags: frozenset[Flag] = frozenset({"signed"})
+    return Item("thinking", "assistant", path, flags=flags, maker=maker, digest=digest(said), seal=digest(signature))
 
 
 def _call(path: Path, raw: Json) -> Item:

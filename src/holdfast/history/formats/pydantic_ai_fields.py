@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from holdfast.history.formats.format import Json, is_array, is_object
+from holdfast.history.formats.format import Json, as_text, is_array, is_object
 
 
 def _is_text(value: object) -> bool:
@@ -79,7 +79,7 @@ _REQUIRED = frozenset({("tool-return", "tool_name")})
 def mistyped(raw: Json) -> list[str]:
     """Return the fields of a message or a part that do not load."""
     kind = raw.get("part_kind")
-    known = _PARTS.get(kind) if isinstance(kind, str) else _MESSAGES.get(raw.get("kind"))
+    known = _PARTS.get(kind) if isinstance(kind, str) else _MESSAGES.get(as_text(raw.get("kind")) or "")
     wrong = [key for key, fits in (known or {}).items() if key in raw and not fits(raw[key])]
     return wrong + [key for of, key in _REQUIRED if of == kind and key not in raw]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from holdfast.history.joining import joined
 from holdfast.history.pairing import Pairing, pair
-from holdfast.history.profiles import Profile
-from holdfast.history.rules import content, order, pairs, thinking
+from holdfast.history.profile import Profile
+from holdfast.history.rules import content, fields, order, pairs, thinking
 from holdfast.history.rules.rule import Found, Rule, Severity, Violation
 from holdfast.history.shape import Shape
 from holdfast.text import valid_unicode
@@ -17,7 +17,7 @@ from holdfast.text import valid_unicode
 __all__ = ["RULES", "Found", "Looked", "Rule", "Violation", "check", "look", "told"]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
-    {rule.id: rule for rule in (*pairs.RULES, *order.RULES, *content.RULES, *thinking.RULES)}
+    {rule.id: rule for rule in (*pairs.RULES, *order.RULES, *content.RULES, *fields.RULES, *thinking.RULES)}
 )
 
 
@@ -38,7 +38,7 @@ def look(shape: Shape, profile: Profile, *, frozen: int = 0) -> Looked:
     shape = joined(shape, profile, frozen=frozen)
     pairing = pair(shape, kept=profile.keeps)
     found = [*pairs.find(shape, pairing, profile), *order.find(shape, profile)]
-    found += [*content.find(shape, profile), *thinking.find(shape, profile)]
+    found += [*content.find(shape, profile), *fields.find(shape), *thinking.find(shape, profile)]
     known = [each for each in found if each.rule in profile.rules or each.rule in profile.in_items]
     return Looked(shape, profile, pairing, known)
 
@@ -79,7 +79,7 @@ def _facts(found: Found, shape: Shape) -> dict[str, str | int]:
     role = shape.messages[message].role if message >= 0 else ""
     if found.rule == "unknown-role":  # as it is written
         role = next((each.name or "" for each in shape.messages[message].items if each.path == found.path), "")
-    name = (item and item.name) or ""
+    name = found.names[0] if found.names else (item and item.name) or ""
     if found.rule == "reference-not-declared" and item:
         name = item.references[found.which]
     call = (item and item.id) or ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.history.media import NO_TYPE
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.history.rules.rule import Found
 from holdfast.history.shape import Item, Media, Shape
 

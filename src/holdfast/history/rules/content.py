@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.history.rules.album import Album
 from holdfast.history.rules.rule import Found, Rule, about, within
 from holdfast.history.shape import Flag, Item, Message, MessageFlag, Shape, Unclean
@@ -162,7 +162,10 @@ RULES = (
     Rule(
         "tools-not-declared",
         "A request whose history holds calls declares tools.",
-        {"bedrock": "The toolConfig field must be defined when using toolUse and toolResult content blocks."},
+        {
+            "anthropic": "Requests which include `tool_use` or `tool_result` blocks must define tools.",
+            "bedrock": "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
+        },
     ),
     Rule(
         "foreign-content",
@@ -282,6 +285,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
     album = Album(shape, profile)
     called = False
     yield from _unclean(shape.beside)
+    yield from (found for block in shape.blocks for found in _flagged(block))
     declared = shape.tools or frozenset()
     legal: dict[str, bool] = {}  # most calls are of a few tools
     for at, message in enumerate(shape.messages):
@@ -304,7 +308,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                     yield about("tool-name-illegal", item, "has a name that is not accepted")
                 if shape.tools and name not in shape.tools:
                     yield about("tool-not-declared", item, "is of a tool that the request does not declare")
-            if item.media:
+            if item.media and not shape.text_only:
                 yield from album.of(item)
             if item.references:
                 yield from _references(item, declared)
@@ -354,8 +358,11 @@ def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
     """Yield the items whose cache markers are too many: the last keep theirs, which is where a cache is read."""
     marked = [item for message in shape.messages for item in message.items if item.marks]
     left = shape.marks + sum(item.marks for item in marked)
-    if shape.marks > limit:
-        yield Found("too-many-cache-marks", (), f"Beside the messages stand {shape.marks} cache markers")
+    beside = shape.marks
+    for item in shape.blocks:
+        if item.marks and beside > limit:
+            beside -= item.marks
+            yield about("too-many-cache-marks", item, f"is one of {shape.marks} cache markers beside the messages")
     for item in marked:
         if left > limit:
             left -= item.marks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.history.rules.rule import Found, Rule, short, within
 from holdfast.history.shape import SERVED, Message, Shape
 

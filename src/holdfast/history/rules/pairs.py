@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.history.joining import whole
 from holdfast.history.pairing import Call, Pairing, Step, Verdict
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.history.rules.rule import Found, Rule, about, titled, within
 from holdfast.history.rules.served import server_pairs
 from holdfast.history.shape import Grammar, Item, Shape

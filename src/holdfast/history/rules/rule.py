@@ -39,7 +39,8 @@ class Rule(msgspec.Struct, frozen=True):
 class Found(NamedTuple):
     """A place where a rule is broken; `what` is a sentence about it without its full stop.
 
-    `which` counts the images of an item, `fit` tells that it would be taken if it were declared or spelled as it is.
+    `which` counts the images of an item, `fit` tells that it would be taken if it were declared or spelled as it is,
+    `names` are the fields that are meant.
     """
 
     rule: str
@@ -48,6 +49,7 @@ class Found(NamedTuple):
     item: Item | None = None
     which: int = 0
     fit: bool = False
+    names: tuple[str, ...] = ()
 
 
 class Violation(msgspec.Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.history.joining import whole
-from holdfast.history.profiles import Profile
+from holdfast.history.profile import Profile
 from holdfast.history.rules.rule import Found, Rule, about, within
 from holdfast.history.shape import Flag, Item, Message, Shape
 
@@ -154,8 +154,12 @@ def _of_item(item: Item, profile: Profile) -> Iterator[Found]:
             yield about(rule, item, what)
     if item.kind == "thinking":
         yield about("thinking-off", item, "is there")
-        if item.maker is not None and item.maker not in profile.makers:
-            yield about("thinking-foreign", item, f"was made by {item.maker}")
+    if _is_foreign(item, profile):
+        yield about("thinking-foreign", item, f"was made by {item.maker}")
+
+
+def _is_foreign(item: Item, profile: Profile) -> bool:
+    return item.maker is not None and item.maker not in profile.makers
 
 
 def _parted(shape: Shape, profile: Profile) -> Iterator[Found]:
@@ -183,7 +187,8 @@ def _goes(item: Item, profile: Profile) -> bool:
     """Return whether the thinking can go back to the provider."""
     if "thinking-off" in profile.rules or item.flags & {"unbound", "duplicate"}:
         return False
-    return item.maker is None or item.maker in profile.makers
+    unkept = "unkept" in item.flags and "item-not-stored" in profile.rules
+    return not unkept and not _is_foreign(item, profile)
 
 
 def _lacking(shape: Shape, profile: Profile) -> Iterator[Found]:
@@ -234,7 +239,7 @@ def _unsigned_calls(shape: Shape, profile: Profile) -> Iterator[Found]:
             if answered:
                 return
             for call in calls[:: profile.calls or len(calls)] if calls else ():
-                if "call-unsigned" in call.flags:
+                if "call-unsigned" in call.flags or _is_foreign(call, profile):
                     yield about("signature-required", call, "has no signature, and is of the current turn")
 
 

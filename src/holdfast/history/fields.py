@@ -1,0 +1,330 @@
+"""The fields that a provider knows of each object of a conversation, as data, and what else an object holds.
+
+Two rules. An object of a kind that stands in no table is not looked into: what it is, other rules judge. What is known
+is what the vendor's own types declare (`tests/history/test_fields.py` compares them), and what is sent and taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import cast
+
+import msgspec
+
+from holdfast.history.shape import Odd, Path
+
+_Object = dict[str, object]
+_Array = Sequence[object]
+
+
+class Fields(msgspec.Struct, frozen=True):
+    """What is known of an object: the names of its fields, and the objects that some of them hold.
+
+    `judged` are fields that are known where they hold something: then other rules judge them.
+    """
+
+    names: frozenset[str]
+    within: tuple[tuple[str, Kinds], ...] = ()
+    judged: frozenset[str] = frozenset()
+
+
+class Kinds(msgspec.Struct, frozen=True):
+    """The objects that may stand in a place, by what their field `by` says; "" is one that does not say it."""
+
+    by: str
+    fields: Mapping[str, Fields]
+
+
+def all_known(raw: object, kinds: Kinds) -> bool:
+    """Return whether every field of the message, and of what it holds, is known: a fast look, which may say no."""
+    if not isinstance(raw, dict):
+        return True
+    held = cast("_Object", raw)
+    known = _known(held, kinds)
+    if known is None:
+        return True
+    if not held.keys() <= known.names:
+        return False
+    for key, inner in known.within:
+        value = held.get(key)
+        if value is None or isinstance(value, str):
+            continue
+        for each in cast("_Array", value) if isinstance(value, list | tuple) else (value,):
+            if not all_known(each, inner):
+                return False
+    return True
+
+
+def odd_fields(raw: object, kinds: Kinds, path: Path) -> Iterator[Odd]:
+    """Yield each object of the message that holds fields which are not known, with their names."""
+    if not isinstance(raw, dict):
+        return
+    held = cast("_Object", raw)
+    known = _known(held, kinds)
+    if known is None:
+        return
+    if not held.keys() <= known.names and (names := tuple(key for key in held if not _is_known(key, held, known))):
+        yield Odd(path, names)
+    for key, inner in known.within:
+        value = held.get(key)
+        if isinstance(value, dict):
+            yield from odd_fields(cast("_Object", value), inner, (*path, key))
+        elif isinstance(value, list | tuple):
+            for number, each in enumerate(cast("_Array", value)):
+                yield from odd_fields(each, inner, (*path, key, number))
+
+
+def known_only(raw: object, kinds: Kinds) -> object:
+    """Return the message without the fields that are not known; the same object if there are none."""
+    if not isinstance(raw, dict):
+        return raw
+    held = cast("_Object", raw)
+    known = _known(held, kinds)
+    if known is None:
+        return held
+    kept = held
+    if gone := [key for key in held if not _is_known(key, held, known)]:
+        kept = {key: value for key, value in held.items() if key not in gone}
+    for key, inner in known.within:
+        value = kept.get(key)
+        now = _known_within(value, inner)
+        if now is not value:
+            kept = {**kept, key: now}
+    return kept
+
+
+def _known_within(value: object, kinds: Kinds) -> object:
+    if isinstance(value, list | tuple):
+        each = cast("_Array", value)
+        now = [known_only(one, kinds) for one in each]
+        return now if any(new is not old for new, old in zip(now, each, strict=True)) else each
+    return known_only(value, kinds)
+
+
+def _known(held: _Object, kinds: Kinds) -> Fields | None:
+    kind = held.get(kinds.by) or ""
+    return kinds.fields.get(kind) if isinstance(kind, str) else None
+
+
+def _is_known(key: str, held: _Object, known: Fields) -> bool:
+    return key in known.names or (key in known.judged and bool(held[key]))
+
+
+# --- the tables ------------------------------------------------------------------------------------------------------
+
+
+def _kinds(by: str, fields: Mapping[str, Fields]) -> Kinds:
+    return Kinds(by, MappingProxyType(dict(fields)))
+
+
+def _plain(table: Mapping[str, str]) -> dict[str, Fields]:
+    return {kind: Fields(frozenset(names.split())) for kind, names in table.items()}
+
+
+def _one(names: str, *within: tuple[str, Kinds], judged: str = "") -> Fields:
+    return Fields(frozenset(names.split()), within, frozenset(judged.split()))
+
+
+def _alone(fields: Fields) -> Kinds:
+    """Return the kinds of a place where objects say nothing of their kind."""
+    return _kinds("", {"": fields})
+
+
+_HELD_BY_RESULT = _plain(
+    {
+        "text": "type text citations cache_control",
+        "image": "type source cache_control transformations",
+        "document": "type source cache_control citations context title",
+        "search_result": "type source title content cache_control citations",
+        "tool_reference": "type tool_name cache_control",
+        "browser_state": "type state_changes tabs cache_control",
+    }
+)
+_SERVER_RESULTS = (
+    "advisor_tool_result bash_code_execution_tool_result code_execution_tool_result tool_search_tool_result"
+    " text_editor_code_execution_tool_result"
+)
+_BLOCKS = {
+    **_HELD_BY_RESULT,
+    **_plain(
+        {
+            "thinking": "type thinking signature",
+            "redacted_thinking": "type data",
+            "tool_use": "type id name input cache_control caller toolset_name",
+            "server_tool_use": "type id name input cache_control caller",
+            "mcp_tool_use": "type id name input server_name cache_control",
+            "mcp_tool_result": "type tool_use_id content is_error cache_control",
+            "mcp_tool_listing": "type mcp_server_name tools",
+            "container_upload": "type file_id cache_control",
+            "compaction": "type content encrypted_content signature tool_changes cache_control",
+            "fallback": "type from to trigger",
+            "tool_addition": "type tool cache_control",
+            "tool_removal": "type tool cache_control",
+            **dict.fromkeys(_SERVER_RESULTS.split(), "type tool_use_id content cache_control"),
+            "web_fetch_tool_result": "type tool_use_id content cache_control caller",
+            "web_search_tool_result": "type tool_use_id content cache_control caller",
+        }
+    ),
+    "tool_result": _one(
+        "type tool_use_id content is_error cache_control toolset_name", ("content", _kinds("type", _HELD_BY_RESULT))
+    ),
+}
+_SAID = _one("role content", ("content", _kinds("type", _BLOCKS)), judged="tool_calls function_call")
+ANTHROPIC = _kinds("role", {"user": _SAID, "assistant": _SAID})
+"""Messages of Anthropic's, and the blocks they hold."""
+
+_BLOB = "data mimeType mime_type displayName display_name"
+_FILE = "fileUri file_uri mimeType mime_type displayName display_name"
+
+
+def _either(*fields: tuple[str, str, Kinds]) -> tuple[tuple[str, Kinds], ...]:
+    """Return what fields hold, each by its name in camel case and in snake case."""
+    return tuple((name, kinds) for camel, snake, kinds in fields for name in (camel, snake))
+
+
+_FILES = _either(
+    ("inlineData", "inline_data", _alone(_one(_BLOB))),
+    ("fileData", "file_data", _alone(_one(_FILE))),
+)
+_GEMINI_PART = _one(
+    "text thought thoughtSignature thought_signature inlineData inline_data fileData file_data functionCall"
+    " function_call functionResponse function_response executableCode executable_code codeExecutionResult"
+    " code_execution_result toolCall tool_call toolResponse tool_response videoMetadata video_metadata mediaResolution"
+    " media_resolution mediaProcessing media_processing partMetadata part_metadata speechMetadata speech_metadata"
+    " audioTranscription audio_transcription",
+    *_FILES,
+    *_either(
+        (
+            "functionCall",
+            "function_call",
+            _alone(_one("id name args partialArgs partial_args willContinue will_continue")),
+        ),
+        (
+            "functionResponse",
+            "function_response",
+            _alone(
+                _one(
+                    "id name response parts scheduling willContinue will_continue",
+                    ("parts", _alone(_one("inlineData inline_data fileData file_data mediaProcessing", *_FILES))),
+                )
+            ),
+        ),
+        ("executableCode", "executable_code", _alone(_one("id code language"))),
+        ("codeExecutionResult", "code_execution_result", _alone(_one("id outcome output"))),
+        ("toolCall", "tool_call", _alone(_one("id toolType tool_type args"))),
+        ("toolResponse", "tool_response", _alone(_one("id toolType tool_type response"))),
+    ),
+)
+GEMINI = _alone(_one("role parts", ("parts", _alone(_GEMINI_PART))))
+"""Contents of Gemini's, and their parts."""
+
+_RESPONSES_PARTS = _plain(
+    {
+        "input_text": "type text prompt_cache_breakpoint",
+        "input_image": "type image_url file_id detail prompt_cache_breakpoint",
+        "input_file": "type file_data file_id file_url filename detail prompt_cache_breakpoint",
+        "output_text": "type text annotations logprobs",
+        "refusal": "type refusal",
+    }
+)
+_SUMMARY = _kinds("type", _plain({"summary_text": "type text"}))
+_THOUGHTS = _kinds("type", _plain({"reasoning_text": "type text"}))
+_MESSAGE = _one("type role content id status phase", ("content", _kinds("type", _RESPONSES_PARTS)))
+_OUTPUT = ("output", _kinds("type", _RESPONSES_PARTS))
+OPENAI_RESPONSES = _kinds(
+    "type",
+    {
+        "": _MESSAGE,
+        "message": _MESSAGE,
+        "reasoning": _one(
+            "type id summary content encrypted_content status", ("summary", _SUMMARY), ("content", _THOUGHTS)
+        ),
+        "function_call_output": _one("type call_id output id status caller name namespace", _OUTPUT),
+        "custom_tool_call_output": _one("type call_id output id caller", _OUTPUT),
+        **_plain(
+            {
+                "function_call": "type call_id name arguments id status namespace caller async",
+                "custom_tool_call": "type call_id name input id namespace caller async",
+                "local_shell_call": "type call_id action id status",
+                "local_shell_call_output": "type call_id output id status",
+                "shell_call": "type call_id action id status caller environment",
+                "shell_call_output": "type call_id output id status caller max_output_length",
+                "apply_patch_call": "type call_id operation id status caller",
+                "apply_patch_call_output": "type call_id output id status caller",
+                "computer_call": "type call_id action actions id status pending_safety_checks",
+                "computer_call_output": "type call_id output id status acknowledged_safety_checks",
+                "item_reference": "type id",
+                "compaction": "type id encrypted_content",
+            }
+        ),
+    },
+)
+"""Items of Responses, and the parts of messages and of results."""
+
+
+def _chat(parts: Mapping[str, Fields], call: str, messages: Mapping[str, str], *, judged: str = "") -> Kinds:
+    """Return messages of Chat, whose contents and calls are alike whoever says them."""
+    content = ("content", _kinds("type", parts))
+    function = ("function", _alone(_one("name arguments")))
+    calls = ("tool_calls", _alone(_one(call, function, ("custom", _alone(_one("name input"))))))
+    return _kinds("role", {role: _one(names, content, calls, judged=judged) for role, names in messages.items()})
+
+
+_IMAGE_URL = ("image_url", _alone(_one("url detail")))
+_FILE_PART = ("file", _alone(_one("file_data file_id filename")))
+_OPENAI_PARTS = {
+    "text": _one("type text prompt_cache_breakpoint"),
+    "image_url": _one("type image_url prompt_cache_breakpoint", _IMAGE_URL),
+    "input_audio": _one("type input_audio prompt_cache_breakpoint", ("input_audio", _alone(_one("data format")))),
+    "file": _one("type file prompt_cache_breakpoint", _FILE_PART),
+    "refusal": _one("type refusal"),
+}
+_THINKING = "reasoning_content reasoning"
+OPENAI_CHAT = _chat(
+    _OPENAI_PARTS,
+    "id type function custom",
+    {
+        **dict.fromkeys(("system", "developer"), "role content name"),
+        "user": "role content name",
+        "assistant": f"role content name tool_calls function_call refusal audio {_THINKING}",
+        "tool": "role content tool_call_id name",
+        "function": "role content name",
+    },
+    judged="tool_calls function_call",
+)
+"""Messages of Chat as OpenAI has them; what others call thinking is left to the rules on thinking."""
+
+_STRICT_PARTS = {
+    "text": _one("type text"),
+    "image_url": _one("type image_url", _IMAGE_URL),
+    "input_audio": _one("type input_audio"),
+    "file": _one("type file"),
+}
+_STRICT = {
+    "system": "role content",
+    "user": "role content",
+    "assistant": "role content tool_calls prefix",
+    "tool": "role content tool_call_id name",
+}
+_JUDGED = f"tool_calls function_call refusal audio {_THINKING}"
+MISTRAL = _chat(_STRICT_PARTS, "id type function index", _STRICT, judged=_JUDGED)
+"""Messages of Chat as Mistral has them: nothing else may stand there, if it is only null."""
+
+COMPATIBLE = _chat(
+    _STRICT_PARTS,
+    "id type function",
+    {
+        "system": "role content name",
+        "user": "role content name",
+        "assistant": "role content name tool_calls",
+        "tool": "role content tool_call_id name",
+    },
+    judged=_JUDGED,
+)
+"""Messages of Chat as all services have them that refuse what they do not know."""
+
+EVERYWHERE = _chat(
+    _STRICT_PARTS, "id type function", {**_STRICT, "assistant": "role content tool_calls"}, judged=_JUDGED
+)
+"""Messages of Chat with what every service knows."""

@@ -1,0 +1,71 @@
+"""Rules on what only the request knows: the fields of its provider, what its model takes, what is kept and signed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.history.rules.rule import Found, Rule, about
+from holdfast.history.shape import Item, Message, Shape
+
+RULES = (
+    Rule(
+        "unknown-field",
+        "Messages and their parts hold no fields that the provider does not know.",
+        {
+            "anthropic": "messages.{message}.{name}: Extra inputs are not permitted",
+            "anthropic/of a block": "messages.{message}.content.{part}.tool_use.{name}: Extra inputs are not permitted",
+            "openai-chat": "Unknown parameter: 'messages[{message}].content[{part}].{name}'.",
+            "openai-chat/of a call": "Unknown parameter: 'messages[{message}].tool_calls[{part}].{name}'.",
+            "openai-responses": "Unknown parameter: 'input[{message}].{name}'.",
+            "gemini": "Invalid JSON payload received. Unknown name \"{name}\" at 'contents[{message}].parts[{part}]':"
+            " Cannot find field.",
+            "mistral": '"loc":["body","messages",{message},"user","{name}"],"msg":"Extra inputs are not permitted"',
+            "openai-compatible/Groq": "'messages.{message}' : for 'role:assistant' the following must be"
+            " satisfied[('messages.{message}' : property '{name}' is unsupported)]",
+        },
+    ),
+    Rule(
+        "media-unseen",
+        "A model that takes text only is sent no images and no files.",
+        {
+            "openai-chat": "Invalid content type. image_url is only supported by certain models.",
+            "deepseek": "Failed to deserialize the JSON body into the target type: messages[{message}]: unknown variant"
+            " `image_url`, expected `text`",
+            "bedrock": "This model doesn't support the video content block that you provided. Update the content block"
+            " and try again.",
+            "openai-compatible/Ollama": "this model does not support image input",
+            "openai-compatible/LM Studio": "Model does not support images. Please use a model that does.",
+        },
+    ),
+    Rule(
+        "item-not-stored",
+        "Where the provider keeps nothing, nothing refers to what it would have kept.",
+        {
+            "openai-responses": "Item with id '{id}' not found. Items are not persisted when `store` is set to false."
+            " Try again with `store` set to true, or remove this item from your input."
+        },
+    ),
+)
+
+
+def find(shape: Shape) -> Iterator[Found]:
+    """Yield what the request cannot be sent with, as far as it is known."""
+    for message in shape.messages:
+        for odd in message.odd:
+            what = f"{_holder(message, odd.path)} has fields that the provider does not know: {', '.join(odd.names)}"
+            yield Found("unknown-field", odd.path, what, names=odd.names)
+        for item in message.items:
+            if shape.text_only and (item.kind == "media" or item.media) and "readable" not in item.flags:
+                yield from _unseen(item)
+            if "unkept" in item.flags:
+                yield about("item-not-stored", item, "stands for something that the provider did not keep")
+
+
+def _holder(message: Message, path: tuple[str | int, ...]) -> str:
+    return f"The {message.role} message" if len(path) == 1 else "Something in the message"
+
+
+def _unseen(item: Item) -> Iterator[Found]:
+    for which in range(len(item.media) or 1):
+        what = "An image or file is there, and the model takes text only"
+        yield Found("media-unseen", item.path, what, item, which)

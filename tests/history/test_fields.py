@@ -1,0 +1,240 @@
+"""Fields that a provider does not know: the tables are those of the vendors' own types, and what else there is goes."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
+
+import pydantic
+import pytest
+from anthropic.types import MessageParam
+from anthropic.types.beta import BetaMessageParam
+from google.genai import types as google
+from mistral_common.protocol.instruct import messages as mistral
+from openai.types.chat import ChatCompletionMessageParam
+from openai.types.responses import ResponseInputItemParam
+from typing_extensions import get_type_hints, is_typeddict
+
+from holdfast.history import check, repair
+from holdfast.history.fields import ANTHROPIC, GEMINI, MISTRAL, OPENAI_CHAT, OPENAI_RESPONSES, Fields, Kinds
+from holdfast.history.formats.format import Json, as_object
+from holdfast.history.profiles import PAIRS, PROFILES
+
+# --- the vendors' own types ------------------------------------------------------------------------------------------
+
+
+def declared(hint: Any) -> Iterator[Any]:
+    """Yield the types of objects that a type allows."""
+    origin = get_origin(hint)
+    if is_typeddict(hint) or (isinstance(hint, type) and issubclass(hint, pydantic.BaseModel)):
+        yield hint
+    elif origin in (Required, NotRequired, Annotated):
+        yield from declared(get_args(hint)[0])
+    elif origin in (Union, types.UnionType) or (origin is not None and origin is not Literal):
+        for each in get_args(hint):
+            yield from declared(each)
+
+
+def fields_of(kind: Any) -> Mapping[str, Any]:
+    if is_typeddict(kind):
+        return get_type_hints(kind, include_extras=True)
+    return {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
+
+
+def says_it_is(kind: Any, by: str) -> list[str]:
+    """Return what the field `by` of the object may say, "" if it has none."""
+    hint = fields_of(kind).get(by)
+    while get_origin(hint) in (Required, NotRequired, Annotated):
+        hint = get_args(hint)[0]
+    hints = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return [word for each in hints if get_origin(each) is Literal for word in get_args(each)] or [""]
+
+
+def known_to(kinds: list[Any], table: Kinds, path: str = "") -> Iterator[tuple[str, Fields, set[str], list[Any]]]:
+    """Yield each object that the table knows, with the fields that the vendor's types have for it."""
+    found: dict[str, list[Any]] = {}
+    for kind in kinds:
+        for word in says_it_is(kind, table.by) if table.by else [""]:
+            found.setdefault(word, []).append(kind)
+    for word, fields in table.fields.items():
+        if word in found:
+            names = {name for kind in found[word] for name in fields_of(kind)}
+            yield f"{path}/{word}", fields, names, found[word]
+            for key, inner in fields.within:
+                held = [
+                    each for kind in found[word] if key in fields_of(kind) for each in declared(fields_of(kind)[key])
+                ]
+                yield from known_to(held, inner, f"{path}/{word}.{key}")
+
+
+VENDORS: dict[str, tuple[list[Any], Kinds, Mapping[str, set[str]]]] = {
+    "anthropic": ([*declared(MessageParam), *declared(BetaMessageParam)], ANTHROPIC, {}),
+    "openai-responses": (
+        list(declared(ResponseInputItemParam)),
+        OPENAI_RESPONSES,
+        {"/local_shell_call_output": {"call_id"}, "/reasoning": set()},  # which says with it what it answers
+    ),
+    "openai-chat": (
+        list(declared(ChatCompletionMessageParam)),
+        OPENAI_CHAT,
+        {
+            "/assistant": {"reasoning_content", "reasoning"},  # rules on thinking judge them
+            "/tool": {"name"},  # which was of it once, and is taken
+            "/assistant.tool_calls/": {"type"},
+        },
+    ),
+    "gemini": ([google.Content], GEMINI, {}),
+}
+
+
+def camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.title() for word in rest)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_the_tables_are_the_vendors_own_types(vendor: str) -> None:
+    kinds, table, more = VENDORS[vendor]
+    seen: set[str] = set()
+    for path, fields, names, _ in known_to(kinds, table):
+        known = {camel(name) for name in fields.names} if vendor == "gemini" else set(fields.names)
+        assert known == names | more.get(path, set()), path
+        seen.add(path)
+    assert len(seen) > 8
+
+
+def test_mistral_knows_no_fields_but_those_of_its_own_types() -> None:
+    own = {"user": mistral.UserMessage, "assistant": mistral.AssistantMessage, "tool": mistral.ToolMessage}
+    for role, kind in own.items():
+        assert MISTRAL.fields[role].names == kind.model_fields.keys()
+        assert kind.model_config.get("extra") == "forbid"
+
+
+# --- what is not known goes ------------------------------------------------------------------------------------------
+
+STORED: dict[str, tuple[Json, Json]] = {
+    "anthropic": (
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude",
+            "content": [{"type": "text", "text": "so", "parsed": None}],
+            "stop_reason": "end_turn",
+            "usage": {"input_tokens": 1},
+        },
+        {"role": "assistant", "content": [{"type": "text", "text": "so"}]},
+    ),
+    "gemini": (
+        {"role": "model", "parts": [{"type": "text", "text": "so"}], "metadata": {"x": 1}},
+        {"role": "model", "parts": [{"text": "so"}]},
+    ),
+    "openai-chat": (
+        {"role": "assistant", "content": "so", "refusal": None, "annotations": [], "reasoning_details": []},
+        {"role": "assistant", "content": "so", "refusal": None},
+    ),
+    "openai-responses": (
+        {"role": "assistant", "content": [{"type": "output_text", "text": "so", "cache_control": {}}], "model": "gpt"},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "so"}]},
+    ),
+}
+_USER: Json = {"role": "user", "content": "x"}
+SAYS: dict[str, Json] = {
+    "anthropic": _USER,
+    "openai-chat": _USER,
+    "openai-responses": _USER,
+    "gemini": {"role": "user", "parts": [{"text": "x"}]},
+}
+
+
+@pytest.mark.parametrize("form", STORED)
+def test_a_stored_response_is_told_and_loses_what_only_a_response_has(form: str) -> None:
+    stored, becomes = STORED[form]
+    user = SAYS[form]
+    told = check([user, stored, user], format=form)
+    assert {each.rule for each in told} == {"unknown-field"}
+    assert all(each.error_by for each in told)
+    mended = repair([user, stored, user], format=form)
+    assert mended.messages == [user, becomes, user]
+    assert mended.messages[0] is user
+    assert mended.remaining == ()
+
+
+def test_who_ignores_unknown_fields_gets_them() -> None:
+    stored, _ = STORED["anthropic"]
+    said = [SAYS["anthropic"], stored, SAYS["anthropic"]]
+    assert check(said, format="anthropic", profile="deepseek") == []
+    assert repair(said, format="anthropic", profile="deepseek").messages is said
+
+
+def test_mistral_refuses_what_is_only_null() -> None:
+    said = [
+        {"role": "user", "content": "x", "name": "bob"},
+        {"role": "assistant", "content": "so", "refusal": None, "audio": None, "function_call": None},
+        {"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]},
+    ]
+    told = check(said, format="openai-chat", profile="mistral")
+    assert [(each.position, each.rule) for each in told] == [
+        ("messages[0]", "unknown-field"),
+        ("messages[1]", "unknown-field"),
+        ("messages[2].content[0]", "unknown-field"),
+    ]
+    assert repair(said, format="openai-chat", profile="mistral").messages == [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": "so"},
+        {"role": "user", "content": [{"type": "text", "text": "x"}]},
+    ]
+
+
+def test_a_thinking_block_has_no_cache_marker_and_stays_as_it_was_signed() -> None:
+    thinking = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    marked = {**thinking, "cache_control": {"type": "ephemeral"}}
+    user = SAYS["anthropic"]
+    text = {"type": "text", "text": "so"}
+    mended = repair([user, {"role": "assistant", "content": [marked, text]}, user], format="anthropic")
+    assert mended.messages[1] == {"role": "assistant", "content": [thinking, text]}
+
+
+def test_the_index_that_a_stream_leaves_in_a_call_goes() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "a", "content": "x"}
+    said = [SAYS["openai-chat"], {"role": "assistant", "tool_calls": [{**call, "index": 0}]}, result]
+    assert [each.position for each in check(said, format="openai-chat")] == ["messages[1].tool_calls[0]"]
+    assert as_object(repair(said, format="openai-chat").messages[1])["tool_calls"] == [call]
+
+
+def test_a_call_that_another_wire_puts_beside_the_content_is_quoted_and_not_lost() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": "wSAID."}'}}
+    asked: Json = {"role": "assistant", "content": "so", "tool_calls": [call]}
+    user = SAYS["anthropic"]
+    mended = repair([user, asked, user], format="anthropic")
+    assert mended.remaining == ()
+    assert "wSAID." in str(mended.messages[1])
+    assert "tool_calls" not in as_object(mended.messages[1])
+
+
+def test_what_is_written_anew_is_not_told_of_field_by_field() -> None:
+    flat: Json = {"id": "a", "type": "function", "name": "f", "arguments": "{}"}
+    result = {"role": "tool", "tool_call_id": "a", "content": "x"}
+    said = [SAYS["openai-chat"], {"role": "assistant", "tool_calls": [{**flat, "index": 0}]}, result]
+    assert "unknown-field" not in {each.rule for each in check(said, format="openai-chat")}
+    mended = repair(said, format="openai-chat")
+    called = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    assert as_object(mended.messages[1])["tool_calls"] == [called]
+    assert mended.remaining == ()
+
+
+def test_what_was_sent_keeps_its_fields() -> None:
+    stored, _ = STORED["anthropic"]
+    said = [SAYS["anthropic"], stored, SAYS["anthropic"]]
+    mended = repair(said, format="anthropic", frozen=2)
+    assert mended.messages is said
+    assert {each.rule for each in mended.remaining} == {"unknown-field"}
+
+
+def test_a_profile_has_the_fields_of_a_format_where_it_refuses_others() -> None:
+    for name, profile in PROFILES.items():
+        told = "unknown-field" in profile.rules
+        assert told == bool(profile.fields), name
+        assert all(name in PAIRS[form] for form in profile.fields)
