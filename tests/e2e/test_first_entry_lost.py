@@ -119,6 +119,24 @@ def test_it_goes_on_without_its_summary_where_it_is_opened(one_world: World) -> 
     held(world)
 
 
+@pytest.mark.parametrize("fork", [(), ("--fork",)])
+def test_where_nothing_says_the_model_any_more_it_is_asked_for(one_world: World, fork: tuple[str, ...]) -> None:
+    """Before anything is opened, changed or copied; once it is named, the session goes on."""
+    world = one_world
+    young(world)
+    damaged(world, cut)
+    (world.session / "about.json").unlink()
+    before = world.session, (world.session / "session.db").read_bytes()
+    ran = world.run("-r", world.session.name, *fork, "--yolo", "-p", "go on")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"Session {world.session.name!r} has lost its model" in ran.err
+    assert ran.err.count("\n") == 1
+    assert (world.session, (world.session / "session.db").read_bytes()) == before
+    world.script(WHOLE)
+    named = world.run("-r", world.session.name, *fork, "--yolo", "-p", "go on", "-m", world.model)
+    assert (named.code, named.out) == (0, "Whole again.\n"), named.err
+
+
 def test_it_is_exported_and_what_is_exported_is_imported(one_world: World, tmp_path: Path) -> None:
     world = one_world
     young(world)

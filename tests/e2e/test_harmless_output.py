@@ -92,10 +92,20 @@ def test_no_command_passes_it_on(hostile: World) -> None:
         ("-p", "hello", "-m", f"nobody{HOSTILE}:x"),
         (f"wrong{HOSTILE}",),
         ("sessions", f"wrong{HOSTILE}"),
+        *((command, "path", f"more{HOSTILE}") for command in ("sessions", "config", "doctor", "demo", "setup")),
+        *((command, f"--more{HOSTILE}", "file") for command in ("sessions", "completion", "check", "repair")),
+        ("--permission-mode", HOSTILE),
     ]
     world.script(*[(Fail(400, message=HOSTILE),)] * 3)
     for arguments in asked:
         assert_harmless(world.run(*arguments), arguments)
+
+
+def test_a_place_with_such_a_name_is_harmless_too(hostile: World) -> None:
+    world = hostile
+    home = str(world.home / HOSTILE.replace("/", ""))
+    for arguments in (("config", "path"), ("config",), ("sessions", "list"), ("-p", "hello")):
+        assert_harmless(world.run(*arguments, environ=world.environ(HOLDFAST_HOME=home)), arguments)
 
 
 def test_a_document_for_a_program_is_not_changed(hostile: World) -> None:

@@ -108,3 +108,20 @@ def test_nor_is_it_in_the_process_that_guards_the_terminal(one_world: World) -> 
         assert len(found) >= 2
         assert not any(key(one_world).encode() in environ for environ in found)
         assert not any(environ.strip(b"\0") for environ in found)
+
+
+EDITOR = """\
+import os, pathlib, sys
+pathlib.Path(sys.argv[1]).write_text(" ".join(name for name in sorted(os.environ) if name in
+    ("HARMLESS", "NPM_TOKEN", "OPENAI_API_KEY")) + " is what the editor has")
+"""
+
+
+def test_nor_is_it_in_the_editor_whose_environment_a_command_could_read(one_world: World, tmp_path: Path) -> None:
+    (tmp_path / "editor.py").write_text(EDITOR)
+    editor = f"{sys.executable} {tmp_path / 'editor.py'}"
+    with screen(one_world, "-m", one_world.model, EDITOR=editor, NPM_TOKEN="a token", HARMLESS="harmless") as terminal:
+        terminal.wait_text("Ask for something")
+        terminal.send(b"\x07")
+        terminal.wait_text("is what the editor has")
+        assert "▌ HARMLESS is what" in terminal.text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.session.disk import write_whole
-from holdfast.session.rows import Blobs
+from holdfast.session.rows import BLOB_LIMIT, Blobs
 from holdfast.session.salvage import keep
 
 TOKEN = "0123456789abcdef"
@@ -96,3 +97,28 @@ def test_a_blob_that_was_half_written_goes_when_the_session_is_opened(tmp_path: 
     left.write_bytes(b"half")
     Blobs(tmp_path).clear()
     assert not left.exists()
+
+
+def test_the_name_of_a_blob_is_synced_again_where_that_failed_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the entry that refers to it would be durable, and power loss would take the blob away."""
+    blobs, body = Blobs(tmp_path), b"x" * (BLOB_LIMIT + 1)
+    works, synced = os.fsync, list[int]()
+
+    def fails(descriptor: int) -> None:
+        if any(not path.name.startswith(".") for path in tmp_path.iterdir()):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        works(descriptor)
+
+    def succeeds(descriptor: int) -> None:
+        works(descriptor)
+        synced.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OSError, match="Input/output error"):
+        blobs.put(body)
+    assert len(list(tmp_path.iterdir())) == 1, "the blob has its name, which is not durable"
+    monkeypatch.setattr(os, "fsync", succeeds)
+    blobs.put(body)
+    assert tmp_path.stat().st_ino in synced

@@ -144,6 +144,15 @@ def test_a_rewind_does_not_bring_back_what_was_left_out() -> None:
         assert results(*now)["b"].text == "[left out]"
 
 
+def test_a_rewind_does_not_bring_back_what_was_left_out_of_a_turn_that_was_cut_short() -> None:
+    """Its last results stand in no message yet when the next prompt comes: they are among what a rewind brings back."""
+    *cut, _, _ = turn(1, ("a", "read", "ok", BIG))
+    cut.append(TurnEnded(turn=1, reason="cancelled", cause="user"))
+    journal = [opened, *cut, *turn(2, ("b", "read", "ok", BIG))]
+    back = fold([*journal, Pruned(outputs={"a": "[left out]"}), Rewound(turn=2)]).messages
+    assert results(*back)["a"].text == "[left out]"
+
+
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 @given(journal=journals, after=journals)
 def test_whatever_is_pruned_whenever_every_provider_takes_it(

@@ -26,12 +26,16 @@ LAW: dict[tuple[Mode, Effect], tuple[type, type]] = {
 }
 
 
-def plan(effect: Effect, *, outside: str | None = None) -> Plan:
+# mode: what happens to a read that asks a host over the network.
+ASKS_A_HOST: dict[Mode, type] = {"ask": Ask, "accept-edits": Ask, "plan": Ask, "yolo": Allow}
+
+
+def plan(effect: Effect, *, outside: str | None = None, host: str = "") -> Plan:
     async def run(_: Context) -> Output:
         raise AssertionError("deciding must not run")
 
     change = FileChange(path="src/app.py", before=None, after="0" * 64) if effect == "write" else None
-    return Plan(effect=effect, title="do src/app.py", run=run, outside=outside, change=change)
+    return Plan(effect=effect, title="do src/app.py", run=run, outside=outside, change=change, host=host)
 
 
 def test_the_law_covers_every_combination() -> None:
@@ -43,6 +47,11 @@ def test_the_law(mode: Mode, effect: Effect) -> None:
     inside, outside = LAW[mode, effect]
     assert type(decide(plan(effect), Policy(mode))) is inside
     assert type(decide(plan(effect, outside="/etc/hosts"), Policy(mode))) is outside
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_a_read_that_asks_a_host_is_asked_about(mode: Mode) -> None:
+    assert type(decide(plan("read", host="example.org"), Policy(mode))) is ASKS_A_HOST[mode]
 
 
 def test_a_question_names_the_call_and_the_place() -> None:

@@ -177,6 +177,7 @@ def test_a_pattern_that_is_accepted_matches_something(each: tuple[Effect, str]) 
         ("write", "/etc/hosts", "is no file and no FOLDER/**"),
         ("write", "../x", "is no file and no FOLDER/**"),
         ("write", "~/x/**", "is no file and no FOLDER/**"),
+        ("write", "~/**", "is no file and no FOLDER/**"),
         ("write", ".github/**", "other programs run"),
         ("write", ".envrc", "other programs run"),
         ("execute", "*", "is no program with its words"),

@@ -52,6 +52,18 @@ def test_streams_that_are_closed_or_full(
     assert said in complaint
 
 
+@pytest.mark.parametrize("arguments", [("--version",), ("sessions", "list"), ("completion", "bash")])
+def test_a_reader_that_left_is_no_bug(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "holdfast", *arguments]
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        done = subprocess.run(command, cwd=tmp_path, stdout=writes, stderr=subprocess.PIPE, check=False, timeout=30)
+    finally:
+        os.close(writes)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_a_folder_whose_name_cannot_be_written_down_leaves_no_session(tmp_path: Path, holdfast_home: Path) -> None:
     odd = os.fsencode(tmp_path) + b"/\xff"
     try:

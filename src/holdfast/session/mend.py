@@ -66,8 +66,9 @@ class _Mending:
         self._finished = False  # the last thing was a response that asks for nothing
         self._ids: set[str] = set()
         self._own: dict[Path, str] = {}  # the same, by the places of their calls
-        pairing = pair(_shape(items))
-        self._calls = {step.last: step.calls for step in pairing.steps}
+        told = _shape(items)
+        pairing = pair(told)
+        self._calls = {told.messages[step.last].index: step.calls for step in pairing.steps}
         self._untold = {answer.item.message: (answer, call) for answer, call in pairing.answers}
 
     def wrote(self, place: int, item: Wrote) -> None:

@@ -42,7 +42,7 @@ def write_end(path: str, seal: str, ended: str) -> None:
     with contextlib.suppress(OSError):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # noqa: PTH108 - the keeper does without pathlib, which is slow to import
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | ALONE, 0o600)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.write(file, f"{seal} {crc32(ended.encode()):08x}\n{ended}".encode())
         finally:

@@ -75,7 +75,12 @@ def unmatchable(pattern: Pattern) -> str:
                 return f"{said}allows {known!r} with any word, which would be a program, an address or code."
         case "write":
             path = pattern.text.removesuffix(_BENEATH)
-            if "*" in path or path.startswith(("/", "../", "~/")) or path in {"", ".", ".."} or normpath(path) != path:
+            if (
+                "*" in path
+                or path.startswith(("/", "../", "~/"))
+                or path in {"", ".", "..", "~"}
+                or normpath(path) != path
+            ):
                 return f"{said}is no file and no FOLDER/** beneath this folder, as 'README.md' or 'src/**'."
             if runs_by_itself(path) or (runs_by_itself(f"{path}/x") and path != pattern.text):
                 return f"{said}is among the files that other programs run by themselves, which are asked about."

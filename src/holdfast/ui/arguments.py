@@ -1,12 +1,13 @@
-"""The options of a run, as argparse reads them."""
+"""The options of a run, as argparse reads them, and how it complains."""
 
 from __future__ import annotations
 
 import argparse
-from typing import get_args
+from typing import NoReturn, get_args
 
 from holdfast import __version__
 from holdfast.calls import Mode
+from holdfast.text import literal
 
 EPILOG = """\
 commands:
@@ -41,9 +42,17 @@ class Arguments(argparse.Namespace):
     trust_project: bool | None
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """argparse's own, but for its complaints: they repeat words, and do nothing to a terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the words, and exit."""
+        super().error(literal(message))
+
+
+def parser() -> Parser:
     """Return the parser of a run's options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="holdfast",
         description="A coding agent whose conversations cannot be broken.",
         epilog=EPILOG,

@@ -27,6 +27,7 @@ from holdfast.history.profiles import PROFILES
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.shape import position
 from holdfast.text import literal
+from holdfast.ui.arguments import Parser
 from holdfast.ui.document import Document, open_document, tools_in
 
 _SHOWN = 60  # characters of a text in a diff
@@ -60,7 +61,7 @@ def command_parser(command: str) -> argparse.ArgumentParser:
         "check": "Say what a provider would refuse in a conversation. Exit codes: 0 valid, 4 not.",
         "repair": "Mend a conversation without losing a word. Exit codes: 0 the result is valid, 4 something remains.",
     }
-    parser = argparse.ArgumentParser(prog=f"holdfast {command}", description=descriptions[command], allow_abbrev=False)
+    parser = Parser(prog=f"holdfast {command}", description=descriptions[command], allow_abbrev=False)
     add = parser.add_argument
     add("file", metavar="FILE", help="a list of messages or a request body, in JSON; - is standard input")
     add("--format", choices=tuple(FORMATS), help="default: told from the document, where it can be")

@@ -15,7 +15,7 @@ from holdfast.agent.secrets import bare
 from holdfast.config import ProjectConfig, homes, read_config
 from holdfast.errors import EXIT_OK
 from holdfast.text import literal
-from holdfast.ui.arguments import Arguments, add_settings
+from holdfast.ui.arguments import Arguments, Parser, add_settings
 from holdfast.ui.choosing import folder, given_of, judge_project, project_config, settings_of
 from holdfast.ui.table import cells, home
 from holdfast.ui.values import Layer, Value, layer, options, shown, values
@@ -54,7 +54,7 @@ class _Arguments(Arguments):
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options: those of a run that set something, and its own."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="holdfast config",
         description="Every setting with its value and where that came from, as a run with these options would have it.",
         allow_abbrev=False,
@@ -70,7 +70,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Print the settings and return the exit code; raises `HoldfastError` for what cannot be read."""
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
     if arguments.what == "path":
-        print(homes(environ).config)
+        print(literal(str(homes(environ).config)))
         return EXIT_OK
     cwd = folder(arguments.cwd)
     judge_project(environ, cwd, trusted=arguments.trust_project)

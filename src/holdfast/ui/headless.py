@@ -130,8 +130,12 @@ def _session(
         return create(catalog, cwd=cwd, model=name), name
     # What cannot be used is said before anything is opened or copied; a damaged session may have lost its model.
     model = arguments.model or ("" if summary.model else configured) or ""
-    if model or summary.model:
-        preload(aimed(model or summary.model))
+    if not (model or summary.model):
+        raise UsageError(
+            f"Session {summary.id!r} has lost its model: its first entry and its summary are damaged. Name one with "
+            "-m PROVIDER:MODEL, and the session continues."
+        )
+    preload(aimed(model or summary.model))
     session = fork(catalog, summary) if arguments.fork else resume(catalog, summary)
     return session, model
 

@@ -17,6 +17,7 @@ from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.session.transcript import LineKind, transcript
 from holdfast.text import literal, printable, valid_unicode
+from holdfast.ui.arguments import Parser
 from holdfast.ui.table import age, cells, columns, fit, home, one_line, row, size, widths
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
-    parser = argparse.ArgumentParser(prog="holdfast sessions", description="Your sessions.", allow_abbrev=False)
+    parser = Parser(prog="holdfast sessions", description="Your sessions.", allow_abbrev=False)
     known = "list|show|verify|export|import|rename|delete"
     commands = parser.add_subparsers(dest="command", metavar=known, required=True)
     add = commands.add_parser("list", help="the sessions of this folder, the last used first", allow_abbrev=False)

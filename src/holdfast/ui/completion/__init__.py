@@ -16,6 +16,7 @@ from holdfast.config import homes, read_config
 from holdfast.errors import EXIT_OK, ConfigInvalid, UsageError
 from holdfast.session.catalog import Catalog, Summary
 from holdfast.text import literal
+from holdfast.ui.arguments import Parser
 from holdfast.ui.completion.scripts import SCRIPTS
 from holdfast.ui.table import one_line
 
@@ -50,7 +51,7 @@ class _Arguments(argparse.Namespace):
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="holdfast completion", description="Print what makes a shell complete holdfast.", allow_abbrev=False
     )
     made.add_argument("shell", nargs="?", choices=tuple(SCRIPTS))

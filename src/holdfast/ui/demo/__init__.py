@@ -18,6 +18,7 @@ from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from holdfast.session.entries import CallPart, ResponseEnded
 from holdfast.testing.provider import ScriptedProvider
 from holdfast.ui.account import call_line
+from holdfast.ui.arguments import Parser
 from holdfast.ui.demo.checks import KEY, Check, Evidence, checked, kept, told, unknown
 from holdfast.ui.demo.processes import tools_gone
 from holdfast.ui.demo.screen import Screen
@@ -100,7 +101,7 @@ def _show(screen: Screen, checks: Sequence[Check]) -> None:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="holdfast demo",
         description="See a conversation survive a Ctrl+C and a kill -9. No key, no network; takes about 15 seconds.",
         allow_abbrev=False,

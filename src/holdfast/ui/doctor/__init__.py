@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast.errors import EXIT_FAILED, EXIT_OK
 from holdfast.text import literal
+from holdfast.ui.arguments import Parser
 from holdfast.ui.choosing import folder
 from holdfast.ui.table import counted
 
@@ -27,7 +28,7 @@ class _Arguments(argparse.Namespace):
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="holdfast doctor",
         description="What this machine has of what holdfast needs, and what to do about the rest. "
         "Ends with 1 if something fails.",

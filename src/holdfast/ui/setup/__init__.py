@@ -15,6 +15,7 @@ from holdfast.agent.providers import known_providers
 from holdfast.config import homes, read_config
 from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from holdfast.ui import asking
+from holdfast.ui.arguments import Parser
 from holdfast.ui.setup.wizard import Chosen, Wizard
 from holdfast.ui.table import home
 
@@ -25,7 +26,7 @@ class _Arguments(argparse.Namespace):
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="holdfast setup", description="Choose a provider, keep its key, and try it.", allow_abbrev=False
     )
     parser.add_argument("--forget", metavar="PROVIDER", help="forget the key that was kept for this provider")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from textual.app import App
 
+from holdfast.agent.secrets import is_secret
 from holdfast.errors import UsageError
 
 
@@ -36,7 +37,8 @@ def editors(signals: Iterable[signal.Signals]) -> Generator[None]:
 def edited(app: App[int], text: str, environ: Mapping[str, str]) -> str:
     """Return `text` as the person left it in $VISUAL or $EDITOR; the screen is theirs meanwhile.
 
-    Raises `UsageError` if there is no editor, or if it says that it failed: then the text is unchanged.
+    The editor gets no key: a command that runs could read it in the editor's environment. Raises `UsageError` if there
+    is no editor, or if it says that it failed: then the text is unchanged.
     """
     command = environ.get("VISUAL") or environ.get("EDITOR") or ""
     try:
@@ -48,9 +50,10 @@ def edited(app: App[int], text: str, environ: Mapping[str, str]) -> str:
     with tempfile.NamedTemporaryFile("w+", suffix=".md", prefix="holdfast-", encoding="utf-8", delete=False) as file:
         file.write(text)
     path = Path(file.name)
+    public = {name: value for name, value in environ.items() if not is_secret(name)}
     try:
         with app.suspend():
-            done = subprocess.run([*words, str(path)], check=False, env=dict(environ))  # noqa: S603 - the person's own
+            done = subprocess.run([*words, str(path)], check=False, env=public)  # noqa: S603 - the person's own
         if done.returncode:
             raise UsageError(
                 f"Editor {command!r} ended with code {done.returncode}, 0 was expected. Nothing is changed."
