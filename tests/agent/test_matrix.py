@@ -245,7 +245,12 @@ def accepted(name: str, request: Captured) -> None:
     assert request.refusal is None
     profile = PROVIDERS[name.partition(":")[0]].profile
     body = json.loads(request.raw)
-    assert check(body, format=request.wire, profile=profile.name) == []
+    found = check(body, format=request.wire, profile=profile.name)
+    if name.startswith(
+        ("openrouter:", "ollama:")
+    ):  # which take back their thinking; the strictest of their kind do not
+        found = [each for each in found if each.rule != "unknown-field" or "'reasoning" not in each.error]
+    assert found == []
     if request.wire in {*JUDGES["deepseek"].formats, *JUDGES["google"].formats}:
         judge(request.wire, request.raw)
     for judge_name, each in JUDGES.items():
