@@ -248,7 +248,7 @@ def accepted(name: str, request: Captured) -> None:
     found = check(body, format=request.wire, profile=profile.name)
     if name.startswith(
         ("openrouter:", "ollama:")
-    ):  # which take back their thinking; the strictest of their kind do not
+    ):  # they take back their thinking; the strictest do not
         found = [each for each in found if each.rule != "unknown-field" or "'reasoning" not in each.error]
     assert found == []
     if request.wire in {*JUDGES["deepseek"].formats, *JUDGES["google"].formats}:
