@@ -52,7 +52,7 @@ faults: $(READY)
 		ended=$$?; $(RUN) tests/faults/table.py build/faults.jsonl && exit $$ended
 
 mutants: $(READY)
-	@PYTHONPATH=tests/faults $(RUN) tests/mutants/run.py $(ARGS)
+	@PYTHONPATH=tests/faults $(RUN) tests/mutants/mutation.py $(ARGS)
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist

@@ -246,9 +246,7 @@ def accepted(name: str, request: Captured) -> None:
     profile = PROVIDERS[name.partition(":")[0]].profile
     body = json.loads(request.raw)
     found = check(body, format=request.wire, profile=profile.name)
-    if name.startswith(
-        ("openrouter:", "ollama:")
-    ):  # they take back their thinking; the strictest do not
+    if name.startswith(("openrouter:", "ollama:")):  # they take back their thinking; the strictest do not
         found = [each for each in found if each.rule != "unknown-field" or "'reasoning" not in each.error]
     assert found == []
     if request.wire in {*JUDGES["deepseek"].formats, *JUDGES["google"].formats}:

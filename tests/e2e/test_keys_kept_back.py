@@ -34,7 +34,7 @@ while [ "$pid" -gt 1 ]; do
     dd count=0 status=none if=/proc/$pid/fd/0
     pid=$(cut -d' ' -f4 /proc/$pid/stat)
 done 2>&1
-sleep 5 & tr '\0' '\n' < /proc/$!/environ | grep '^HOLDFAST_CALL'
+sleep 5 & until tr '\0' '\n' < /proc/$!/environ | grep '^HOLDFAST_CALL'; do :; done
 echo looked; env
 """
 

@@ -140,10 +140,10 @@ FAULTY = """\
 import os, runpy
 from holdfast.agent.events import LiveText
 from holdfast.ui.view import View
-take = View.take
+key, take = os.environ["OPENAI_API_KEY"], View.take  # before it is taken out
 def faulty(self, event, **more):
     if isinstance(event, LiveText):
-        raise RuntimeError("a fault of ours, " + os.environ["OPENAI_API_KEY"])
+        raise RuntimeError("a fault of ours, " + key)
     return take(self, event, **more)
 View.take = faulty
 runpy.run_module("holdfast", run_name="__main__")

@@ -103,7 +103,7 @@ def test_a_name_that_is_null_is_none() -> None:
 
 
 def test_what_remains_of_a_conversation_that_was_mended_is_told() -> None:
-    call = {"type": "tool_use", "id": "abcdefgh1", "name": "ls", "input": {}}
+    call: Json = {"type": "tool_use", "id": "abcdefgh1", "name": "ls", "input": {}}
     messages: list[object] = [{"role": "user", "content": "Which?"}, {"role": "assistant", "content": [call]}]
     done = repair(messages, format="anthropic", thinking=True)
     assert len(done.edits) == 1

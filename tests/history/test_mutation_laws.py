@@ -14,7 +14,7 @@ from wire_documents import DOCUMENTS, mutations
 
 from holdfast.history import Request, check, repair
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import as_array, as_object, project
+from holdfast.history.formats.format import as_object, is_array, project
 from holdfast.history.formats.writing import raw_at
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import CANNOT_BE_MENDED
@@ -110,10 +110,9 @@ _SAYING = frozenset({"text", "refusal", "content", "output", "transcript", "tool
 
 def _shown(raw: object) -> object:
     """Return JSON without the fields of its blocks in which nobody says anything: a kind, an address, a flag."""
-    if isinstance(raw, list):
-        return [_shown(each) for each in as_array(raw)]
-    if isinstance(raw, dict):
-        block = as_object(raw)
+    if is_array(raw):
+        return [_shown(each) for each in raw]
+    if block := as_object(raw):
         return {key: _shown(each) for key, each in block.items() if "type" not in block or key in _SAYING}
     return raw
 
@@ -127,7 +126,7 @@ def _held(raw: object) -> Iterator[object]:
     yield from (
         _shown(block[key])
         for key in ("text", "refusal", "content", "output", "transcript", "tool_calls")
-        if key in block
+        if key in block and not (key == "text" and "role" in block)  # no message has that field
     )
     if "response" in result:
         yield result["response"]

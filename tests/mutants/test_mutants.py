@@ -140,7 +140,7 @@ def test_a_run_tells_what_became_of_each_and_leaves_the_tree_alone(tmp_path: Pat
         path.write_text(text)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     before = {path: path.stat().st_mtime_ns for path in sorted((tmp_path / "src").rglob("*"))}
-    command = [sys.executable, ROOT / "tests/mutants/run.py", "--root", tmp_path, "-j", "1", "--patience", "5"]
+    command = [sys.executable, ROOT / "tests/mutants/mutation.py", "--root", tmp_path, "-j", "1", "--patience", "5"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests/faults")}
     ran = subprocess.run(list(map(str, command)), env=environ, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr

@@ -188,7 +188,8 @@ def _call(path: Path, raw: Json) -> Item:
     name = as_text(function.get("name")) or as_text(custom.get("name"))
     if not flags:
         return Item("call", "assistant", path, call, name)
-    written = () if kind == "function" else _by("assistant", str(kind))
+    kinds = ("custom", kind) if is_custom and kind == "untyped" else (kind,)
+    written = () if kind == "function" else tuple(word for each in kinds for word in _by("assistant", str(each)))
     return Item("call", "assistant", path, call, name, frozenset(flags), written=written)
 
 

@@ -1,6 +1,6 @@
 """What `make mutants` runs: each mutant of the lists in a copy of the tree, and the tests that must notice it.
 
-    python tests/mutants/run.py [-k TEXT] [-j COPIES] [--write PAGE]
+    python tests/mutants/mutation.py [-k TEXT] [-j COPIES] [--write PAGE]
 
 Exits with 1 if a mutant survives, cannot be tried, or is not as a list may have it. With --write, a whole run is also
 written to the page.
