@@ -123,6 +123,8 @@ def _held(raw: object) -> Iterator[object]:
         yield raw
     block = as_object(raw)
     result = as_object(block.get("functionResponse"))
+    if str(block.get("type")).endswith("_output"):  # it has no other field that says something
+        block = {"output": block.get("output")}
     yield from (
         _shown(block[key])
         for key in ("text", "refusal", "content", "output", "transcript", "tool_calls")

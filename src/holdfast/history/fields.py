@@ -107,8 +107,12 @@ def _known(held: _Object, kinds: Kinds) -> Fields | None:
     return kinds.fields.get(kind) if isinstance(kind, str) else None
 
 
+_SAYING = frozenset({"content", "text", "output", "input", "arguments", "function", "custom"})
+"""Names under which words stand in one place or another: out of place they are kept, for nothing said may be lost."""
+
+
 def _is_known(key: str, held: _Object, known: Fields) -> bool:
-    return key in known.names or (key in known.judged and bool(held[key]))
+    return key in known.names or (key in known.judged | _SAYING and bool(held[key]))
 
 
 # --- the tables ------------------------------------------------------------------------------------------------------

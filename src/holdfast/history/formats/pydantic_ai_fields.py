@@ -78,7 +78,7 @@ _REQUIRED = frozenset({("tool-return", "tool_name")})
 
 def mistyped(raw: Json) -> list[str]:
     """Return the fields of a message or a part that do not load."""
-    kind = raw.get("part_kind")
+    kind = None if "parts" in raw else raw.get("part_kind")
     known = _PARTS.get(kind) if isinstance(kind, str) else _MESSAGES.get(as_text(raw.get("kind")) or "")
     wrong = [key for key, fits in (known or {}).items() if key in raw and not fits(raw[key])]
     return wrong + [key for of, key in _REQUIRED if of == kind and key not in raw]
