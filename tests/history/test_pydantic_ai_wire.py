@@ -83,7 +83,7 @@ def test_what_is_sent_in_messages_is_valid(pieces: tuple[Piece, ...], profile: s
     body = sent_to_anthropic(mended.messages)
     assert check(body["messages"], format="anthropic", profile=profile) == []
     if profile == "anthropic":  # it joins answers that stand side by side; DeepSeek, whose validator this is, does not
-        assert JUDGES["anthropic"].refusal("anthropic", as_array(body["messages"])) == ""
+        assert JUDGES["anthropic"].refusal("anthropic", list(as_array(body["messages"]))) == ""
     else:
         judge("anthropic", body)
 
