@@ -1,31 +1,38 @@
 # Every target starts from git, make and a python3 (3.11, 3.12 or 3.13) with venv and pip, and does its own set-up.
 #   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, in a folder of its own
-#   make test ARGS="-k journal -x"                  more words for pytest
+#   make test ARGS="-n 0 -k journal -x"             more words for pytest; -n 0 is one process
 
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 RUN := $(VENV)/bin/python
+PYTEST := $(RUN) -m pytest -n auto --dist worksteal
 READY := $(VENV)/.ready
 
-.PHONY: help demo test llama lint check fix bench faults mutants clean
+.PHONY: help demo test test-all llama lint check fix bench faults mutants picture clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
-	@echo "make test    run the tests"
+	@echo "make test    run the tests on every core: all of them, of laws, faults and matrices a sample (five minutes on two)"
+	@echo "make test-all  the same tests, and of laws, faults and matrices everything (hours), then make llama"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
-	@echo "make check   run what CI runs, make llama apart: the tests, the formatter, the linter, the type checker"
+	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which samples more"
 	@echo "make fix     format, and mend what the linter can mend"
 	@echo "make bench   measure start-up, appending and folding"
 	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (half an hour)"
 	@echo "make mutants break the source on purpose, one line at a time, and see that a test notices (half an hour)"
+	@echo "make picture draw the screen again for the README"
 	@echo "make clean   remove what make and the tools wrote"
 
 demo: $(READY)
 	@$(RUN) -m holdfast demo
 
 test: $(READY)
-	@$(RUN) -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+test-all: $(READY)
+	@HOLDFAST_TIER=deep $(PYTEST) $(ARGS)
+	@$(MAKE) --no-print-directory llama
 
 llama: $(READY)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
@@ -48,11 +55,14 @@ bench: $(READY)
 # The table is printed also when a test failed; what a test that broke had not come to is not in it, so it fails too.
 faults: $(READY)
 	@mkdir -p build && rm -f build/faults.jsonl
-	@HOLDFAST_FAULTS=full HOLDFAST_FAULTS_REPORT=build/faults.jsonl $(RUN) -m pytest tests/faults -q -n 2 --dist worksteal --timeout 1800 $(ARGS); \
+	@HOLDFAST_TIER=deep HOLDFAST_FAULTS_REPORT=build/faults.jsonl $(PYTEST) tests/faults -q $(ARGS); \
 		ended=$$?; $(RUN) tests/faults/table.py build/faults.jsonl && exit $$ended
 
 mutants: $(READY)
 	@PYTHONPATH=tests/faults $(RUN) tests/mutants/mutation.py $(ARGS)
+
+picture: $(READY)
+	@$(RUN) bench/picture.py
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count, islice
 
-from holdfast.session.entries import (
+from holdfast.session.journal.entries import (
     CallEnded,
-    CallPart,
     CallStarted,
     Entry,
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
     SessionOpened,
-    TextPart,
     TurnEnded,
-    Usage,
 )
+from holdfast.session.journal.parts import CallPart, TextPart, Usage
 
 MODEL = "openai-chat:m"
 RESULT = "A line of a file that was read. " * 100

@@ -11,22 +11,22 @@ from itertools import count
 from pathlib import Path
 
 from history import MODEL, RESULT, conversation, journal_of
-from holdfast import config
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model, StreamEvent
-from holdfast.agent.opening import create, resume
+from holdfast.agent.agent import Agent
+from holdfast.agent.sessions import create, resume
+from holdfast.providers.model import Model, StreamEvent
 from holdfast.session.catalog import Catalog
-from holdfast.session.conversation import Conversation
-from holdfast.session.database import SCHEMA
-from holdfast.session.disk import DATABASE
-from holdfast.session.entries import CallEnded, Entry, decode, encode
-from holdfast.session.fold import fold
-from holdfast.session.sqlite import SqliteStore
-from holdfast.session.store import MemoryStore, Reading, Store
-from holdfast.testing.model import ScriptedModel
+from holdfast.session.conversation import context_settings
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import CallEnded, Entry, decode, encode
+from holdfast.session.journal.store import MemoryStore, Reading, Store
+from holdfast.session.storage.database import SCHEMA
+from holdfast.session.storage.sqlite_store import SqliteStore
+from holdfast.system.durable_files import DATABASE
 from holdfast.testing.script import Call, Say
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import Context, Output
+from holdfast.tools.tool import ToolContext, ToolOutput
 from pairs import AtMost, Comparison, Equal, paired, percentile
 
 WRITTEN = Path("/proc/self/io")
@@ -77,7 +77,7 @@ def opening(scratch: Path, *, entries: int, rounds: int) -> list[Comparison]:
     def open_it() -> None:
         again = resume(catalog, catalog.find(session.id))
         with closing(again.store):
-            driver = _driver(again.store, ScriptedModel(), config.Context(), reading=again.reading)
+            driver = _driver(again.store, ScriptedModel(), context_settings.ContextSettings(), reading=again.reading)
             assert driver.conversation.turns > 0
 
     def select() -> None:
@@ -148,7 +148,7 @@ def bytes_of_turns(
         [step for _ in range(turns) for step in ((Call("read", "{}"), Call("read", "{}")), (Say("It is a list."),))]
     )
     # Closed and opened, its log is empty: checkpoints come at the same turns. What is left out would be written too.
-    driver = _driver(reopen(folder), model, config.Context(prune="off"))
+    driver = _driver(reopen(folder), model, context_settings.ContextSettings(prune="off"))
     assert len(driver.conversation.messages) == messages
 
     async def run() -> list[float]:
@@ -184,8 +184,8 @@ def before_requests(*, messages: int, rounds: int) -> list[Comparison]:
     From a prompt on; from a prompt on which old outputs are left out; and from the request before on, with a call.
     """
     journal = conversation(messages)
-    pruning = [_before(journal, config.Context(), turns=1)[0] for _ in range(rounds)]
-    both = _before(journal, config.Context(prune="off"), turns=rounds)
+    pruning = [_before(journal, context_settings.ContextSettings(), turns=1)[0] for _ in range(rounds)]
+    both = _before(journal, context_settings.ContextSettings(prune="off"), turns=rounds)
     return [
         Comparison(
             what=f"own work before a request at {messages:,} messages, {which}",
@@ -202,7 +202,7 @@ def before_requests(*, messages: int, rounds: int) -> list[Comparison]:
     ]
 
 
-def _before(journal: tuple[Entry, ...], context: config.Context, *, turns: int) -> list[float]:
+def _before(journal: tuple[Entry, ...], context: context_settings.ContextSettings, *, turns: int) -> list[float]:
     """Return the CPU time that passes before each request of so many turns with one call each."""
     store = MemoryStore()
     store.append(journal, expected=0)
@@ -228,15 +228,17 @@ def _written() -> int:
     return int(fields["wchar"])
 
 
-def _driver(store: Store, model: ScriptedModel, context: config.Context, *, reading: Reading | None = None) -> Driver:
+def _driver(
+    store: Store, model: ScriptedModel, context: context_settings.ContextSettings, *, reading: Reading | None = None
+) -> Agent:
     async def connect(_: str) -> Model:
         return model
 
-    async def read(_: dict[str, object], __: Context) -> Output:
-        return Output(text=RESULT)
+    async def read(_: dict[str, object], __: ToolContext) -> ToolOutput:
+        return ToolOutput(text=RESULT)
 
     toolbox = FunctionToolbox([FunctionTool("read", "read", read)])
-    return Driver(
+    return Agent(
         store=store,
         toolbox=toolbox,
         connect=connect,

@@ -13,21 +13,23 @@ from pathlib import Path
 import httpx2
 
 from history import conversation
-from holdfast import config
-from holdfast.agent.connecting import connect
-from holdfast.agent.driver import Driver
+from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, LiveOutput, LiveText
-from holdfast.agent.model import Model
-from holdfast.agent.models import open_model
-from holdfast.agent.opening import create
-from holdfast.agent.providers import target
-from holdfast.agent.turn import Signal
+from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.sessions import create
+from holdfast.agent.turn.states import Signal
+from holdfast.agent.turn.turn import Turn
+from holdfast.providers.connect import connect
+from holdfast.providers.model import Model
+from holdfast.providers.pydantic_ai.model import open_model
+from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.catalog import Catalog
-from holdfast.session.store import MemoryStore
-from holdfast.testing.provider import ScriptedProvider
+from holdfast.session.conversation import context_settings
+from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Hold, Reply, Say, WireName
+from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import Context, Output, Toolbox
+from holdfast.tools.tool import Toolbox, ToolContext, ToolOutput
 from pairs import AtMost, Comparison, percentile
 
 HEARD = 0.1
@@ -54,16 +56,25 @@ class Times:
     gone: list[float] = field(default_factory=list[float])
 
 
-class Timed(Driver):
-    """A driver that remembers when it last left a turn."""
+class TimedTurn(Turn):
+    """A turn that remembers when it was left."""
 
     left = 0.0
 
-    def to(self, signal: Signal) -> None:
-        """Move along the turn table."""
-        super().to(signal)
+    def _to(self, signal: Signal) -> None:
+        super()._to(signal)
         if signal is Signal.LEAVE:
             self.left = time.perf_counter()
+
+
+class Timed(Agent):
+    """An agent that remembers its last turn."""
+
+    last: TimedTurn
+
+    def _next_turn(self, stop: StopSignal) -> Turn:
+        self.turn = self.last = TimedTurn(self._context, stop)
+        return self.last
 
 
 class Deaf:
@@ -73,7 +84,7 @@ class Deaf:
         self._released = asyncio.Event()
         self._ended = asyncio.Event()
 
-    async def run(self, arguments: dict[str, object], context: Context) -> Output:
+    async def run(self, arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         """Do nothing, whoever says what."""
         del arguments
         self._released.clear()
@@ -85,7 +96,7 @@ class Deaf:
             except asyncio.CancelledError:
                 continue
         self._ended.set()
-        return Output(text="done")
+        return ToolOutput(text="done")
 
     async def release(self) -> None:
         """Let it end, and wait until it has."""
@@ -173,7 +184,7 @@ async def _turns(
     up = asyncio.Event()
 
     async def connected(name: str) -> Model:
-        return await connect(target(name, provider.environ()))
+        return await connect(resolve_endpoint(name, provider.environ()))
 
     def emit(event: Event) -> None:
         if isinstance(event, LiveText | LiveOutput):
@@ -195,7 +206,7 @@ async def _turns(
         asked, gone = await asyncio.to_thread(_ask, driver, asyncio.get_running_loop(), tree)
         ended = await turn
         times.idle.append(time.perf_counter() - asked)
-        times.heard.append(driver.left - asked)
+        times.heard.append(driver.last.left - asked)
         times.gone += [await asyncio.to_thread(gone) - asked] if tree else []
         assert ended.cause == "user", ended
         if deaf is not None:
@@ -206,7 +217,7 @@ async def _turns(
     return times
 
 
-def _ask(driver: Driver, loop: asyncio.AbstractEventLoop, tree: Sequence[Path]) -> tuple[float, Callable[[], float]]:
+def _ask(driver: Agent, loop: asyncio.AbstractEventLoop, tree: Sequence[Path]) -> tuple[float, Callable[[], float]]:
     """Ask for a stop, as a thread does that reads keys; return when, and what waits for the end of every process."""
     ends: list[float] = []
 
@@ -253,7 +264,7 @@ async def _blocked(wire: WireName, *, messages: int, rounds: int) -> list[float]
     environ = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
 
     async def connected(name: str) -> Model:
-        return open_model(target(name, environ), http=lambda: httpx2.AsyncClient(transport=Refusing()))
+        return open_model(resolve_endpoint(name, environ), http=lambda: httpx2.AsyncClient(transport=Refusing()))
 
     driver = Timed(
         store=store,
@@ -261,7 +272,7 @@ async def _blocked(wire: WireName, *, messages: int, rounds: int) -> list[float]
         connect=connected,
         mode="yolo",
         emit=lambda _: None,
-        context=config.Context(prune="off"),  # all of it is sent
+        context=context_settings.ContextSettings(prune="off"),  # all of it is sent
     )
     driver.use_model(f"{wire}:m")
     waits: list[float] = []

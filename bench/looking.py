@@ -8,17 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from history import conversation, journal_of
-from holdfast.agent.driver import Driver
-from holdfast.agent.log import Log
-from holdfast.agent.logfile import LogFile
-from holdfast.agent.model import Model
-from holdfast.config import Context
+from holdfast.agent.agent import Agent
+from holdfast.agent.debug_log.log import Log
+from holdfast.agent.debug_log.log_file import LogFile
 from holdfast.history.profiles import OPENAI_CHAT
-from holdfast.session.sqlite import SqliteStore, read_copy
-from holdfast.session.store import MemoryStore
+from holdfast.providers.model import Model
+from holdfast.session.conversation.context_settings import ContextSettings
+from holdfast.session.journal.store import MemoryStore
+from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.session.verify import verify
-from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Say
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
 from pairs import AtMost, Comparison, paired
 
@@ -83,14 +83,14 @@ async def _turn(messages: int, log: Log | None) -> float:
     async def connect(_: str) -> Model:
         return model
 
-    driver = Driver(
+    driver = Agent(
         store=store,
         toolbox=FunctionToolbox([]),
         connect=connect,
         mode="yolo",
         emit=lambda _: None,
         log=log,
-        context=Context(prune="off"),
+        context=ContextSettings(prune="off"),
     )
     begun = time.process_time()
     ended = await driver.run("go on")

@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, repair_messages
 
 from holdfast.history import check, repair
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import project
+from holdfast.history.formats.format import project_messages
 from pairs import AtMost, Comparison, paired
 
 Message = dict[str, object]
@@ -29,7 +29,8 @@ def rules(*, lengths: tuple[int, ...], rounds: int) -> list[Comparison]:
     """Return what checking and repairing cost at each length; per message it must not grow with the length."""
     each = (row for length in lengths for row in _each(length, rounds))
     longest = lengths[-1]
-    return [*each, *_flat(lengths[0], longest, rounds), *_theirs(longest, rounds), *_few_open(longest, rounds)]
+    flat = _flat(lengths[0], longest, rounds)
+    return [*each, *flat, *_theirs(longest, rounds), *_few_open(longest, rounds), *_unknown(longest, rounds)]
 
 
 def _each(length: int, rounds: int) -> Iterator[Comparison]:
@@ -43,14 +44,14 @@ def _each(length: int, rounds: int) -> Iterator[Comparison]:
             "check + repair, valid,",
             lambda: repair(valid, format="openai-chat"),
             projecting,
-            lambda: project(form, valid),
+            lambda: project_messages(form, valid),
             3,
         ),
         (
             "check + repair, half of the results missing,",
             lambda: repair(broken, format="openai-chat"),
             projecting,
-            lambda: project(form, broken),
+            lambda: project_messages(form, broken),
             15,
         ),
     ):
@@ -94,9 +95,10 @@ def _theirs(length: int, rounds: int) -> Iterator[Comparison]:
 
 
 def _few_open(length: int, rounds: int) -> Iterator[Comparison]:
-    """Yield the cost of a repair where one call in fifty is open against a check, and that of `any` against Mistral's.
+    """Yield the cost of a repair where one call in fifty is open against a check, and that of `any` against others.
 
-    Both of these give every call another id, so that what is compared is what it costs to please all and not one.
+    `any` and Mistral give every call another id, so that this is what it costs to please all and not one; OpenAI leaves
+    the ids as they are.
     """
     results = count()
     whole = islice(chat(), length * 51 // 50)
@@ -117,6 +119,26 @@ def _few_open(length: int, rounds: int) -> Iterator[Comparison]:
         yield Comparison(
             what=f"{name} for any, {what}", against="for mistral", ours=ours, theirs=theirs, aim=AtMost(ratio=2)
         )
+    ours, theirs = paired(
+        lambda: _cpu(lambda: repair(broken, format="openai-chat", profile="any")),
+        lambda: _cpu(lambda: repair(broken, format="openai-chat")),
+        rounds=rounds,
+    )
+    what = f"check + repair for any, {what}"
+    yield Comparison(what=what, against="for openai-chat", ours=ours, theirs=theirs, aim=AtMost(ratio=3))
+
+
+def _unknown(length: int, rounds: int) -> Iterator[Comparison]:
+    """Yield the cost of a repair where each answer has fields that no provider knows, as programs store it."""
+    stored = {"id": "chatcmpl-1", "model": "m", "usage": {"total_tokens": 1}, "finish_reason": "stop"}
+    messages = [each | stored if each["role"] == "assistant" else each for each in islice(chat(), length)]
+    ours, theirs = paired(
+        lambda: _cpu(lambda: repair(messages, format="openai-chat", profile="openai-compatible")),
+        lambda: _cpu(lambda: check(messages, format="openai-chat", profile="openai-compatible")),
+        rounds=rounds,
+    )
+    what = f"check + repair, {length:,} messages, unknown fields in every answer"
+    yield Comparison(what=what, against="its check", ours=ours, theirs=theirs, aim=AtMost(ratio=3))
 
 
 def memory(folder: Path, *, size: int) -> list[Comparison]:
@@ -129,7 +151,9 @@ def memory(folder: Path, *, size: int) -> list[Comparison]:
             file.write(f"{',' if number else '['}{json.dumps(said)}")
         file.write("]")
     told = f"import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * {_UNIT})"
-    checks = f"import sys; from holdfast.ui.cli import main; main(['check', {str(path)!r}]); sys.stdout.flush(); {told}"
+    checks = (
+        f"import sys; from holdfast.ui.main import main; main(['check', {str(path)!r}]); sys.stdout.flush(); {told}"
+    )
     done = subprocess.run((sys.executable, "-c", checks), capture_output=True, text=True, check=True)
     peak = float(done.stdout.splitlines()[-1])
     return [

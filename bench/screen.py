@@ -27,22 +27,22 @@ import msgspec
 
 from history import conversation
 from holdfast.session.catalog import Catalog
-from holdfast.session.entries import SessionOpened
-from holdfast.session.sqlite import SqliteStore
-from holdfast.testing.provider import ScriptedProvider
-from holdfast.testing.script import Action, Call, Hold, Request, Say, Wait
+from holdfast.session.journal.entries import SessionOpened
+from holdfast.session.storage.sqlite_store import SqliteStore
+from holdfast.testing.script import Action, Call, Hold, ReceivedRequest, Say, Wait
+from holdfast.testing.scripted_provider import ScriptedProvider
 from pairs import AtMost, Comparison, paired, percentile
 
 PYTHON = sys.executable
 HOLDFAST = str(Path(PYTHON).with_name("holdfast"))
-DRAWS = (PYTHON, "-c", "import textual.app, textual.widgets; print('sk for something', flush=True); input()")
+DRAWS = (PYTHON, "-c", "import textual.app, textual.widgets; print('sk holdfast to do', flush=True); input()")
 """The least that a program on Textual must import, said with the words by which a prompt is known."""
 
 COLUMNS, LINES = 120, 40
 MODEL = "openai-chat:m"
 
-PROMPT = b"sk for something"  # its first letter is under the cursor
-STOPPING, IDLE = b"stopping", b"shift+tab changes"
+PROMPT = b"sk holdfast to do"  # its first letter is under the cursor
+STOPPING, IDLE = b"stopping", b"shift+tab to cycle"
 ESC, ENTER, PAGE_UP, PAGE_DOWN = b"\x1b", b"\r", b"\x1b[5~", b"\x1b[6~"
 
 SITUATIONS = (("while it streams", b"talk", b"writing"), ("while a command runs", b"run", b"running"))
@@ -231,7 +231,7 @@ def stopping(scratch: Path, *, rounds: int) -> list[Comparison]:
     return rows
 
 
-def _long_work(request: Request) -> list[Action]:
+def _long_work(request: ReceivedRequest) -> list[Action]:
     if '"run"' in str(request.messages[-1]).replace("'", '"'):
         return [Call("bash", {"command": "echo up; sleep 60"})]
     return [Say(_markdown(40_000), delay=0.005), Hold("for ever")]
@@ -252,7 +252,7 @@ def streaming(scratch: Path, *, seconds: float) -> list[Comparison]:
         terminal.seen(PROMPT)
         place = terminal.now
         terminal.send(b"warm up" + ENTER)  # who streams first pays for imports
-        terminal.seen(b"esc stops", since=place)
+        terminal.seen(b"esc to interrupt", since=place)
         terminal.seen(IDLE, since=place)
         terminal.quiet(0.3)
         place, before = terminal.now, terminal.cpu

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.session.catalog import Catalog
-from holdfast.session.entries import PromptAccepted, SessionOpened
-from holdfast.session.sqlite import SqliteStore
-from holdfast.testing.provider import ScriptedProvider
+from holdfast.session.journal.entries import PromptAccepted, SessionOpened
+from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Hold, WireName
+from holdfast.testing.scripted_provider import ScriptedProvider
 from pairs import AtMost, Comparison, paired
 
 PYTHON = sys.executable

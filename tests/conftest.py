@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -9,19 +10,23 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# `check` is what `make test` runs: bounded, and the same examples every time, so that red means changed code.
-# HYPOTHESIS_PROFILE=ci tries the laws of tests/laws.py on more of them; HYPOTHESIS_PROFILE=search looks for new ones.
+from laws import law
+from tiers import SEED, TIER, USUAL_SEED
+
 settings.register_profile(
-    "check",
-    derandomize=True,
+    "tier",
+    derandomize=SEED == USUAL_SEED,
+    database=None,
     print_blob=True,
     deadline=None,
-    max_examples=100,
+    max_examples=law().max_examples,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("ci", settings.get_profile("check"))
-settings.register_profile("search", settings.get_profile("check"), derandomize=False, max_examples=20_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
+settings.load_profile("tier")
+
+gc.disable()  # until everything is loaded: `pytest_collection_finish`
+
+FAULTS = Path(__file__).parent / "faults"
 
 # A background job of a shell ignores SIGINT, and so would every process a test starts: no Ctrl+C would reach one. A
 # signal that is caught is reset to its default when a program starts.
@@ -30,8 +35,36 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_report_header() -> str:
-    """Return the seed of whatever is random, so that any run can be played again."""
-    return f"faults: HOLDFAST_FAULTS_SEED={os.environ.get('HOLDFAST_FAULTS_SEED', '1')}"
+    """Return what any run can be played again with."""
+    return f"tier: HOLDFAST_TIER={TIER} HOLDFAST_SEED={SEED}"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many processes share the tests: one more than cores, for some tests wait for what they started."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the examples of the laws with the seed, before Hypothesis asks for its own option."""
+    if SEED != USUAL_SEED and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(SEED)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the laws and the faults as `deep`, and give what is deep as long as it takes: a number bounds it."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False) or item.path.is_relative_to(FAULTS):
+            item.add_marker(pytest.mark.deep)
+        if item.get_closest_marker("deep") and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(1800))
+
+
+def pytest_collection_finish() -> None:
+    """Keep what is loaded now, ten thousand tests and what they import, out of every garbage collection from here."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

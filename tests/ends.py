@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from holdfast.tools.end_record import end_of, sealed, write_end
+from holdfast.tools.process.end_record import end_of, sealed, write_end
 
 ENDED: dict[str, object] = {
     "kind": "ended",

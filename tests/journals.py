@@ -6,15 +6,13 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from holdfast.calls import FileChange, FileSeen, Outcome, Pattern, ProcessId
-from holdfast.session.entries import (
+from holdfast.session.journal.entries import (
     BAD_IMAGES,
     NO_IMAGES,
     ApprovalAnswered,
     ApprovalAsked,
     CallEnded,
     CallLate,
-    CallPart,
     CallStarted,
     Cause,
     Compacted,
@@ -37,14 +35,13 @@ from holdfast.session.entries import (
     ShellEnded,
     ShellStarted,
     Steered,
-    TextPart,
-    ThinkingPart,
     Titled,
     TurnEnded,
     Uncompacted,
-    Usage,
 )
-from holdfast.session.words import REASONS
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.model_notices import REASONS
+from holdfast.tool_calls import FileChange, FileSeen, Outcome, Pattern, ProcessId
 from shown_images import picture
 
 ids = st.sampled_from(["a", "b", "c", "d"])

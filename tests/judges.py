@@ -15,13 +15,17 @@ from typing import Any, cast
 import cohere_melody as cohere
 import deepseek_recipe as deepseek
 import pydantic
-from anthropic.types import beta as anthropic
 from google.genai import types as google
 from mistral_common.exceptions import MistralCommonException
 from mistral_common.protocol.instruct import request as mistral
 from mistral_common.protocol.instruct import validator as mistral_validator
 from mistral_common.protocol.instruct.validator import ValidationMode
 from mistral_common.tokens.tokenizers.base import TokenizerVersion
+
+from chat_templates import mistral_templates, other_templates
+from converse import converse_refusal
+from holdfast.history.profiles import PAIRS
+from sdk_types import anthropic_refusal, openai_refusal, pydantic_ai_refusal
 
 Json = dict[str, object]
 
@@ -208,9 +212,10 @@ def google_refusal(wire: str, messages: list[object]) -> str:
 def _listed(content: Json) -> Json:
     """Return the content with a list of parts: a single one is taken for it by the endpoint, a text by the SDK."""
     parts = content.get("parts")
-    if isinstance(parts, list) or parts is None:
+    if parts is None:
         return content
-    return content | {"parts": [{"text": parts} if isinstance(parts, str) else parts]}
+    listed = cast("list[object]", parts) if isinstance(parts, list) else [parts]
+    return content | {"parts": [{"text": part} if isinstance(part, str) else part for part in listed]}
 
 
 def _google(shape: pydantic.TypeAdapter[Any], raw: str | bytes) -> str:
@@ -218,30 +223,8 @@ def _google(shape: pydantic.TypeAdapter[Any], raw: str | bytes) -> str:
         shape.validate_json(raw)
     except pydantic.ValidationError as error:
         return "; ".join(f"Judge refused the gemini body: {each['loc']} {each['msg']}" for each in error.errors())
-    return ""
-
-
-# --- Anthropic -------------------------------------------------------------------------------------------------------
-
-_BLOCK: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(anthropic.BetaContentBlockParam)
-
-
-def anthropic_refusal(wire: str, messages: list[object]) -> str:
-    """Return what the types of Anthropic's own SDK say to blocks, each by itself.
-
-    They check that a block is of a kind that is known, that its fields are there and of their types.
-    They let pass everything that is between blocks and messages, what a result holds, unknown fields, blank text, ids,
-    names, signatures and what an image is.
-    """
-    try:
-        for message in cast("list[Json]", json.loads(json.dumps(messages))):
-            content = message["content"]
-            for block in cast("list[object]", content) if isinstance(content, list) else ():
-                _BLOCK.validate_python(block)
-    except pydantic.ValidationError as error:
-        return "; ".join(f"Judge refused the {wire} body: {each['loc']} {each['msg']}" for each in error.errors())
-    except (KeyError, TypeError) as error:
-        return f"Judge could not read the {wire} body: {type(error).__name__} {error}"
+    except AttributeError as error:  # its enumerations read only texts
+        return f"Judge could not read the gemini body: {error}"
     return ""
 
 
@@ -256,6 +239,17 @@ def _every() -> Iterator[tuple[str, Judge]]:
         judge = Judge(formats=("openai-chat",), profiles=("mistral", *behind), refusal=refusal)
         yield f"mistral-{version.value}", judge
     yield "anthropic", Judge(formats=("anthropic",), profiles=("anthropic",), refusal=anthropic_refusal)
+    compatible = ("openai-chat", "openai-compatible")
+    yield "openai-chat", Judge(formats=("openai-chat",), profiles=compatible, refusal=openai_refusal)
+    items = Judge(formats=("openai-responses",), profiles=("openai-responses",), refusal=openai_refusal)
+    yield "openai-responses", items
+    every = tuple(profile for profile in PAIRS["pydantic-ai"] if profile != "any")
+    yield "pydantic-ai", Judge(formats=("pydantic-ai",), profiles=every, refusal=pydantic_ai_refusal)
+    yield "converse", Judge(formats=("anthropic",), profiles=("bedrock",), refusal=converse_refusal)
+    for name, refusal in mistral_templates():
+        yield name, Judge(formats=("openai-chat",), profiles=("mistral-templates",), refusal=refusal)
+    for name, refusal in other_templates():
+        yield name, Judge(formats=("openai-chat",), profiles=("openai-compatible",), refusal=refusal)
     yield "google", Judge(formats=("gemini",), profiles=("gemini",), refusal=google_refusal)
     yield "cohere", Judge(formats=("openai-chat",), profiles=("cohere",), refusal=cohere_refusal)
 

@@ -1,14 +1,20 @@
-"""How many examples a law is tried on: a hundred while somebody works, two thousand where it is decided (CI)."""
+"""How many examples a law is tried on, in each tier of tests/tiers.py."""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
-LEAST = 2_000
+from tiers import TIER
+
+LEAST = 20
+WIDER = 3
+DEEP = 2_000
 
 
-def law(*, shared_by: int) -> settings:
-    """Return the settings of a law that so many tests share: in CI they try `LEAST` examples together."""
-    if settings.get_current_profile_name() == "ci":
-        return settings(max_examples=-(-LEAST // shared_by))
-    return settings()
+def law(examples: int = 100, *, shared_by: int = 1) -> settings:
+    """Return the settings of a law that so many tests share: together they try so many examples, in deeper tiers more.
+
+    Three times as many in the wider tier, two thousand in the deep one; each test at least twenty.
+    """
+    many = {"quick": examples, "wider": WIDER * examples, "deep": max(DEEP, examples)}[TIER]
+    return settings(max_examples=max(min(LEAST, many), -(-many // shared_by)))

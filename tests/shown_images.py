@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from holdfast.calls import Image
+from holdfast.tool_calls import Image
 
 
 def png(width: int = 2, height: int = 3) -> bytes:

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from holdfast.agent.events import (
+    CheckFinding,
     Event,
     Fact,
-    Finding,
     LiveCall,
     LiveOutput,
     LiveText,
     LiveThinking,
     NotRecorded,
     Shortening,
+    TurnFailed,
 )
-from holdfast.session.entries import CallStarted, Entry, RequestStarted, ShellStarted
-from holdfast.session.store import Reading, Store
+from holdfast.session.journal.entries import CallStarted, Entry, RequestStarted, ShellStarted, TurnEnded
+from holdfast.session.journal.store import Reading, Store
 
 Outside = Callable[[], Sequence[Entry]]
 
@@ -77,7 +78,10 @@ class Witness:
                     self._complain(f"text was told of request {step}, which is not in the journal: {event}")
             case LiveOutput(call):
                 self.acts(call)
-            case NotRecorded() | Finding() | Shortening():
+            case TurnFailed():
+                if not self._has(lambda entry: isinstance(entry, TurnEnded) and entry.cause == "provider"):
+                    self._complain(f"a turn was told to have failed, and the journal does not have its end: {event}")
+            case NotRecorded() | CheckFinding() | Shortening():
                 pass
         self._tell(event)
 

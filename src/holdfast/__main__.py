@@ -2,7 +2,7 @@
 
 import sys
 
-from holdfast.ui.cli import main
+from holdfast.ui.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

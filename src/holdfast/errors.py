@@ -1,20 +1,21 @@
-"""Every exception holdfast raises on purpose, by whose fault it is.
+"""Every exception that holdfast raises on purpose, grouped by cause.
 
     HoldfastError
-    ├── UsageError                 the caller asked for something that cannot be  (exit 2)
-    │   ├── ConfigInvalid          a setting that cannot be read or is not allowed
-    │   ├── ModelUnusable          no such model or provider, or its key is missing
-    │   └── SessionUnknown         no session has that id
-    ├── StateError                 the world is not as the operation needs it     (exit 1)
+    ├── UsageError                 the caller asked for something impossible      (exit 2)
+    │   ├── ConfigInvalid          a setting is unreadable or not allowed
+    │   ├── ModelUnusable          unknown model or provider, or no API key
+    │   └── SessionUnknown         no session has this ID
+    ├── StateError                 something outside holdfast prevents the operation (exit 1)
     │   ├── SessionBusy            another process holds the session             (exit 2)
-    │   ├── AppendConflict         the journal is longer than the writer believed
+    │   ├── AppendConflict         the journal has more entries than the writer assumed
     │   └── StorageFailed          the journal cannot be written (disk full, I/O error)
-    ├── ProviderFailed             the model's provider refused, failed or fell silent (exit 1 or 75)
-    ├── Unsendable                 a conversation of ours that its provider would refuse (exit 1)
-    ├── DamageError                a document or journal that is not what it should be (exit 4)
-    └── ToolFailed                 a tool says, in words the model can use, why it did not work
+    ├── ProviderFailed             the provider refused, failed or did not answer (exit 1 or 75)
+    ├── Unsendable                 the conversation breaks a rule of its provider (exit 1)
+    ├── DamageError                a document or journal is damaged               (exit 4)
+    └── ToolFailed                 a tool failed; the model reads the message
 
-Messages follow one form: `{Thing} {name!r} {what is}, {what was expected}. {What to do next.}`
+Messages have one form: `What failed: why. What to do.` Where the last part depends on where the message is shown, the
+error carries a `fault` instead, and `ui/advice.py` says what to do about it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,18 @@ ProviderFault = Literal[
     "silent",  # a deadline on events passed
     "cut",  # the stream ended without its terminal event
     "malformed",  # bytes that are not the provider's protocol
+    "redirected",  # 3xx: the server is elsewhere
+    "not_loaded",  # the provider's library was not imported in time
 ]
+
+Fault = Literal[
+    ProviderFault,
+    "no_key",  # the provider's API key is not set
+    "no_session",  # no session has this ID
+    "session_in_use",  # by another process
+    "file_exists",  # and would be overwritten
+]
+"""What went wrong, for a surface to say what to do about it."""
 
 RETRYABLE: frozenset[ProviderFault] = frozenset(
     {"rate_limited", "overloaded", "unreachable", "silent", "cut", "malformed"}
@@ -47,49 +59,56 @@ RETRYABLE: frozenset[ProviderFault] = frozenset(
 
 
 class HoldfastError(Exception):
-    """An error whose text is meant for a person, with the exit code it ends a command with."""
+    """An error whose message is meant for the user, with the exit code of the command that it ends.
+
+    The message says what to do, unless that depends on the surface: then `fault` is set.
+    """
 
     exit_code = EXIT_FAILED
 
+    def __init__(self, message: str, *, fault: Fault | None = None) -> None:
+        super().__init__(message)
+        self.fault: Fault | None = fault
+
 
 class UsageError(HoldfastError):
-    """The caller asked for something that cannot be done as asked."""
+    """The caller asked for something that cannot be done."""
 
     exit_code = EXIT_USAGE
 
 
 class ConfigInvalid(UsageError):
-    """A setting that cannot be read or is not allowed."""
+    """A setting is unreadable or not allowed."""
 
 
 class ModelUnusable(UsageError):
-    """A model name that means nothing here, or whose key is missing."""
+    """The model or its provider is unknown, or the API key is missing."""
 
 
 class SessionUnknown(UsageError):
-    """No session answers to that id."""
+    """No session has this ID."""
 
 
 class StateError(HoldfastError):
-    """The world is not as the operation needs it to be."""
+    """Something outside holdfast prevents the operation."""
 
 
 class SessionBusy(StateError):
     """Another process holds the session.
 
-    `holder` is what that process wrote about itself ("pid 4711 on host, since …"), or "" if it wrote nothing.
+    `holder` is how that process describes itself ("pid 4711 on host, since …"), or "" if it does not.
     """
 
     exit_code = EXIT_USAGE
 
     def __init__(self, message: str, *, session: str, holder: str) -> None:
-        super().__init__(message)
+        super().__init__(message, fault="session_in_use")
         self.session = session
         self.holder = holder
 
 
 class AppendConflict(StateError):
-    """The journal holds more entries than the writer believed; nothing was appended."""
+    """The journal has more entries than the writer assumed; nothing was appended."""
 
     def __init__(self, message: str, *, expected: int, found: int) -> None:
         super().__init__(message)
@@ -98,14 +117,14 @@ class AppendConflict(StateError):
 
 
 class StorageFailed(StateError):
-    """The journal could not be written; what was appended before is safe."""
+    """The journal could not be written; entries appended before are safe."""
 
 
 class ProviderFailed(HoldfastError):
     """The provider did not give a usable response.
 
-    `fault` is the class the retry policy goes by, `status` the HTTP status if one came,
-    `retry_after` the seconds the provider asked to wait.
+    `fault` is what the retry policy decides by, and the advice to the user; `status` is the HTTP status if there is
+    one, `retry_after` the seconds the provider asked to wait.
     """
 
     def __init__(
@@ -117,7 +136,7 @@ class ProviderFailed(HoldfastError):
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
-        self.fault: ProviderFault = fault
+        self.fault: ProviderFault = fault  # pyright: ignore[reportIncompatibleVariableOverride] - set only here
         self.status = status
         self.retry_after = retry_after
 
@@ -128,7 +147,7 @@ class ProviderFailed(HoldfastError):
 
 
 class Unsendable(HoldfastError):
-    """A conversation of ours breaks a rule of its provider, and no repair mends it; `rule` is the rule's id."""
+    """The conversation breaks a rule of its provider and cannot be repaired; `rule` is the rule's ID."""
 
     def __init__(self, message: str, *, rule: str) -> None:
         super().__init__(message)
@@ -136,10 +155,14 @@ class Unsendable(HoldfastError):
 
 
 class DamageError(HoldfastError):
-    """A document or a journal is not what it should be; the position is in the message."""
+    """A document or a journal is damaged; the message has the position."""
 
     exit_code = EXIT_DAMAGE
 
 
 class ToolFailed(HoldfastError):
-    """A tool could not do what was asked; the text is the result the model reads."""
+    """A tool failed; the model reads the message as the result."""
+
+
+class ApprovalUnavailable(Exception):
+    """A call needs approval and no user can be asked. The text is the question they would have seen."""

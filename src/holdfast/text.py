@@ -1,4 +1,4 @@
-"""Text made safe at its two boundaries: on the way into the journal, and on the way to a terminal."""
+"""Make text safe on its way into the journal and on its way to a terminal."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _ACTED_ON = (
     r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"  # bidi, zero width, tags
 )
 _CHARACTER = re.compile(_ACTED_ON)
-# A sequence that has no end, has a line end in it or is longer than any terminal takes is none: its introducer goes
-# alone, and the text that would have been hidden is seen.
+# An incomplete, multi-line or overlong sequence is not matched as one: only its introducer is removed, so that the text
+# after it stays visible.
 _SEQUENCE = re.compile(
     r"\x1b\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)"  # OSC: titles, clipboard, links
     r"|\x1b[PX^_][^\x1b\n]{0,4096}\x1b\\"  # DCS, SOS, PM, APC
@@ -22,9 +22,9 @@ _SEQUENCE = re.compile(
 
 
 def valid_unicode(text: str) -> str:
-    """Return `text` with lone surrogates and NULs replaced by U+FFFD: JSON parsers and stores refuse them.
+    """Return `text` with lone surrogates and NULs replaced by U+FFFD: JSON parsers and databases refuse them.
 
-    Apply it to whole strings: two halves of a pair that arrive in separate deltas are valid once joined.
+    Apply it to whole strings: two halves of a surrogate pair in separate deltas are valid once joined.
     """
     if "\x00" in text:
         text = text.replace("\x00", "\ufffd")
@@ -35,15 +35,15 @@ def valid_unicode(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return `text` without anything a terminal would act on: escape sequences, controls, bidi and invisible marks.
+    """Return `text` without anything a terminal acts on: escape sequences, controls, bidi and invisible characters.
 
-    Tabs and newlines stay; a carriage return before a newline goes, alone it becomes a newline. For what people read:
-    a sequence may hold words that a terminal would not show either. For what they decide on there is `literal`.
+    Tabs and newlines stay. A carriage return becomes a newline, CR LF becomes one newline. Use it for text that people
+    read: it also removes text inside escape sequences. Use `literal` for text that people approve.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _SEQUENCE.sub("", text)
 
 
 def literal(text: str) -> str:
-    r"""Return `text` with all that a terminal would act on written out (`\x1b`), so that nothing of it is hidden."""
+    r"""Return `text` with everything a terminal acts on written out (`\x1b`), so that nothing is hidden."""
     return _CHARACTER.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from rig import WITNESSES
+
+from agent_harness import WITNESSES
 
 
 @pytest.fixture(autouse=True)

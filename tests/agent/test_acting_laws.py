@@ -9,29 +9,29 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 import pytest
-from rig import FAST, Rig, says, waits
 
-from holdfast.agent.calls import Answer
-from holdfast.agent.settle import Leave
-from holdfast.calls import FileChange
-from holdfast.config import Limits
+from agent_harness import FAST, Rig, says, waits
+from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.config.settings import Limits
 from holdfast.errors import StorageFailed
-from holdfast.session.entries import (
+from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,
     CallEnded,
-    CallPart,
     CallStarted,
     Entry,
     PromptAccepted,
     RequestStarted,
     ShellStarted,
 )
-from holdfast.session.store import MemoryStore
-from holdfast.testing.model import ScriptedModel
+from holdfast.session.journal.parts import CallPart
+from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool
-from holdfast.tools.tool import Context, Output, Plan
+from holdfast.tool_calls import FileChange
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 
 class Refusing(MemoryStore):
@@ -49,17 +49,17 @@ class Refusing(MemoryStore):
 
 
 def acts(name: str, done: list[str], *, effect: str = "execute") -> FunctionTool:
-    async def run(arguments: dict[str, object], context: Context) -> Output:
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
         done.append(name)
-        return Output(text="done")
+        return ToolOutput(text="done")
 
     return FunctionTool(name, effect, run)  # pyright: ignore[reportArgumentType] - one of the three effects
 
 
-async def allows(call: CallPart, plan: Plan, why: str) -> Answer:
+async def allows(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
     del call, plan, why
-    return Answer(allowed=True)
+    return ApprovalAnswer(allowed=True)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def test_what_changes_something_runs_beside_nothing(order: tuple[str, str]
     together: list[tuple[str, ...]] = []
 
     def long(name: str, effect: str) -> FunctionTool:
-        async def run(arguments: dict[str, object], context: Context) -> Output:
+        async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
             del arguments, context
             running.append(name)
             together.append(tuple(running))
@@ -104,7 +104,7 @@ async def test_what_changes_something_runs_beside_nothing(order: tuple[str, str]
                 await asyncio.sleep(0.01)
                 together.append(tuple(running))
             running.remove(name)
-            return Output(text=name)
+            return ToolOutput(text=name)
 
         return FunctionTool(name, effect, run)  # pyright: ignore[reportArgumentType] - one of the three effects
 
@@ -119,10 +119,10 @@ async def test_what_changes_something_runs_beside_nothing(order: tuple[str, str]
 async def test_a_mode_that_forbids_it_meanwhile_counts_whatever_the_person_answers() -> None:
     done: list[str] = []
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        rig.driver.use_mode("plan")
-        return Answer(allowed=True)
+        rig.driver.mode = "plan"
+        return ApprovalAnswer(allowed=True)
 
     rig = Rig(ScriptedModel([[Call("act", {})], [Say("ok")]]), [acts("act", done)], mode="ask", ask=ask)
     assert (await rig.driver.run("do it")).cause == "finished"
@@ -132,9 +132,9 @@ async def test_a_mode_that_forbids_it_meanwhile_counts_whatever_the_person_answe
 
 
 async def test_who_denies_a_call_has_allowed_nothing_for_later() -> None:
-    async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        return Answer(allowed=False, remember="project")
+        return ApprovalAnswer(allowed=False, remember="project")
 
     done: list[str] = []
     change = FileChange(path="src/a.py", before=None, after="f" * 64)
@@ -151,12 +151,12 @@ async def test_who_denies_a_call_has_allowed_nothing_for_later() -> None:
 def tidies(started: asyncio.Event, seconds: float) -> FunctionTool:
     """Return a tool that needs so many seconds to end once it is asked to."""
 
-    async def run(arguments: dict[str, object], context: Context) -> Output:
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments
         started.set()
         await context.stop.wait()
         await asyncio.sleep(seconds)
-        return Output(text="tidied up", interrupted=True)
+        return ToolOutput(text="tidied up", interrupted=True)
 
     return FunctionTool("tidy", "execute", run)
 
@@ -173,7 +173,7 @@ async def test_a_call_that_is_stopped_has_stop_grace_to_end(cause: str) -> None:
         with pytest.raises(asyncio.CancelledError):
             await turn
     else:
-        rig.driver.stop(Leave(cause))  # pyright: ignore[reportArgumentType] - one of the causes
+        rig.driver.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
         await turn
     (ended,) = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
     assert ended.outcome == "interrupted"

@@ -7,25 +7,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from rig import Rig, opened, says
 
-from holdfast.agent import stream
-from holdfast.agent.model import StreamEvent, TextDelta
-from holdfast.session.conversation import Conversation
-from holdfast.session.entries import (
-    CallEnded,
-    CallPart,
-    PromptAccepted,
-    ResponseCheckpoint,
-    ResponseEnded,
-    TextPart,
-    TurnEnded,
-    Usage,
-)
-from holdfast.session.ids import call_id
-from holdfast.session.store import MemoryStore
-from holdfast.testing.model import ScriptedModel
+from agent_harness import Rig, opened, says
+from holdfast.agent.model_request import response_stream
+from holdfast.providers.model import StreamEvent, TextDelta
+from holdfast.session.conversation.call_ids import call_id
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal.entries import CallEnded, PromptAccepted, ResponseCheckpoint, ResponseEnded, TurnEnded
+from holdfast.session.journal.parts import CallPart, TextPart, Usage
+from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Hold, Say
+from holdfast.testing.scripted_model import ScriptedModel
 
 
 def checkpoints(rig: Rig) -> list[str]:
@@ -39,7 +31,7 @@ async def when(reached: Callable[[], bool]) -> None:
 
 
 async def test_each_piece_of_text_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "CHECKPOINT_EVERY", 0.02)
+    monkeypatch.setattr(response_stream, "CHECKPOINT_EVERY", 0.02)
     said = "".join(f"{number} " for number in range(100))
     rig = Rig(ScriptedModel([[Say(said, chunk=2, delay=0.005), Hold("never")]]))
     turn = asyncio.create_task(rig.driver.run("count"))
@@ -51,7 +43,7 @@ async def test_each_piece_of_text_is_kept_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_what_came_before_a_silence_is_kept_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "CHECKPOINT_EVERY", 0.02)
+    monkeypatch.setattr(response_stream, "CHECKPOINT_EVERY", 0.02)
     rig = Rig(ScriptedModel([[Say("the last words"), Hold("never")]]))
     turn = asyncio.create_task(rig.driver.run("speak"))
     await when(lambda: "".join(checkpoints(rig)) == "the last words")

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from rig import FAST
 
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
-from holdfast.agent.opening import OpenSession, create, first_entry, new_store, resume
+from agent_harness import FAST
+from holdfast.agent.agent import Agent
+from holdfast.agent.sessions import OpenSession, create, first_entry, new_store, resume
+from holdfast.providers.model import Model
 from holdfast.session.catalog import Catalog
-from holdfast.session.entries import CallEnded
-from holdfast.session.fold import fold
-from holdfast.testing.model import ScriptedModel
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import CallEnded
 from holdfast.testing.script import Call, Reply, Say
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.tools.toolbox import LocalToolbox
 
 MODEL = "openai-chat:scripted"
@@ -42,13 +42,13 @@ async def test_a_tool_that_a_session_was_not_begun_with_is_none_of_it(tmp_path: 
         del name
         return model
 
-    driver = Driver(
+    driver = Agent(
         store=session.store, toolbox=session.toolbox, connect=connect, mode="yolo", emit=lambda _: None, limits=FAST
     )
     await driver.run("go")
     ended = [record.entry for record in session.store.read().records if isinstance(record.entry, CallEnded)]
     assert [entry.outcome for entry in ended] == ["failed", "ok"]
-    assert ended[0].text == "Tool 'todo' does not exist, one of these was expected: glob, read. Nothing was done."
+    assert ended[0].text == "Tool 'todo' does not exist (expected one of glob, read). Nothing was done."
     opened = fold(record.entry for record in session.store.read().records).opened
     assert opened is not None
     assert [tool.name for tool in opened.tools] == ["read", "glob"]

@@ -7,26 +7,27 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rig import FAST, Rig, opened
 
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
-from holdfast.calls import FileChange
-from holdfast.session.entries import CallEnded, CallPart, CallStarted, PromptAccepted, ResponseEnded, Usage
-from holdfast.session.store import MemoryStore
-from holdfast.testing.model import ScriptedModel
+from agent_harness import FAST, Rig, opened
+from holdfast.agent.agent import Agent
+from holdfast.providers.model import Model
+from holdfast.session.journal.entries import CallEnded, CallStarted, PromptAccepted, ResponseEnded
+from holdfast.session.journal.parts import CallPart, Usage
+from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool
-from holdfast.tools.change import unfinished
-from holdfast.tools.tool import Context, Output
+from holdfast.tool_calls import FileChange
+from holdfast.tools.tool import ToolContext, ToolOutput
 from holdfast.tools.toolbox import LocalToolbox
+from holdfast.tools.workspace.atomic_write import unfinished
 
 
 async def test_a_call_that_was_asked_to_stop_has_time_to_end_by_itself() -> None:
     begun, asked, finish = asyncio.Event(), asyncio.Event(), asyncio.Event()
     cancelled: list[str] = []
 
-    async def run(arguments: dict[str, object], context: Context) -> Output:
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments
         begun.set()
         await context.stop.wait()
@@ -36,7 +37,7 @@ async def test_a_call_that_was_asked_to_stop_has_time_to_end_by_itself() -> None
         except asyncio.CancelledError:
             cancelled.append(context.call)
             raise
-        return Output(text="put away what it had", interrupted=True)
+        return ToolOutput(text="put away what it had", interrupted=True)
 
     limits = msgspec.structs.replace(FAST, stop_grace=30.0)
     rig = Rig(ScriptedModel([[Call("tidy", {})]]), [FunctionTool("tidy", "execute", run)], limits=limits)
@@ -57,7 +58,7 @@ async def test_a_call_that_was_asked_to_stop_has_time_to_end_by_itself() -> None
 async def test_a_call_that_does_not_end_is_cancelled() -> None:
     begun = asyncio.Event()
 
-    async def run(arguments: dict[str, object], context: Context) -> Output:
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
         begun.set()
         await asyncio.Event().wait()
@@ -92,7 +93,7 @@ async def test_a_file_that_a_crash_left_half_written_is_removed(tmp_path: Path, 
         raise AssertionError(name)
 
     toolbox = LocalToolbox(root, session)
-    driver = Driver(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None)
+    driver = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None)
     await driver.recover()
     await driver.close()
     assert sorted(path.name for path in (root / folder).iterdir() if path.is_file()) == [other.name, "a.py"]

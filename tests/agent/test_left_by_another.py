@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rig import Rig, opened
-
-from holdfast.agent.remains import MAY_RUN
-from holdfast.calls import FileChange, FileSeen, ProcessId
-from holdfast.session.entries import (
-    CallEnded,
-    CallPart,
-    CallStarted,
-    Entry,
-    PromptAccepted,
-    Repaired,
-    ResponseEnded,
-    Usage,
-)
-from holdfast.session.store import Finding, MemoryStore, Reading
-from holdfast.testing.model import ScriptedModel
+from agent_harness import Rig, opened
+from holdfast.agent.recovery.evidence import MAY_RUN
+from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, PromptAccepted, Repaired, ResponseEnded
+from holdfast.session.journal.parts import CallPart, Usage
+from holdfast.session.journal.store import Finding, MemoryStore, Reading
 from holdfast.testing.script import Call, Say
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import Context, Output
+from holdfast.tool_calls import FileChange, FileSeen, ProcessId
+from holdfast.tools.tool import ToolContext, ToolOutput
 
 LANDED = FileChange(path="a.py", before="a" * 64, after="b" * 64)
 NEXT = FileChange(path="a.py", before="b" * 64, after="c" * 64)
@@ -61,9 +52,9 @@ async def test_the_processes_of_an_earlier_one_are_looked_for_and_told() -> None
 
 
 async def test_an_edit_that_landed_before_a_crash_is_known_and_may_be_gone_on_from() -> None:
-    async def run(arguments: dict[str, object], context: Context) -> Output:
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
-        return Output(text="edited")
+        return ToolOutput(text="edited")
 
     seen = FileSeen(path="a.py", size=3, sha256="b" * 64)
     toolbox = FunctionToolbox(
@@ -72,7 +63,7 @@ async def test_an_edit_that_landed_before_a_crash_is_known_and_may_be_gone_on_fr
     store = journal(CallStarted(call="A", effect="write", change=LANDED))
     rig = Rig(ScriptedModel([[Call("edit", {})], [Say("done")]]), store=store, toolbox=toolbox)
     await rig.driver.recover()
-    assert rig.driver.seen("a.py") == seen
+    assert rig.driver.journal.fold.files["a.py"] == (seen,)
     await rig.driver.run("go on")
     assert [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)] == ["interrupted", "ok"]
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import pytest
-from rig import Rig, opened, says
-from test_looking import SEEN, edits, notes, reads
 
-from holdfast.agent.calls import Answer
-from holdfast.calls import FileChange, FileSeen, Mode, Remember
-from holdfast.session.entries import (
+from agent_harness import Rig, opened, says
+from evidence_journals import SEEN, edits, notes, reads
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.session.journal.entries import (
     ApprovalAnswered,
     CallEnded,
-    CallPart,
     CallStarted,
     Entry,
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
-    Usage,
 )
-from holdfast.session.store import MemoryStore
-from holdfast.testing.model import ScriptedModel
+from holdfast.session.journal.parts import CallPart, Usage
+from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
+from holdfast.tool_calls import FileChange, FileSeen, Mode, Remember
 from holdfast.tools.tool import Plan
 
 
@@ -34,10 +33,10 @@ from holdfast.tools.tool import Plan
 async def test_a_yes_is_judged_by_the_mode_that_holds_when_it_is_given(
     mode: Mode, outcome: str, effect: str, remember: Remember
 ) -> None:
-    async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        rig.driver.use_mode(mode)
-        return Answer(allowed=True, remember=remember)
+        rig.driver.mode = mode
+        return ApprovalAnswer(allowed=True, remember=remember)
 
     rig = Rig(
         ScriptedModel([[Call("act", {}), Call("act", {})], [Say("ok")]]),
@@ -51,7 +50,7 @@ async def test_a_yes_is_judged_by_the_mode_that_holds_when_it_is_given(
     assert [each.allowed for each in rig.entries if isinstance(each, ApprovalAnswered)][:1] == [True]
     assert any(isinstance(entry, CallStarted) for entry in rig.entries) == (outcome == "ok")
     if outcome == "denied":
-        assert ended[0].text.startswith("plan mode: ")
+        assert ended[0].text.startswith("Plan mode allows only reading: ")
 
 
 LANDED = FileChange(path="a.py", before=SEEN.sha256, after="c" * 64)

@@ -11,31 +11,23 @@ import asyncio
 import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
-from test_matrix import KEYS, MODELS, OTHERS, accepted
 
-from holdfast.agent.models import ConnectedModel, open_model
-from holdfast.agent.providers import profile_of, target
-from holdfast.agent.settle import Leave, settle
-from holdfast.calls import ToolSchema
-from holdfast.session.entries import (
-    CallPart,
-    Entry,
-    ModelChanged,
-    Part,
-    PromptAccepted,
-    ResponseEnded,
-    SessionOpened,
-    TextPart,
-    ThinkingPart,
-    Usage,
-)
-from holdfast.session.fold import Fold
-from holdfast.session.outgoing import outgoing
-from holdfast.testing.memory import ScriptedTransport
-from holdfast.testing.provider import ScriptedProvider
+from holdfast.agent.recovery.settle import settle
+from holdfast.agent.stop_cause import StopCause
+from holdfast.providers.pydantic_ai.model import ConnectedModel, open_model
+from holdfast.providers.registry import profile_of, resolve_endpoint
+from holdfast.session.conversation.fold import Fold
+from holdfast.session.journal.entries import Entry, ModelChanged, Part, PromptAccepted, ResponseEnded, SessionOpened
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.request.normalize import normalize
+from holdfast.testing.http_transport import ScriptedTransport
+from holdfast.testing.protocols.signatures import sign
 from holdfast.testing.script import Say
-from holdfast.testing.wires.signatures import sign
+from holdfast.testing.scripted_provider import ScriptedProvider
+from holdfast.tool_calls import ToolSchema
 from journals import journals
+from laws import law
+from provider_situations import KEYS, MODELS, OTHERS, accepted
 
 EVERY = (*MODELS, *OTHERS)
 TOOL = ToolSchema(name="read", description="Read.", parameters={"type": "object", "properties": {}})
@@ -44,20 +36,20 @@ TOOL = ToolSchema(name="read", description="Read.", parameters={"type": "object"
 def connected(provider: ScriptedProvider, name: str) -> ConnectedModel:
     """Return a real client whose bytes go to the scripted provider without a socket."""
     return open_model(
-        target(name, KEYS), http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5)
+        resolve_endpoint(name, KEYS), http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5)
     )
 
 
 async def send(journal: list[Entry], name: str) -> ScriptedProvider:
     """Settle the journal as a new process would, write a prompt and send what it folds to."""
     fold = Fold(journal)
-    for entry in settle(fold.conversation(), Leave("crash")):
+    for entry in settle(fold.conversation(), StopCause("crash")):
         fold.add(entry)
     fold.add(ModelChanged(model=name))
     fold.add(PromptAccepted(turn=99, text="go on"))
     provider = ScriptedProvider([[Say("accepted")]])
     model = connected(provider, name)
-    async with model.stream(outgoing(fold.conversation(), profile_of(name))) as events:
+    async with model.stream(normalize(fold.conversation(), profile_of(name))) as events:
         async for _ in events:
             pass
     await model.aclose()
@@ -86,7 +78,7 @@ def signed(entry: Entry) -> Entry:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(law(shared_by=len(EVERY)), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(journal=journals)
 def test_any_journal_and_a_new_prompt_make_a_request_that_is_accepted(name: str, journal: list[Entry]) -> None:
     opened = SessionOpened(session="s", cwd="/", model=name, system="SYSTEM", tools=(TOOL,), version="0")

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from rig import WITNESSES, Rig, opened, says, waits
 
+from agent_harness import WITNESSES, Rig, opened, says, waits
 from holdfast.agent.events import Fact, LiveCall, LiveText, LiveThinking
-from holdfast.session.entries import Entry
-from holdfast.session.sqlite import SqliteStore, read_copy
-from holdfast.session.store import MemoryStore
-from holdfast.testing.model import ScriptedModel
+from holdfast.session.journal.entries import Entry
+from holdfast.session.journal.store import MemoryStore
+from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.testing.script import Call, Fail, Hold, Say, Think
+from holdfast.testing.scripted_model import ScriptedModel
 from witness import Witness
 
 

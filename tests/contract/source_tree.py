@@ -66,7 +66,12 @@ def files() -> tuple[str, ...]:
 def sources(*folders: str) -> tuple[Source, ...]:
     """Return the Python files beneath `folders`, parsed."""
     wanted = tuple(f"{folder}/" for folder in folders)
-    return tuple(source(path, read(path)) for path in files() if path.startswith(wanted) and path.endswith(".py"))
+    return tuple(_parsed(path) for path in files() if path.startswith(wanted) and path.endswith(".py"))
+
+
+@functools.cache
+def _parsed(path: str) -> Source:
+    return source(path, read(path))
 
 
 def documents() -> tuple[str, ...]:

@@ -9,15 +9,19 @@ import pytest
 from source_tree import Source, complaints, expect_none, source, sources
 
 # Files that are opened again and again under one name, in a folder of the session's own.
-KEPT = ("session/lock.py", "agent/logfile.py", "tools/launch.py", "tools/keeper.py")
+KEPT = (
+    "session/storage/lease.py",
+    "agent/debug_log/log_file.py",
+    "tools/process/launch.py",
+    "tools/process/supervisor.py",
+)
 
 WRITES = ("write_text", "write_bytes", "copyfile", "copy2", "copy")
 
 # A file that writes by name, and why nobody else can have put a link there.
 EXCEPTIONS: dict[str, str] = {
-    "session/wal.py": "copies into a temporary folder of its own",
-    "ui/demo/project.py": "makes the project of the demo in a temporary folder of its own",
-    "ui/demo/story.py": "likewise",
+    "session/storage/wal.py": "copies into a temporary folder of its own",
+    "ui/demo/story.py": "makes the project of the demo in a temporary folder of its own",
 }
 
 

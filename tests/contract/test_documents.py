@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import distributions, metadata
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
@@ -14,11 +14,13 @@ from source_tree import documents, expect_none, files, read
 
 from holdfast.testing import Call, Say, ScriptedProvider
 
-LONGEST = {"README.md": 150, "AGENTS.md": 60, "docs/architecture.md": 120}
+LONGEST = {"README.md": 150, "AGENTS.md": 60, "docs/explanation/architecture.md": 165}
 LONGEST_DECISION = 60
+GROUPS = ("tutorial", "how-to", "reference", "explanation")
+OUTSIDE = ("docs/from-the-reference.md",)
 SECTIONS = ("Status", "Context", "Decision", "Consequences")
 
-# The words of the project; each is defined in docs/glossary.md, and no other word is used for the same thing.
+# The words of the project; each is defined in docs/reference/glossary.md, and no other word is used for the same thing.
 WORDS = """
 session, turn, step, message, part, call, result, dangling call, orphaned result, entry, event, journal, store, fold,
 shape, rule, violation, edit, profile, prune, compact, stop, interrupted, approval, stop reason, finding
@@ -48,6 +50,23 @@ def broken_links(path: str, text: str, present: Iterable[str]) -> Iterator[str]:
             resolved = normpath(str(PurePosixPath(path).parent / file))
             if resolved not in there:
                 yield f"{path}: the link {target} leads nowhere"
+
+
+def anchors(text: str) -> set[str]:
+    """Return what a link may name in a document: its headings, as GitHub writes them in addresses."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+?)\s*$", prose, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_anchors(path: str, texts: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each link to a heading that its document does not have."""
+    prose = re.sub(r"^```.*?^```", "", texts[path], flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s:]*#[^)\s]+)\)", prose):
+        file, _, anchor = target.partition("#")
+        aimed = normpath(str(PurePosixPath(path).parent / file)) if file else path
+        if aimed in texts and anchor not in anchors(texts[aimed]):
+            yield f"{path}: the link {target} names no heading"
 
 
 def missing_paths(path: str, text: str, present: Iterable[str]) -> Iterator[str]:
@@ -80,7 +99,7 @@ def undefined(words: Iterable[str], glossary: str) -> Iterator[str]:
     """Yield a sentence for each word the glossary does not define, as `**word**` at the start of an item."""
     for word in words:
         if not re.search(rf"^- [^:]*\*\*{re.escape(word)}\*\*", glossary, flags=re.MULTILINE):
-            yield f"docs/glossary.md does not define {word!r}"
+            yield f"docs/reference/glossary.md does not define {word!r}"
 
 
 def of_one_machine(path: str, text: str) -> Iterator[str]:
@@ -96,6 +115,18 @@ def of_one_machine(path: str, text: str) -> Iterator[str]:
             yield f"{path}:{text.count(chr(10), 0, hit.start()) + 1}: {hit[0]!r} belongs to one machine"
 
 
+def unlisted(present: Iterable[str], index: str) -> Iterator[str]:
+    """Yield a sentence for each page outside the four groups, and for each that the index does not describe."""
+    for path in present:
+        folder, _, page = path.removeprefix("docs/").rpartition("/")
+        if not path.startswith("docs/") or folder == "decisions" or page == "README.md":
+            continue
+        if folder not in GROUPS and path not in OUTSIDE:
+            yield f"{path} is in no group (expected one of {', '.join(GROUPS)})"
+        if not re.search(rf"^- \[[^\]]+\]\({re.escape(path.removeprefix('docs/'))}\): \S", index, flags=re.MULTILINE):
+            yield f"{path} has no line in docs/README.md"
+
+
 def decisions() -> list[str]:
     """Return the path of every decision record."""
     return [path for path in documents() if path.startswith("docs/decisions/")]
@@ -109,6 +140,11 @@ def test_links_lead_somewhere() -> None:
     expect_none(each for path in documents() for each in broken_links(path, read(path), files()))
 
 
+def test_links_to_headings_lead_to_headings() -> None:
+    texts = {path: read(path) for path in documents()}
+    expect_none(each for path in texts for each in broken_anchors(path, texts))
+
+
 def test_paths_exist() -> None:
     expect_none(each for path in documents() for each in missing_paths(path, read(path), files()))
 
@@ -116,7 +152,7 @@ def test_paths_exist() -> None:
 CODE = re.compile(r"^```python\n(.*?)^```\n(?:(?:(?!```)[^\n]*\n)*```text\n(.*?)^```)?", flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize(("path", "examples"), [("README.md", 1), ("docs/library.md", 2)])
+@pytest.mark.parametrize(("path", "examples"), [("README.md", 1), ("docs/reference/library.md", 2)])
 def test_an_example_prints_what_it_says(path: str, examples: int, capsys: pytest.CaptureFixture[str]) -> None:
     said = [(code, output) for code, output in CODE.findall(read(path)) if output]
     assert len(said) == examples
@@ -128,7 +164,7 @@ def test_an_example_prints_what_it_says(path: str, examples: int, capsys: pytest
 def test_the_library_works_in_earnest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (code,) = [code for code, output in CODE.findall(read("docs/library.md")) if not output]
+    (code,) = [code for code, output in CODE.findall(read("docs/reference/library.md")) if not output]
     monkeypatch.chdir(tmp_path)
     with ScriptedProvider([[Call("glob", {"pattern": "*"})], [Say("Nothing yet.")]]) as provider:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key")
@@ -150,6 +186,10 @@ def test_the_readme_has_its_two_commands() -> None:
     assert "make test" in read(".ci/run")
 
 
+def test_the_index_has_every_page_and_each_page_its_group() -> None:
+    expect_none(unlisted(documents(), read("docs/README.md")))
+
+
 def test_decisions_are_complete() -> None:
     assert decisions()
     expect_none(each for path in decisions() for each in incomplete_decision(path, read(path)))
@@ -161,7 +201,7 @@ def test_decisions_are_numbered_once() -> None:
 
 
 def test_every_word_is_defined() -> None:
-    expect_none(undefined(re.split(r",\s", WORDS.strip()), read("docs/glossary.md")))
+    expect_none(undefined(re.split(r",\s", WORDS.strip()), read("docs/reference/glossary.md")))
 
 
 def test_nothing_belongs_to_one_machine() -> None:
@@ -198,11 +238,14 @@ def test_constraints_hold_on_every_python_we_promise() -> None:
         too_long("docs/decisions/0001-x.md", "x\n" * 61),
         broken_links("docs/a.md", "see [b](b.md)", ["docs/a.md", "b.md"]),
         broken_links("docs/a.md", "see [b](../src/b.py#L1)", ["docs/a.md"]),
+        broken_anchors("docs/a.md", {"docs/a.md": "[b](../b.md#gone)", "b.md": "# Part one"}),
         missing_paths("README.md", "| P1 | `tests/session/test_gone.py` |", ["README.md"]),
         unknown_targets("README.md", "run `make coffee`", "test: x"),
         unknown_targets("README.md", "```sh\nmake coffee\n```", "test: x"),
         incomplete_decision("docs/decisions/0001-x.md", "# X\n## Status\n## Context\n## Decision\n"),
         incomplete_decision("docs/decisions/one.md", "## Status\n## Context\n## Decision\n## Consequences\n"),
+        unlisted(["docs/how-to/a.md"], "see [a](how-to/a.md)"),
+        unlisted(["docs/a.md"], "- [a](a.md): what it is"),
         refused_pythons("soupsieve", ">=3.11.5"),
         undefined(["turn"], "- **step**: a turn has several"),
         of_one_machine("a.py", "open('/" + "work/x')"),
@@ -220,7 +263,9 @@ def test_what_is_wrong_in_a_document_is_found(found: Iterator[str]) -> None:
     [
         broken_links("docs/a.md", "[b](../b.md#part) [c](#here) [d](https://example.org/d)", ["docs/a.md", "b.md"]),
         broken_links("README.md", "[all](docs/decisions)", ["README.md", "docs/decisions/0001-x.md"]),
+        broken_anchors("docs/a.md", {"docs/a.md": "[b](../b.md#p1-part-one)", "b.md": "## P1 Part one"}),
         missing_paths("README.md", "`tests/contract` `docs/NNNN-x.md`", ["tests/contract/test_x.py"]),
+        unlisted(["docs/how-to/a.md", "docs/decisions/0001-x.md"], "- [a](how-to/a.md): how to do a"),
         unknown_targets("README.md", "`make test` makes sense", "test: x"),
         undefined(["call"], "- **call** / **result**: what the model asks"),
         of_one_machine("a.py", "'/proc/self/root/x' '/homework/x' 'docs/work/x'"),

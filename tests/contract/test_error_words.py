@@ -1,4 +1,4 @@
-"""Errors are sentences: `{Thing} {name!r} {what is}, {what was expected}. {What to do next.}`."""
+"""Error messages are sentences: `What failed: why. What to do.`"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLACEHOLDER = "\N{REPLACEMENT CHARACTER}"
 
 
 def error_classes(errors: str) -> dict[str, bool]:
-    """Return the classes of errors.py; True for those a person caused, who must be told what to do next."""
+    """Return the classes of errors.py; True for those that the user caused: their messages say what to do."""
     classes: dict[str, bool] = {}
     for node in ast.parse(errors).body:
         if isinstance(node, ast.ClassDef):
@@ -24,6 +24,12 @@ def error_classes(errors: str) -> dict[str, bool]:
 
 
 ERRORS = error_classes(read("src/holdfast/errors.py"))
+
+BEGINNING = re.compile(rf"[A-Z{PLACEHOLDER}]|--?\w|/[a-z{PLACEHOLDER}]|\[[a-z]")
+"""A capital, a value, or the option, command or section that is wrong."""
+
+REMEDY = re.compile(r"\bmust\b|\bexpected\b|\btakes\b|\byet\b|\bUsage: ")
+"""One sentence that has one of these says what to do by saying what is right."""
 
 
 def misworded(module: Source) -> Iterator[str]:
@@ -43,13 +49,14 @@ def _misworded_call(call: ast.Call, scope: ast.AST) -> Iterator[str]:
         return
     for text in _literals(call.args[0], scope):
         shown = f"line {call.lineno}, {name}: {text.replace(PLACEHOLDER, '{}')!r}"
-        if not (text[:1].isupper() or text[:1] == PLACEHOLDER):
-            yield f"{shown} does not begin with a capital"
+        if not BEGINNING.match(text):
+            yield f"{shown} does not begin with a capital, or with the option, command or section that is wrong"
         # A last placeholder after a full stop, a colon or another one stands for a sentence.
         ends = re.findall(rf"[.?](?=\s|$)|(?<=[.:{PLACEHOLDER}] ){PLACEHOLDER}$", text)
-        if not text.endswith((".", PLACEHOLDER)) or not ends:
+        if not (text.endswith((".", PLACEHOLDER)) and ends) and not text.startswith("Usage: "):
             yield f"{shown} does not end with a full stop"
-        if ERRORS[name] and len(ends) < 2:
+        advised = any(keyword.arg == "fault" for keyword in call.keywords)  # by the surface that shows it
+        if ERRORS[name] and not advised and len(ends) < 2 and not REMEDY.search(text):
             yield f"{shown} does not say what to do next"
 
 
@@ -89,7 +96,9 @@ def test_the_classes_are_known() -> None:
         "raise ToolFailed(f'{path} is a folder')",
         "raise ToolFailed(f'No such file {path}')",
         "raise UsageError(f'Model {name!r} is unknown {hint}')",
-        "raise UsageError('Session is unknown, an id was expected.')",
+        "raise UsageError('Unknown session.')",
+        "raise UsageError('--x is wrong.')",
+        "raise UsageError('. Pass a directory.')",
         "def f():\n    msg = 'no such file'\n    raise ToolFailed(msg)",
         "def f():\n    return errors.ModelUnusable(f'Model {name!r} is unknown.')",
         "raise StateError('Closed.' if closed else 'busy.')",
@@ -102,10 +111,15 @@ def test_a_bad_message_is_found(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "raise ToolFailed(f'{path} is a folder, a file was expected. Name a file in it.')",
-        "raise UsageError(f'Session {id!r} is unknown, an id was expected. See: holdfast sessions list.')",
+        "raise ToolFailed(f'{path} is a directory. Name a file in it.')",
+        "raise UsageError(f'Unknown session {id!r}. List sessions with: holdfast sessions list.')",
+        "raise UsageError(f'-C {folder!r} is not a directory. Pass an existing directory.')",
+        "raise UsageError('--timeout must be greater than 0.')",
+        "raise UsageError('/new takes no arguments.')",
+        "raise UsageError('Usage: /rename TITLE')",
+        "raise UsageError(f'File {path!r} already exists.', fault='file_exists')",
         "raise StateError(message)",
-        "raise UsageError(f'Model {name!r} is unknown, one of {all} was expected. {nearest}')",
+        "raise UsageError(f'Unknown model {name!r} (expected one of {all}). {nearest}')",
         "def f():\n    msg = 'no such file'\n\ndef g():\n    msg = 'A file is missing.'\n    raise ToolFailed(msg)",
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from source_tree import expect_none, read
 from test_reference_map import named_tests, written_tests
 
-PAGE = "docs/guarantees.md"
+PAGE = "docs/explanation/guarantees.md"
 PROMISES = [f"P{number}" for number in range(1, 10)]
 LEAST = 3
 """How many tests a promise names at least: one that tries it from inside, one from outside, one that tries any."""
@@ -87,7 +87,7 @@ def test_what_is_not_promised_is_said() -> None:
 
 
 def test_the_readme_leads_there() -> None:
-    assert "](docs/guarantees.md)" in read("README.md")
+    assert "](docs/explanation/guarantees.md)" in read("README.md")
 
 
 GOOD = """## P1 Durable

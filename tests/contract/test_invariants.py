@@ -17,14 +17,14 @@ import pytest
 from source_tree import expect_none, read
 
 from holdfast.history import check, repair
-from holdfast.history.profile import Evidence, Profile
 from holdfast.history.profiles import ANY, PAIRS, PROFILES, SERIALISER_ONLY
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.rules import RULES, Rule
+from holdfast.history.rules.profile import Profile, RuleEvidence
 from holdfast.history.shape import Grammar
 
-DOCUMENT = "docs/invariants.md"
-EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
+DOCUMENT = "docs/reference/invariants.md"
+EVIDENCE: tuple[RuleEvidence, ...] = get_args(RuleEvidence)
 FACTS = dict.fromkeys(("id", "name", "role", "media"), "…") | dict.fromkeys(("message", "next", "part", "length"), "N")
 PART = re.compile(r"(?<=<!-- data: )(?P<name>\S+)(?P<head> -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
@@ -83,6 +83,7 @@ def _limits(profile: Profile) -> Iterator[tuple[str, str]]:
         yield "calls in a response", str(profile.calls)
     if profile.marks is not None:
         yield "cache markers", str(profile.marks)
+    yield from _text_limits(profile)
     for form, words in profile.unknown.items():
         yield f"not known of `{form}`", ", ".join(f"`{word}`" for word in sorted(words))
     media = profile.media
@@ -92,6 +93,19 @@ def _limits(profile: Profile) -> Iterator[tuple[str, str]]:
     yield f"an image{hearsay}", f"{media.size / 1_000_000:g} MB, {media.side} pixels a side"
     if media.crowded_side != media.side:
         yield f"an image among more than {media.crowded}", f"{media.crowded_side} pixels a side"
+    if media.pages is not None and media.pdf is not None:
+        yield "a PDF", f"{media.pages} pages, {media.pdf / 1_000_000:g} MB"
+
+
+def _text_limits(profile: Profile) -> Iterator[tuple[str, str]]:
+    for rule, what, limit in (
+        ("text-too-long", "a text", profile.texts.text),
+        ("arguments-too-long", "arguments", profile.texts.arguments),
+        ("arguments-too-deep", "arguments, nested", profile.texts.depth),
+    ):
+        if rule in profile.rules:
+            hearsay = ", by hearsay" if profile.rules[rule] == "hearsay" else ""
+            yield f"{what}{hearsay}", f"{limit:,} {'levels' if rule == 'arguments-too-deep' else 'characters'}"
 
 
 def of_pairs() -> Iterator[str]:
@@ -128,7 +142,7 @@ def _block(name: str) -> str:
     return "\n".join(lines)
 
 
-def _is_own(rule: Rule, profile: Profile, evidence: Evidence) -> bool:
+def _is_own(rule: Rule, profile: Profile, evidence: RuleEvidence) -> bool:
     """Return whether the profile itself says so; `any` says what the others say, but for its own rules."""
     others = any(rule.id in each.rules for each in PROFILES.values() if each is not ANY)
     return profile.rules.get(rule.id) == evidence and not (profile is ANY and others)

@@ -150,11 +150,17 @@ def test_only_the_map_speaks_of_the_reference() -> None:
 
 def test_there_is_one_place_that_settles_a_turn() -> None:
     """Row G8: whatever ends a turn is cleaned up after by one function; besides its driver, a copy is made with it."""
-    users = [module.inner for module in sources("src") if "holdfast.agent.settle.settle" in dict(imported(module.tree))]
-    assert users == ["agent/machine.py", "agent/opening.py"]
+    users = [
+        module.inner
+        for module in sources("src")
+        if "holdfast.agent.recovery.settle.settle" in dict(imported(module.tree))
+    ]
+    assert users == ["agent/recovery/recovery.py", "agent/sessions.py"]
 
 
-GOOD = "| I1 | pairs | done | `holdfast.session.fold.Fold` | `tests/a/test_b.py::test_c` | by construction |"
+GOOD = (
+    "| I1 | pairs | done | `holdfast.session.conversation.fold.Fold` | `tests/a/test_b.py::test_c` | by construction |"
+)
 
 
 def test_a_good_row_is_complained_of_only_for_those_that_are_missing() -> None:
@@ -169,7 +175,7 @@ def test_a_good_row_is_complained_of_only_for_those_that_are_missing() -> None:
         (GOOD.replace("I1", "I7"), "I7 is no row of the reference"),
         (GOOD.replace("| done |", "| nearly |"), "I1 is 'nearly', one of"),
         (GOOD.replace("| done |", "| later: somewhen |"), "I1 is 'later: somewhen', one of"),
-        (GOOD.replace("`holdfast.session.fold.Fold`", "the fold"), "I1 is 'done' and names no symbol"),
+        (GOOD.replace("`holdfast.session.conversation.fold.Fold`", "the fold"), "I1 is 'done' and names no symbol"),
         (GOOD.replace("`tests/a/test_b.py::test_c`", "see the tests"), "I1 is 'done' and names no test"),
         (GOOD.replace("| done |", "| in part |"), "I1 is in part and does not say what is missing"),
         (GOOD.replace("by construction", ""), "I1 does not say why"),
@@ -186,7 +192,12 @@ def test_a_row_that_lost_a_cell_is_found() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["holdfast.session.gone", "holdfast.session.fold.Gone", "holdfast.session.fold.Fold.gone", "holdfast.gone.Fold"],
+    [
+        "holdfast.session.gone",
+        "holdfast.session.conversation.fold.Gone",
+        "holdfast.session.conversation.fold.Fold.gone",
+        "holdfast.gone.Fold",
+    ],
 )
 def test_what_cannot_be_imported_is_found(name: str) -> None:
     assert list(absent(f"`{name}`", importable=is_importable, tried=bool))

@@ -10,11 +10,11 @@ import pytest
 from source_tree import expect_none, read
 from test_reference_map import named_tests, written_tests
 
-from holdfast.agent.turn import TABLE, Signal, State
-from holdfast.session.entries import Cause
-from holdfast.session.words import REASONS, turn_note
+from holdfast.agent.turn.states import TRANSITIONS, Signal, State
+from holdfast.session.journal.entries import Cause
+from holdfast.session.model_notices import REASONS, turn_note
 
-PAGE = "docs/turns.md"
+PAGE = "docs/reference/turns.md"
 ANY = "*any but settling*"
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
@@ -29,8 +29,8 @@ def rows(page: str, heading: str) -> list[list[str]]:
 def moves() -> list[tuple[str, str, str]]:
     """Return the moves of the table; that every state can be left is one row of the page."""
     left = {(state, Signal.LEAVE): State.SETTLING for state in State if state is not State.SETTLING}
-    assert left.items() <= TABLE.items()
-    others = [(before.value, signal.value, after.value) for (before, signal), after in TABLE.items()]
+    assert left.items() <= TRANSITIONS.items()
+    others = [(before.value, signal.value, after.value) for (before, signal), after in TRANSITIONS.items()]
     return [move for move in others if move[1] != Signal.LEAVE.value] + [(ANY, "leave", "settling")]
 
 

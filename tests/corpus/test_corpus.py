@@ -13,8 +13,8 @@ from holdfast.history import NO_RESULT, check, repair
 from holdfast.history.edits import AddResult, Fill, Insert
 from holdfast.history.formats import FORMATS
 from holdfast.history.formats.format import is_array, is_object
-from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
+from holdfast.history.repairs.content import EMPTY_TEXT
 from holdfast.history.shape import NO_RESPONSE, NO_USER
 
 
@@ -142,7 +142,7 @@ def test_nothing_is_claimed_that_is_not_known(case: Case, profile: str) -> None:
         case["messages"], format=case["provider_format"], profile=profile, thinking=thinking(case), signed=signed(case)
     )
     said = {edit.text for edit in mended.edits if isinstance(edit, AddResult | Insert | Fill)}
-    assert said <= {NO_RESULT, NO_USER, NO_RESPONSE, EMPTY, ""}
+    assert said <= {NO_RESULT, NO_USER, NO_RESPONSE, EMPTY_TEXT, ""}
 
 
 @every_pair

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from launching import MODELS, WALKED, Launcher, World
 
-from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import WireName
+from holdfast.testing.scripted_provider import ScriptedProvider
 
 
 @pytest.fixture(scope="session")

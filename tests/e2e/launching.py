@@ -20,14 +20,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from holdfast.session.entries import Entry, ResponseCheckpoint, SessionOpened
-from holdfast.session.sqlite import read_copy
-from holdfast.testing.provider import Captured, ScriptedProvider
-from holdfast.testing.script import Call, Step, WireName
+from holdfast.session.journal.entries import Entry, ResponseCheckpoint, SessionOpened
+from holdfast.session.storage.sqlite_store import read_copy
+from holdfast.testing.script import Call, ScriptStep, WireName
+from holdfast.testing.scripted_provider import Captured, ScriptedProvider
 from judges import judge
-from polling import eventually
+from polling import HANGS, eventually
 
-PRODUCT = "import sys; from holdfast.ui.cli import main; sys.exit(main())"
+PRODUCT = "import sys; from holdfast.ui.main import main; sys.exit(main())"
 """What `python -m holdfast` does."""
 
 MODELS: dict[WireName, str] = {
@@ -83,7 +83,7 @@ class Launcher:
                 command, cwd=cwd, env=dict(environ), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
             )
         connection = socket.socket(socket.AF_UNIX)
-        eventually(lambda: connection.connect_ex(self._socket) == 0, 30)
+        eventually(lambda: connection.connect_ex(self._socket) == 0)
         socket.send_fds(connection, [b"\0"], files)
         asked = {"program": program, "arguments": arguments, "cwd": str(cwd), "environ": dict(environ)}
         connection.sendall(json.dumps(asked).encode() + b"\n")
@@ -91,14 +91,14 @@ class Launcher:
 
     def close(self) -> None:
         """End the warm process."""
-        self._warm.communicate(timeout=30)
+        self._warm.communicate(timeout=HANGS)
 
 
 class _Forked:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._code: int | None = None
-        self.pid = self._number(30)
+        self.pid = self._number(HANGS)
 
     def wait(self, timeout: float | None = None) -> int:
         if self._code is None:
@@ -157,8 +157,8 @@ class Agent:
             self.send(signal.SIGKILL)
         return self.wait()
 
-    def wait(self, seconds: float = 30) -> Ran:
-        """Return how it ended, which must be soon."""
+    def wait(self, seconds: float = HANGS) -> Ran:
+        """Return how it ended, which it must."""
         code = self._process.wait(seconds)
         return Ran(code=code, out=self._out.read_text(), err=self._err.read_text())
 
@@ -190,7 +190,7 @@ class World:
         self.folder.mkdir()
         (self.home / "config.toml").write_text(CONFIG)
 
-    def script(self, *steps: Step) -> None:
+    def script(self, *steps: ScriptStep) -> None:
         """Add replies."""
         self.provider.extend(*steps)
 

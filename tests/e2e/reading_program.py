@@ -5,14 +5,14 @@ import os
 import sys
 from pathlib import Path
 
-from holdfast.agent.connecting import connect
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
-from holdfast.agent.providers import target
-from holdfast.session.entries import SessionOpened
-from holdfast.session.sqlite import SqliteStore
+from holdfast.agent.agent import Agent
+from holdfast.providers.connect import connect
+from holdfast.providers.model import Model
+from holdfast.providers.registry import resolve_endpoint
+from holdfast.session.journal.entries import SessionOpened
+from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import Context, Output
+from holdfast.tools.tool import ToolContext, ToolOutput
 
 SYSTEM = "You read."
 
@@ -26,12 +26,12 @@ def say(text: str) -> None:
 def tool(name: str) -> FunctionTool:
     """Return a tool that reads; only the quick one ever ends."""
 
-    async def run(arguments: dict[str, object], context: Context) -> Output:
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments
         say(f"{name} began")
         if name != "quick":
             await context.stop.wait()
-        return Output(text=f"{name} has read it")
+        return ToolOutput(text=f"{name} has read it")
 
     return FunctionTool(name, "read", run)
 
@@ -40,7 +40,7 @@ async def main(folder: Path, model: str, prompt: str) -> None:
     """Run one turn and print the answer."""
 
     async def connected(name: str) -> Model:
-        return await connect(target(name, os.environ))
+        return await connect(resolve_endpoint(name, os.environ))
 
     def emit(event: object) -> None:
         if "quick has read it" in repr(event):
@@ -54,7 +54,7 @@ async def main(folder: Path, model: str, prompt: str) -> None:
         schemas = tuple(tool.schema for tool in toolbox.tools.values())
         opened = SessionOpened(session="own", cwd=".", model=model, system=SYSTEM, tools=schemas, version="0")
         store.append([opened], expected=0)
-    driver = Driver(store=store, toolbox=toolbox, connect=connected, mode="yolo", emit=emit)
+    driver = Agent(store=store, toolbox=toolbox, connect=connected, mode="yolo", emit=emit)
     await driver.run(prompt)
     await driver.close()
     say(driver.conversation.answer)

@@ -20,6 +20,8 @@ from typing import Self
 
 import pyte
 
+from polling import HANGS
+
 # pyte takes these for text: kitty's keyboard protocol, requests for modes, and synchronized output.
 _UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*u|\x1b\[\?[0-9;]*\$p|\x1b\[\?2026[hl]")
 _SETTLED = 0.15
@@ -81,7 +83,7 @@ class Terminal:
         if self._status is None:
             self.kill(signal.SIGKILL)
             self.wait()
-        self._reader.join(5)
+        self._reader.join(HANGS)
         os.close(self.descriptor)
         if error is not None:
             error.add_note(self.text())
@@ -112,19 +114,25 @@ class Terminal:
         """Send a signal to the program alone."""
         os.kill(self.pid, number)
 
-    def wait(self, timeout: float = 15.0) -> int:
+    @property
+    def work(self) -> float:
+        """Return how many seconds of CPU the program has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def wait(self, timeout: float = HANGS) -> int:
         """Return how it ended: its exit code, or the negative of the signal that killed it."""
-        until = time.monotonic() + timeout
-        while self._status is None:
+        self.wait_for(self.ended, "its end", timeout=timeout)
+        assert self._status is not None
+        return self._status
+
+    def ended(self) -> bool:
+        """Return whether it has ended."""
+        if self._status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self._status = os.waitstatus_to_exitcode(status)
-            elif time.monotonic() > until:
-                msg = f"it still runs after {timeout:g} s\n{self.text()}"
-                raise TimeoutError(msg)
-            else:
-                time.sleep(0.01)
-        return self._status
+        return self._status is not None
 
     # --- what it shows ------------------------------------------------------------------------------------------
 
@@ -133,7 +141,7 @@ class Terminal:
         with self._lock:
             return "\n".join(line.rstrip() for line in self.screen.display).rstrip()
 
-    def wait_text(self, pattern: str, *, timeout: float = 15.0) -> re.Match[str]:
+    def wait_text(self, pattern: str, *, timeout: float = HANGS) -> re.Match[str]:
         """Return the match once the screen shows something of that pattern; raises `TimeoutError`."""
         found: list[re.Match[str]] = []
 
@@ -145,11 +153,11 @@ class Terminal:
         self.wait_for(seen, f"the pattern {pattern!r}", timeout=timeout)
         return found[0]
 
-    def wait_gone(self, pattern: str, *, timeout: float = 15.0) -> None:
+    def wait_gone(self, pattern: str, *, timeout: float = HANGS) -> None:
         """Return once the screen shows nothing of that pattern; raises `TimeoutError`."""
         self.wait_for(lambda: not re.search(pattern, self.text()), f"no {pattern!r}", timeout=timeout)
 
-    def wait_for(self, seen: Callable[[], bool], what: str, *, timeout: float = 15.0) -> None:
+    def wait_for(self, seen: Callable[[], bool], what: str, *, timeout: float = HANGS) -> None:
         """Return once `seen`; raises `TimeoutError` with the screen."""
         until = time.monotonic() + timeout
         while not seen():

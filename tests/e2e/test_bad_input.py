@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from launching import CONFIG, Block, World, bash
 
-from holdfast.session import words
+from holdfast.session import model_notices
 from holdfast.testing.script import Call, Hold, Say
 
 WHOLE = (Say("Whole again."),)
@@ -36,42 +36,51 @@ def options(*arguments: str) -> tuple[str, ...]:
 WRONG = {
     "config is no TOML": Wrong(config="model = [", said="is not valid TOML: "),
     "config is no text": Wrong(config=b"\xff\xfe", said="config.toml' is not valid TOML: "),
-    "config has an unknown key": Wrong(config="colour = 'red'\n", said="has a setting that is not allowed: "),
+    "config has an unknown key": Wrong(config="colour = 'red'\n", said="has an invalid setting: "),
     "config has a limit below zero": Wrong(config="[limits]\nconnect = -1\n", said="$.limits.connect"),
     "config has limits of a provider nobody knows": Wrong(
-        config="[limits.providers.anthropc]\nfirst_event = 1\n", said="Limits of provider 'anthropc'"
+        config="[limits.providers.anthropc]\nfirst_event = 1\n",
+        said="Unknown provider 'anthropc' in [limits.providers]",
     ),
     "config has a wrong value": Wrong(config="[limits]\nattempts = 0\n", said="$.limits.attempts"),
     "config is a folder": Wrong(config=None, said="config.toml' cannot be read: Is a directory"),
     "stdin is not UTF-8": Wrong(stdin=b"caf\xe9", said="Standard input is not UTF-8 text (byte 3)"),
     "stdin is binary": Wrong(stdin=b"PK\x00\x03", said="Standard input is binary"),
-    "stdin is too long": Wrong(stdin=b"x" * (10 * 1024 * 1024 + 1), said="Standard input is longer than 10 MB"),
-    "prompt is empty": Wrong(arguments=("-m", "openai-chat:gpt-5.5", "-p", "  "), said="Prompt is empty"),
-    "no terminal": Wrong(arguments=("-m", "openai-chat:gpt-5.5"), said="is not a terminal"),
-    "session is unknown": Wrong(arguments=("-r", "nope", "-p", "hello"), said="Session 'nope' is not known"),
-    "session is a path": Wrong(arguments=("-r", "../../etc", "-p", "hello"), said="Session '../../etc' is not known"),
-    "no session here": Wrong(arguments=("-c", "-p", "hello"), said="has no session to continue"),
-    "fork of nothing": Wrong(arguments=options("--fork"), said="Option --fork needs a session to copy"),
-    "model without provider": Wrong(arguments=("-m", "gpt-5.5", "-p", "hello"), said="Model 'gpt-5.5' has no provider"),
+    "stdin is too long": Wrong(
+        stdin=b"x" * (10 * 1024 * 1024 + 1), said="Standard input is too long for a prompt (at most 10 MB)"
+    ),
+    "prompt is empty": Wrong(arguments=("-m", "openai-chat:gpt-5.5", "-p", "  "), said="The prompt is empty"),
+    "no terminal": Wrong(arguments=("-m", "openai-chat:gpt-5.5"), said="The full-screen UI needs a terminal"),
+    "session is unknown": Wrong(arguments=("-r", "nope", "-p", "hello"), said="Session 'nope' does not exist"),
+    "session is a path": Wrong(arguments=("-r", "../../etc", "-p", "hello"), said="Session '../../etc' does not exist"),
+    "no session here": Wrong(arguments=("-c", "-p", "hello"), said="No session to continue in"),
+    "fork of nothing": Wrong(arguments=options("--fork"), said="--fork needs a session to copy"),
+    "model without provider": Wrong(
+        arguments=("-m", "gpt-5.5", "-p", "hello"), said="Model 'gpt-5.5' names no provider"
+    ),
     "provider is unknown": Wrong(arguments=("-m", "antropic:x", "-p", "hello"), said="Did you mean anthropic:x?"),
-    "model is missing": Wrong(arguments=("-p", "hello"), said="Model is missing, -m PROVIDER:MODEL was expected"),
-    "key is missing": Wrong(key="", said="Key of provider 'openai-chat' is missing, OPENAI_API_KEY"),
-    "steps are zero": Wrong(arguments=options("--max-steps", "0"), said="Option --max-steps 0 is not positive"),
-    "steps are negative": Wrong(arguments=options("--max-steps", "-3"), said="Option --max-steps -3 is not positive"),
+    "model is missing": Wrong(
+        arguments=("-p", "hello"), said="No model configured. Run `holdfast setup`, or pass -m PROVIDER:MODEL"
+    ),
+    "key is missing": Wrong(key="", said="No API key for openai-chat. Set OPENAI_API_KEY"),
+    "steps are zero": Wrong(arguments=options("--max-steps", "0"), said="--max-steps must be greater than 0, not 0."),
+    "steps are negative": Wrong(
+        arguments=options("--max-steps", "-3"), said="--max-steps must be greater than 0, not -3."
+    ),
     "steps are no number": Wrong(arguments=options("--max-steps", "many"), said="invalid int value: 'many'"),
-    "timeout is negative": Wrong(arguments=options("--timeout", "-1"), said="Option --timeout -1.0 is not positive"),
+    "timeout is negative": Wrong(
+        arguments=options("--timeout", "-1"), said="--timeout must be greater than 0, not -1.0."
+    ),
     "timeout is not a number": Wrong(
-        arguments=options("--timeout", "nan"), said="Option --timeout nan is not positive"
+        arguments=options("--timeout", "nan"), said="--timeout must be greater than 0, not nan."
     ),
     "timeout is a word": Wrong(arguments=options("--timeout", "soon"), said="invalid float value: 'soon'"),
-    "folder is not there": Wrong(arguments=options("-C", "nowhere"), said="Folder 'nowhere' cannot be used"),
-    "folder is a file": Wrong(arguments=options("-C", "file"), said="Folder 'file' is not a folder"),
+    "folder is not there": Wrong(arguments=options("-C", "nowhere"), said="Cannot use directory 'nowhere'"),
+    "folder is a file": Wrong(arguments=options("-C", "file"), said="-C 'file' is not a directory"),
     "mode is unknown": Wrong(arguments=options("--permission-mode", "free"), said="invalid choice: 'free'"),
-    "option is unknown": Wrong(
-        arguments=options("--frok"), said="Argument '--frok' is not known, a command or an option was expected."
-    ),
+    "option is unknown": Wrong(arguments=options("--frok"), said="Unknown command '--frok'."),
     "modes contradict": Wrong(
-        arguments=options("--yolo", "--permission-mode", "plan"), said="Option --yolo contradicts"
+        arguments=options("--yolo", "--permission-mode", "plan"), said="Options --yolo and --permission-mode"
     ),
 }
 
@@ -117,23 +126,23 @@ def test_a_timeout_without_end(one_world: World) -> None:
 
 MISTAKES = [
     (Call("read", {"path": "big.txt"}), "1\ta line of"),
-    (Call("read", {"path": "one-line.txt"}), "[... line cut, it has 3000000 bytes]"),
-    (Call("read", {"path": "image"}), "is a PNG image of 9 bytes, a text file was expected"),
+    (Call("read", {"path": "one-line.txt"}), "[... line cut, 3000000 bytes in total]"),
+    (Call("read", {"path": "image"}), "is a PNG image of 9 bytes, not text"),
     (Call("read", {"path": "missing"}), "'missing' does not exist"),
     (Call("read", {"path": "folder"}), "'folder' is a folder"),
     (Call("read", {"path": "big.txt", "offset": "7"}), "offset"),
     (Call("read", {"path": 7}), "path"),
     (Call("read", {}), "path"),
     (Call("read", {"path": "a", "colour": "red"}), "colour"),
-    (Call("read", {"path": "bad\x00name"}), "is not a file name"),
+    (Call("read", {"path": "bad\x00name"}), "is not a valid file name"),
     (Call("read", '{"path": "big'), "JSON"),
     (Call("read", "[1]"), "Expected `object`, got `array`"),
     (Call("read", ""), "path"),
     (Call("bash", {"command": ""}), "command"),
     (Call("bash", {"command": "true", "timeout": -1}), "timeout"),
-    (Call("edit", {"path": "image", "old": "PNG", "new": "x"}), "is binary, a text file was expected"),
+    (Call("edit", {"path": "image", "old": "PNG", "new": "x"}), "is binary, not text"),
     (Call("write", {"path": "folder", "content": "x"}), "folder"),
-    (Call("nothing", {"x": 1}), "Tool 'nothing' does not exist, one of these was expected: bash, edit, fetch, glob"),
+    (Call("nothing", {"x": 1}), "Tool 'nothing' does not exist (expected one of bash, edit, fetch, glob"),
     (Call("grep", {"pattern": "("}), "Pattern '(' is not a"),
 ]
 
@@ -208,10 +217,10 @@ def test_of_a_call_that_damage_hit_nothing_is_said_that_is_not_known(one_world: 
         for behind in (b'"request-started","step":2', b'"turn-ended"'):
             flip(world, behind, len(behind))
     ran = world.go_on()
-    assert world.results == [words.lost()]
+    assert world.results == [model_notices.lost()]
     assert "no effect" not in ran.err
     world.go_on()
-    assert world.results == [words.lost()]
+    assert world.results == [model_notices.lost()]
     assert world.lines("ran") == ["one"]
     shown = world.run("sessions", "show", world.session.name)
     assert "not started" not in shown.out

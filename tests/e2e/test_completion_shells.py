@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from terminal import Key, Terminal
 
-from holdfast.agent.opening import create
+from holdfast.agent.sessions import create
 from holdfast.session.catalog import Catalog
 
 SET_UP = {
@@ -23,7 +23,7 @@ def test_a_shell_that_was_set_up_completes(shell: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     start, set_up = SET_UP[shell]
-    assert set_up in (Path(__file__).parents[2] / "docs/quickstart.md").read_text("utf-8")
+    assert set_up in (Path(__file__).parents[2] / "docs/tutorial/quickstart.md").read_text("utf-8")
     program = tmp_path / "bin/holdfast"
     program.parent.mkdir()
     program.write_text(

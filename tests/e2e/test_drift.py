@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from launching import World, bash
 
-from holdfast.session.entries import CallEnded, FilesChanged, SessionOpened
+from holdfast.session.journal.entries import CallEnded, FilesChanged, SessionOpened
 from holdfast.testing.script import Call, Say
 
 DONE = (Say("Done."),)
@@ -24,9 +24,9 @@ def test_a_change_between_two_runs_is_told_once_and_not_written_over(world: Worl
     (world.folder / "b.txt").unlink()
     world.script((EDIT, WRITE), (READ, EDIT), DONE)
     ran = world.go_on()
-    note = f"[Note from holdfast: {CHANGED}a.txt; these are gone: b.txt. Read a file again before you change it.]"
+    note = f"[Note from holdfast: {CHANGED}a.txt; these were deleted: b.txt. Read a file again before you change it.]"
     assert world.said == ["read them", note, "go on"]
-    assert "changed since the model last saw them: a.txt; gone since then: b.txt" in ran.err
+    assert "changed since the model last saw them: a.txt; deleted since then: b.txt" in ran.err
     refused, also_refused, reread, edited = world.results[2:]
     assert refused.startswith("File 'a.txt' changed since you last read or wrote it")
     assert also_refused == refused
@@ -72,7 +72,7 @@ def test_instructions_are_in_the_prompt_and_their_changes_in_a_note_behind_what_
     assert "changed since the model last saw them: AGENTS.md" in ran.err
     world.go_on()
     note = (
-        "[Note from holdfast: these instructions are new or changed. They hold from now on as they stand here.]\n\n"
+        "[Note from holdfast: these instructions are new or changed. From now on this version applies.]\n\n"
         '<instructions from="AGENTS.md">\nUse spaces.\n</instructions>'
     )
     assert world.said == ["begin", note, "go on", "go on"]  # and `world` sees that the system prompt stays as it was

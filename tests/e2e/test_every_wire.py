@@ -52,7 +52,7 @@ def test_after_a_stop_a_kill_and_an_end_that_is_none_the_next_prompt_works(other
     world.script((Say("cut"), Call("read", {"path": "x"}), Cut()), (Say("Whole again."),))
     ran = world.run("-c", "--yolo", "-p", "and now")
     assert ran.code == 75
-    assert "ended its response without the end" in ran.err
+    assert "ended its response before the end event" in ran.err
     assert world.go_on().out == "Whole again.\n"
     assert len(world.results) == 2
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from launching import CONFIG, World
 
-from holdfast.session.entries import ApprovalAnswered, ApprovalAsked
+from holdfast.session.journal.entries import ApprovalAnswered, ApprovalAsked
 from holdfast.testing.script import Call, Say
 
 
@@ -32,7 +32,7 @@ def test_a_page_of_this_machine_is_read_when_a_person_says_so(one_world: World, 
         world.ask("read it")
         (world.home / "config.toml").write_text(f'{CONFIG}[fetch]\naddresses = ["127.0.0.1"]\n')
         world.go_on()
-        assert world.results[0].startswith("Host '127.0.0.1' is at 127.0.0.1, which is not on the public internet")
+        assert world.results[0].startswith("Host '127.0.0.1' is at 127.0.0.1, which is not a public address")
         assert world.results[1].endswith("/a.html: 200 OK, text/html]\n# Hello\n\nsome *words*")
         assert world.run("-c", "-p", "go on").code == 3  # nobody to ask
         asked = [entry for entry in world.entries() if isinstance(entry, ApprovalAsked | ApprovalAnswered)]

@@ -12,7 +12,7 @@ from launching import Block, World, bash
 from terminal import Key
 from test_terminal import screen
 
-from holdfast.session.entries import SessionOpened
+from holdfast.session.journal.entries import SessionOpened
 from holdfast.testing.script import Say, Think
 
 WHOLE = (Say("Whole again."),)
@@ -70,7 +70,7 @@ def test_a_flipped_bit_in_the_first_entry_costs_only_that(
     found = world.run("sessions", "verify")
     assert found.code == 4
     assert "cannot go on" not in found.out
-    assert f"Go on with holdfast -r {session}" in found.out
+    assert f"Continue with holdfast -r {session}" in found.out
     world.script(WHOLE, WHOLE)
     how = {"-c": ["-c"], "-r": ["-r", session], "--fork": ["-c", "--fork"]}[door]
     ran = world.run(*how, "--yolo", "-p", "go on", "--output-format", "stream-json")
@@ -129,7 +129,7 @@ def test_where_nothing_says_the_model_any_more_it_is_asked_for(one_world: World,
     before = world.session, (world.session / "session.db").read_bytes()
     ran = world.run("-r", world.session.name, *fork, "--yolo", "-p", "go on")
     assert (ran.code, ran.out) == (2, "")
-    assert f"Session {world.session.name!r} has lost its model" in ran.err
+    assert f"Unknown model of session {world.session.name!r}" in ran.err
     assert ran.err.count("\n") == 1
     assert (world.session, (world.session / "session.db").read_bytes()) == before
     world.script(WHOLE)

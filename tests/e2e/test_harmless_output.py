@@ -8,8 +8,8 @@ import re
 import pytest
 from launching import Ran, World
 
-from holdfast.session.fold import fold
-from holdfast.session.transfer import export
+from holdfast.session.conversation.fold import fold
+from holdfast.session.transfer.export import export
 from holdfast.testing.script import Call, Fail, Say, Think
 
 ACTED_ON = re.compile("[\x00-\x08\x0b-\x1f\x80-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff]")

@@ -18,7 +18,7 @@ def test_an_image_is_shown_on_every_wire_and_one_that_cannot_be_is_told(world: W
     world.script((Call("read", {"path": "found.png"}),), (Say("two shades of blue"),), (Say("still blue"),))
     done = world.ask("compare @shot.png and @bad.png with found.png")
     assert done.code == 0, done.err
-    assert "File 'bad.png' is no image that can be shown" in done.err
+    assert "File 'bad.png' is not a supported image" in done.err
     assert world.run("-c", "-p", "are you sure?").code == 0
     first, second, third = (json.dumps(json.loads(each.raw)) for each in world.provider.requests)
     named, found = (base64.b64encode(png(*size)).decode() for size in ((40, 30), (50, 60)))

@@ -16,7 +16,7 @@ from holdfast.testing.script import Call, Fail, Hold, Say, Think
 from polling import eventually
 
 WHOLE = (Say("Whole again."),)
-# docs/events.md, as a program would rely on it.
+# docs/reference/events.md, as a program would rely on it.
 FIELDS = {
     "init": [{"session_id", "model", "permission_mode", "cwd", "tools", "resumed", "account"}],
     "message": [{"role", "content", "turn"}, {"role", "content", "delta"}, {"role", "content", "delta", "cut"}],
@@ -144,7 +144,7 @@ def test_stopped_while_a_library_is_imported(world: World, number: signal.Signal
     agent = world.start(*how, environ=world.environ(PYTHONPATH=path), cold=True)
     eventually(lambda: "the first prompt" in agent.so_far.out)
     agent.send(number)
-    ran = agent.wait(5)
+    ran = agent.wait()
     assert ran.code == (-9 if number == signal.SIGKILL else 130)
     assert world.provider.requests == ()
     world.script(WHOLE)

@@ -16,7 +16,7 @@ from terminal import Terminal
 from test_terminal import screen
 
 from holdfast.testing.script import Say
-from survivors import linux_only
+from process_leaks import linux_only
 
 pytestmark = linux_only
 
@@ -63,7 +63,7 @@ def test_a_command_cannot_look_into_the_agent(one_world: World, place: Path) -> 
     environ = one_world.environ(HOLDFAST_HOME=str(place), HOME=str(place))
     argv = [*ANOTHER, sys.executable, "-m", "holdfast", "-m", one_world.model, "--yolo", "-p", "look"]
     with subprocess.Popen(argv, env=environ, cwd=place, stdin=subprocess.DEVNULL, text=True) as agent:
-        assert agent.wait(60) == 0
+        assert agent.wait() == 0
     (found,) = one_world.results
     assert "\nHOLDFAST_CALL=" in found.partition("\nlooked")[0]  # of a process like any other it is seen
     keeper, guard, agents = found.removeprefix("process ").split("\nprocess ")[:3]
@@ -85,7 +85,7 @@ def test_what_the_agent_was_started_with_is_gone_from_its_environment(one_world:
         environ=one_world.environ(NPM_TOKEN="a token", HARMLESS="harmless"),
         cold=True,
     )
-    assert agent.wait(60).code == 0
+    assert agent.wait().code == 0
     (found,) = one_world.results
     assert "looked" in found.partition(f"process {agent.pid}:")[2]
     assert key(one_world) not in found
@@ -103,7 +103,7 @@ def environs(pid: int) -> list[bytes]:
 def test_nor_is_it_in_the_process_that_guards_the_terminal(one_world: World) -> None:
     terminal: Terminal = screen(one_world, "-m", one_world.model)
     with terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         found = environs(terminal.pid)
         assert len(found) >= 2
         assert not any(key(one_world).encode() in environ for environ in found)
@@ -121,7 +121,7 @@ def test_nor_is_it_in_the_editor_whose_environment_a_command_could_read(one_worl
     (tmp_path / "editor.py").write_text(EDITOR)
     editor = f"{sys.executable} {tmp_path / 'editor.py'}"
     with screen(one_world, "-m", one_world.model, EDITOR=editor, NPM_TOKEN="a token", HARMLESS="harmless") as terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.send(b"\x07")
         terminal.wait_text("is what the editor has")
         assert "▌ HARMLESS is what" in terminal.text()

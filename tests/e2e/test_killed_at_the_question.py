@@ -8,24 +8,24 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.agent.calls import Answer
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
-from holdfast.session.conversation import UserMessage
-from holdfast.session.entries import CallPart
-from holdfast.session.sqlite import SqliteStore
-from holdfast.testing.model import ScriptedModel
+from holdfast.agent.agent import Agent
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.providers.model import Model
+from holdfast.session.conversation.conversation import UserMessage
+from holdfast.session.journal.parts import CallPart
+from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Say
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.tools.tool import Plan
 from holdfast.tools.toolbox import LocalToolbox
 
 DIES = """
 import asyncio, sys
 from pathlib import Path
-from holdfast.agent.driver import Driver
-from holdfast.session.entries import SessionOpened
-from holdfast.session.sqlite import SqliteStore
-from holdfast.testing.model import ScriptedModel
+from holdfast.agent.agent import Agent
+from holdfast.session.journal.entries import SessionOpened
+from holdfast.session.storage.sqlite_store import SqliteStore
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.script import Call
 from holdfast.tools.toolbox import LocalToolbox
 
@@ -45,7 +45,7 @@ async def main(folder):
         print("ASKED", flush=True)
         await asyncio.Event().wait()
 
-    driver = Driver(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None, ask=ask)
+    driver = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None, ask=ask)
     await driver.run("do it")
 
 asyncio.run(main(Path(sys.argv[1])))
@@ -75,13 +75,13 @@ async def _taken_up(folder: Path) -> list[str]:
         del name
         return model
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del plan, why
         asked.append(call.name)
         await asyncio.sleep(0)
-        return Answer(allowed=True)
+        return ApprovalAnswer(allowed=True)
 
-    driver = Driver(
+    driver = Agent(
         store=SqliteStore.open(folder / "home" / "session"),
         toolbox=LocalToolbox(folder / "workspace", folder / "home" / "session"),
         connect=connect,

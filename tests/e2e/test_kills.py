@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from launching import PRODUCT, Agent, Block, World, bash, gone_within
 
-from holdfast.session.entries import CallEnded, PromptAccepted, ResponseEnded, TextPart
-from holdfast.session.words import CLAUSES
-from holdfast.testing.script import Call, Hold, Reply, Request, Say, Think
+from holdfast.session.journal.entries import CallEnded, PromptAccepted, ResponseEnded
+from holdfast.session.journal.parts import TextPart
+from holdfast.session.model_notices import CLAUSES
+from holdfast.testing.script import Call, Hold, ReceivedRequest, Reply, Say, Think
 from polling import eventually
 
 CRASH = CLAUSES["crash"]
@@ -79,11 +80,11 @@ def test_while_three_reads_run_at_once_in_a_program_of_its_own(world: World) -> 
 
 
 STRIKE = "import os, signal\ndef die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)\n"
-BEFORE_THE_EFFECT = STRIKE + "from holdfast.tools import change\nchange.replace = die\n"
-BEFORE_THE_RENAME = STRIKE + "from holdfast.tools import change\nos.rename = die\n"
+BEFORE_THE_EFFECT = STRIKE + "from holdfast.tools.workspace import atomic_write\natomic_write.replace = die\n"
+BEFORE_THE_RENAME = STRIKE + "from holdfast.tools.workspace import atomic_write\nos.rename = die\n"
 BEFORE_THE_RECORD = f"""{STRIKE}
-from holdfast.session.entries import CallEnded
-from holdfast.session.sqlite import SqliteStore
+from holdfast.session.journal.entries import CallEnded
+from holdfast.session.storage.sqlite_store import SqliteStore
 append = SqliteStore.append
 def strike(self, entries, *, expected):
     if any(isinstance(entry, CallEnded) for entry in entries):
@@ -118,7 +119,7 @@ def test_between_the_effect_of_an_edit_and_its_record(
     assert result.startswith(f"Interrupted: {CRASH} while this call was running. {told}")
 
 
-def rich(request: Request) -> Reply:
+def rich(request: ReceivedRequest) -> Reply:
     """Return what a busy model does next; a resumed one only answers."""
     if '"go on"' in str(request.body).replace("'", '"'):
         return WHOLE

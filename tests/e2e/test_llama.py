@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from launching import Ran, World
 
-from holdfast.session.entries import ResponseEnded, TextPart
-from holdfast.session.words import CLAUSES
+from holdfast.session.journal.entries import ResponseEnded
+from holdfast.session.journal.parts import TextPart
+from holdfast.session.model_notices import CLAUSES
 from polling import eventually
 
 pytestmark = pytest.mark.skipif(
@@ -65,7 +66,7 @@ def works(world: World) -> Ran:
     """Run one more turn, which must give the whole answer, and hold the session to the rules of every profile."""
     ran = world.go_on()
     assert ran.out == f"{HELLO}\n"
-    assert "clean for all" in world.run("sessions", "verify").out
+    assert "valid for all" in world.run("sessions", "verify").out
     return ran
 
 

@@ -6,7 +6,7 @@ from launching import World
 from terminal import Key
 from test_terminal import screen
 
-from holdfast.session.entries import Compacted, Uncompacted
+from holdfast.session.journal.entries import Compacted, Uncompacted
 from holdfast.testing.script import Call, Fail, Hold, Say
 
 TOO_LONG = "This model's maximum context length is 8192 tokens. prompt is too long: 9000 tokens > 8192 maximum"
@@ -46,7 +46,7 @@ def test_killed_while_it_is_summed_up_it_is_as_it_was_and_the_next_prompt_works(
     world.script((Fail(400, TOO_LONG),), (Say("Four times the same file."),), (Say("All is well."),))
     ran = world.go_on()
     assert ran.out.strip() == "All is well."
-    assert "From here on the older part is not sent to the model" in ran.err
+    assert "Compacted: " in ran.err
     assert [entry.why for entry in world.entries() if isinstance(entry, Compacted)] == ["overflow"]
     world.verify()
 
@@ -59,19 +59,19 @@ def test_in_the_terminal_it_is_asked_for_stopped_done_and_taken_back(one_world: 
         terminal.wait_text("answer 3")
         terminal.line("/compact the engine")
         one_world.provider.wait_for("never")
-        terminal.wait_text("summing up")
+        terminal.wait_text("compacting")
         terminal.send(Key.ESC)
-        terminal.wait_text("nothing was summed up")
-        terminal.wait_gone("esc stops|stopping|summing up ")
+        terminal.wait_text("Nothing was compacted")
+        terminal.wait_gone("esc to interrupt|stopping|compacting ")
         assert not [entry for entry in one_world.entries() if isinstance(entry, Compacted)]
         terminal.line("/compact the engine")
-        terminal.wait_text("From here on the older part is not sent")
+        terminal.wait_text("Compacted: ")
         terminal.wait_text(r"context 5\.\dk")
         terminal.line("and now?")
         terminal.wait_text("All is well")
         assert "The engine was read" in one_world.said[0]
         terminal.line("/uncompact")
-        terminal.wait_text("is sent to the model again")
+        terminal.wait_text("are sent to the model again")
         terminal.wait_text(r"context 13\.\dk")
         shown = terminal.settle()
     decided = [entry for entry in one_world.entries() if isinstance(entry, Compacted | Uncompacted)]

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 from launching import MODELS, PRODUCT, Block, World, bash, blocks, messages
 
-from holdfast.session.entries import ModelChanged, PromptAccepted, SessionOpened
-from holdfast.session.words import CLAUSES
+from holdfast.session.journal.entries import ModelChanged, PromptAccepted, SessionOpened
+from holdfast.session.model_notices import CLAUSES
 from holdfast.testing.script import Call, Fail, Hold, Say, Think
-from polling import eventually
+from polling import eventually, slowness
 
 WHOLE = (Say("Whole again."),)
 TELLS_IMPORTS = f"""
@@ -35,10 +35,10 @@ def test_a_second_window_is_told_who_holds_the_session(one_world: World) -> None
     second = world.run("-c", "-p", "me too", program=TELLS_IMPORTS, cold=True)
     took = time.monotonic() - since
     assert second.code == 2
-    assert f"is open in another process (pid {first.pid} on " in second.err
+    assert f"is already open in another process (pid {first.pid} on " in second.err
     assert "--fork" in second.err
     assert second.err.endswith("heavy: []")
-    assert took - plain < 1
+    assert took - plain < 1 or took - plain < slowness()
     world.provider.release("busy")
     assert first.wait().out == "First.\n"
     assert [entry.text for entry in world.entries() if isinstance(entry, PromptAccepted)] == ["the first prompt"]

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from launching import World, alive, bash
 
-from holdfast.session.entries import ProcessStarted
+from holdfast.session.journal.entries import ProcessStarted
 from holdfast.testing.script import Say
 from polling import eventually
-from survivors import linux_only
+from process_leaks import linux_only
 
 pytestmark = linux_only
 
@@ -37,6 +37,11 @@ def strike(agent: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+def started(world: World) -> list[ProcessStarted]:
+    """Return what the journal has of the commands' processes: a command may print something before it is there."""
+    return [entry for entry in world.entries() if isinstance(entry, ProcessStarted)]
+
+
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
 def test_what_nobody_is_left_to_end_is_found_on_the_next_start(world: World, trap: str) -> None:
     script = f"{trap}echo $$ >> pids; while :; do sleep 0.1; done"
@@ -44,11 +49,11 @@ def test_what_nobody_is_left_to_end_is_found_on_the_next_start(world: World, tra
         (bash(f'setsid bash -c "{script.replace("$", chr(92) + "$")}" & echo half of it; wait'),), (Say("Ok."),)
     )
     agent = world.start("-m", world.model, "--yolo", "-p", "run it")
-    eventually(lambda: world.lines("pids") and "half of it" in world.printed())
+    eventually(lambda: world.lines("pids") and "half of it" in world.printed() and started(world))
     strike(agent.pid)
     agent.wait()
     (pid,) = alive(world.lines("pids"))
-    (journalled,) = [entry for entry in world.entries() if isinstance(entry, ProcessStarted)]
+    (journalled,) = started(world)
     assert journalled.process.pid != pid  # the shell ended with the keeper, what it started did not
     ran = world.go_on()
     assert alive([str(pid)]) == []

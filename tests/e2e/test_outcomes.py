@@ -11,7 +11,7 @@ import pytest
 from launching import PRODUCT, World, bash
 from test_kills import BEFORE_THE_RECORD, BEFORE_THE_RENAME, CRASH, WHOLE
 
-from holdfast.session.entries import CallEnded
+from holdfast.session.journal.entries import CallEnded
 from holdfast.testing.script import Call
 from polling import eventually
 
@@ -66,9 +66,7 @@ def test_a_command_whose_keeper_died_too_says_when_it_last_printed(one_world: Wo
     agent.kill()
     world.go_on()
     (result,) = world.results
-    assert re.search(
-        r"more\n\(it last printed something after 0\.[4-9] s; when and how it ended is not known\)$", result
-    )
+    assert re.search(r"more\n\(its last output came after 0\.[4-9] s; when and how it ended is unknown\)$", result)
     assert kept(world) == []
 
 
@@ -102,7 +100,7 @@ def test_what_a_stop_left_is_told_again_on_resuming_in_the_same_lines(one_world:
     assert done == "✓ bash echo one"
     assert stopped.startswith("◐ bash echo half; sleep 300 interrupted: the user stopped the turn while this call")
     assert unstarted.startswith("○ bash echo three not started: the user stopped the turn before this call began")
-    assert turn == "turn 1 ended: you stopped the turn"
+    assert turn == "Turn ended: you stopped the turn"
     assert [line for line in (done, stopped, unstarted, turn) if line not in live.err.splitlines()] == []
     world.script(WHOLE)
     (begun,) = world.go_on("--output-format", "stream-json").of("init")

@@ -9,8 +9,8 @@ from launching import World
 from terminal import Key
 from test_terminal import screen
 
-from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Call, Say
+from holdfast.testing.scripted_provider import ScriptedProvider
 
 KINDS = {"openai-chat": "/v1", "anthropic": "", "gemini": ""}
 
@@ -32,7 +32,7 @@ def test_a_session_with_a_server_that_wants_no_key(one_world: World, kind: str) 
     shown = json.loads(one_world.run("sessions", "show", session.name, "--history", "--json").out)
     assert (shown["model"], shown["findings"]) == ("home:other", [])
     assert shown["profile"] == {"openai-chat": "openai-compatible"}.get(kind, kind)
-    assert "clean for all" in one_world.run("sessions", "verify").out
+    assert "valid for all" in one_world.run("sessions", "verify").out
 
 
 def test_a_session_goes_to_a_server_of_ones_own_and_back(world: World) -> None:
@@ -53,7 +53,7 @@ def test_one_that_is_gone_is_said_and_the_session_is_kept(one_world: World) -> N
     config.write_text(config.read_text().replace("[providers.home]", "[providers.home]\nlimits = { attempts = 1 }"))
     ran = one_world.run("-m", "home:m", "-p", "hello")
     assert ran.code == 75
-    assert "Model 'home:m' could not be reached" in ran.err
+    assert "Connection to model 'home:m' failed" in ran.err
     one_world.script([Say("here")])
     assert one_world.go_on("-m", one_world.model).out == "here\n"
 
@@ -62,9 +62,9 @@ def test_on_the_screen_it_is_one_of_the_models(one_world: World) -> None:
     with ScriptedProvider([[Say("The answer from home.")]], key=None) as server:
         configure(one_world, "openai-chat", f"{server.url}/v1")
         with screen(one_world) as terminal:
-            terminal.wait_text("No model is set up yet")
+            terminal.wait_text("Choose a model to start")
             terminal.send(Key.ESC)
-            terminal.wait_gone("No model is set up yet")
+            terminal.wait_gone("Choose a model to start")
             terminal.line("/model")
             terminal.wait_text("home:MODEL")
             terminal.send("home")
@@ -75,7 +75,7 @@ def test_on_the_screen_it_is_one_of_the_models(one_world: World) -> None:
             terminal.wait_text("home:small")
             terminal.line("hello")
             terminal.wait_text(r"The answer from home\.")
-            terminal.wait_gone("esc stops")
+            terminal.wait_gone("esc to interrupt")
             terminal.send(Key.CTRL_D)
             assert terminal.wait() == 0
         assert server.refusals == server.complaints == ()

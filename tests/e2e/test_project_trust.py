@@ -32,8 +32,8 @@ def written(world: World, text: str) -> None:
 def test_without_a_screen_it_is_ignored_in_one_line_until_an_option_says_otherwise(project: World) -> None:
     ran = project.run("-p", "hello")
     assert ran.code == 2
-    assert "Model is missing" in ran.err
-    ignored = "is not trusted and ignored. Look at it, then start with --trust-project to obey it.\n"
+    assert "No model configured" in ran.err
+    ignored = "Review it, then run with --trust-project.\n"
     assert ran.err.count(ignored) == 1
 
     project.script([Call("bash", {"command": "echo one"})], [Say("done")], [Say("more")])
@@ -60,7 +60,7 @@ def test_a_file_of_answers_that_is_damaged_is_said_and_keeps_nobody_from_working
         ran = project.run("-m", project.model, "-p", "hello", *more)
         assert ran.code == 0, ran.err
         assert "delete it to be asked again. Until then it allows nothing." in ran.err
-        assert "is not trusted and ignored" in ran.err
+        assert "Ignoring untrusted project config" in ran.err
     with screen(project, "-m", project.model) as terminal:
         terminal.wait_text("Until then it allows nothing")
     assert answers.read_text() == "{half a"
@@ -82,45 +82,45 @@ def test_one_that_cannot_be_read_keeps_nobody_from_working(project: World) -> No
     ran = project.run("-m", project.model, "-p", "hello", "--trust-project")
     assert (ran.code, ran.out) == (0, "works\n")
     assert "unknown field `providers`" in ran.err
-    assert "It is ignored." in ran.err
+    assert "The project config is ignored." in ran.err
 
 
 def test_the_terminal_asks_once_for_each_text(project: World) -> None:
     with screen(project) as terminal:
-        terminal.wait_text(r"Trust it, until it changes\? \[y/N\]")
+        terminal.wait_text(r"Trust this version\? \[y/N\]")
         shown = terminal.text()
         assert "openai-chat:of-the-project" in shown
         assert '["echo *"]' in shown
         terminal.send("y\r")
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.wait_text("of-the-project")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     with screen(project) as terminal:
         terminal.wait_text("of-the-project")
-        assert "Trust it" not in terminal.text()
+        assert "Trust this" not in terminal.text()
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     written(project, CONFIG.replace("of-the", "\\u001b[2Jof-the"))
     with screen(project) as terminal:
-        terminal.wait_text(r"Trust it")
+        terminal.wait_text("Trust this")
         assert r"\u001b[2Jof-the" in terminal.text()
         terminal.send(Key.CTRL_D)
-        terminal.wait_text("--trust-project to obey")
+        terminal.wait_text("run with --trust-project")
 
 
 def test_no_is_remembered_too(project: World) -> None:
     with screen(project) as terminal:
-        terminal.wait_text("Trust it")
+        terminal.wait_text("Trust this")
         terminal.send("n\r")
-        terminal.wait_text("--trust-project to obey")
+        terminal.wait_text("run with --trust-project")
         terminal.wait_text("Set up a provider")
         terminal.send(Key.ESC)
         terminal.wait_gone("Set up a provider")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     with screen(project) as terminal:
-        terminal.wait_text("--trust-project to obey")
+        terminal.wait_text("run with --trust-project")
         terminal.wait_text("Set up a provider")
         terminal.send(Key.ESC)
         terminal.wait_gone("Set up a provider")
@@ -134,7 +134,7 @@ def test_what_the_file_becomes_while_it_is_worked_in_was_not_meant(project: Worl
         terminal.wait_text("of-the-project")
         written(project, another)
         terminal.line("/config")
-        ignored = r"is\W+not\W+trusted\W+and\W+ignored"  # in a narrow column, as long as the folder's name is
+        ignored = r"Ignoring\W+untrusted\W+project"  # in a narrow column, as long as the folder's name is
         terminal.wait_text(ignored)
         terminal.send(Key.ESC)
         terminal.wait_gone(ignored)
@@ -142,13 +142,13 @@ def test_what_the_file_becomes_while_it_is_worked_in_was_not_meant(project: Worl
         terminal.wait_text("Number or name")
         terminal.settle()
         terminal.send(Key.CTRL_C)
-        terminal.wait_text(r"Trust it, until it changes\? \[y/N\]")
+        terminal.wait_text(r"Trust this version\? \[y/N\]")
         terminal.settle()
         terminal.send("n\r")
-        terminal.wait_text("Ask for something|Set up a provider")
+        terminal.wait_text("Ask holdfast to do something|Set up a provider")
         terminal.settle()
         terminal.send(Key.ESC)
         terminal.settle()
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
-    assert "is not trusted and ignored" in project.run("-p", "hello").err
+    assert "Ignoring untrusted project config" in project.run("-p", "hello").err

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,10 @@ from terminal import Key, Terminal
 from test_terminal import screen
 
 from holdfast.testing.script import Call, Say, Think
+from polling import eventually
+
+PATIENCE = 20.0
+"""Seconds that a screen has to become what is expected, where it is not yet."""
 
 SCREENS = Path(__file__).with_name("screens")
 WRITE = bool(os.environ.get("HOLDFAST_WRITE_SCREENS"))
@@ -64,16 +69,24 @@ def test_screens(one_world: World, columns: int, lines: int) -> None:
     differ: list[str] = []
 
     def look(name: str, terminal: Terminal) -> None:
-        differ.extend(_compared(f"{name}-{columns}x{lines}", terminal.settle().replace(home, "~")))
+        found: list[str] = []
+
+        def same() -> bool:
+            found[:] = _compared(f"{name}-{columns}x{lines}", terminal.settle().replace(home, "~"))
+            return not found
+
+        with suppress(AssertionError):
+            eventually(same, 0 if WRITE else PATIENCE)
+        differ.extend(found)
 
     with screen(one_world, columns=columns, lines=lines, HOME=home) as terminal:
-        terminal.wait_text("No model is set up")
+        terminal.wait_text("Choose a model to start")
         look("first", terminal)
     with screen(one_world, "-m", one_world.model, columns=columns, lines=lines, HOME=home) as terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("what is wrong with the parser?")
         terminal.wait_text("quoted newline +error")
-        terminal.wait_gone("esc stops")
+        terminal.wait_gone("esc to interrupt")
         look("answer", terminal)
         terminal.line("then fix it")
         terminal.wait_text(r"Edit lexer\.py\?")
@@ -81,13 +94,13 @@ def test_screens(one_world: World, columns: int, lines: int) -> None:
         terminal.send("1")
         terminal.wait_text(r"(?s)Run this command\?.*rm -rf build")
         terminal.send("n")
-        terminal.wait_text("Why not")
+        terminal.wait_text("Tell the model why")
         terminal.send("I need it\r")
         terminal.wait_text(r"(?s)Run this command\?.*sleep 60")
         terminal.send("1")
         terminal.wait_text(r"\n +begun")
         terminal.send(Key.ESC)
-        terminal.wait_gone("esc stops")
+        terminal.wait_gone("esc to interrupt")
         look("cards", terminal)
         terminal.line("/help")
         terminal.wait_text("Keys")

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from terminal import Key, Terminal
 
-from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import Call, Say
+from holdfast.testing.scripted_provider import ScriptedProvider
+from polling import HANGS
 
 GOOD, WRONG = "sk-test-of-the-set-up-0001", "sk-test-that-is-wrong-0002"
 ANSWER = "The answer after the set-up."
@@ -55,7 +56,7 @@ class Fresh:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=HANGS,
             check=False,
         )
 
@@ -75,15 +76,15 @@ def test_from_a_wrong_key_to_a_session_whose_commands_do_not_have_it(fresh: Fres
     provider.extend([Say("ready")])
     with fresh.terminal("setup") as terminal:
         answer(terminal, "Number or name", "openai-chat")
-        answer(terminal, "Key .it is not shown", WRONG)
+        answer(terminal, "API key .hidden", WRONG)
         answer(terminal, r"Model of openai-chat \[", "")
         terminal.wait_text("The key is wrong")
-        assert f"at {provider.url}/v1 (OPENAI_BASE_URL) for one word" in terminal.text()
+        assert f"at {provider.url}/v1 (OPENAI_BASE_URL)" in terminal.text()
         answer(terminal, r"Number or name \[key\]", "")
-        answer(terminal, r"(?s)\[key\].*Key .it is not shown", GOOD)
-        terminal.wait_text("It works")
+        answer(terminal, r"(?s)\[key\].*API key .hidden", GOOD)
+        terminal.wait_text(r"OK \(")
         assert terminal.wait() == 0
-        assert "Begin: holdfast" in terminal.text()
+        assert "Done. Run: holdfast" in terminal.text()
         for secret in (GOOD, WRONG):
             assert secret.encode() not in terminal.raw
     config, kept = ".config/holdfast/config.toml", ".local/state/holdfast/holdfast-keys.json"
@@ -100,8 +101,8 @@ def test_from_a_wrong_key_to_a_session_whose_commands_do_not_have_it(fresh: Fres
     assert GOOD not in ran.stdout + ran.stderr
     holding = [name for name in fresh.files if GOOD.encode() in (fresh.home / name).read_bytes()]
     assert holding == [kept]
-    assert "OPENAI_API_KEY is forgotten" in fresh.run("setup", "--forget", "openai-chat").stdout
-    assert "Key of provider 'openai-chat' is missing" in fresh.run("-p", "again").stderr
+    assert "OPENAI_API_KEY is deleted" in fresh.run("setup", "--forget", "openai-chat").stdout
+    assert "No API key for openai-chat" in fresh.run("-p", "again").stderr
 
 
 @pytest.mark.parametrize("how", [Key.CTRL_C, Key.CTRL_D])
@@ -111,8 +112,8 @@ def test_leaving_changes_nothing_and_gives_the_terminal_back(fresh: Fresh, at: s
         if at != "provider":
             answer(terminal, "Number or name", "anthropic")
             if at == "model":
-                answer(terminal, "Key .it is not shown", GOOD)
-        terminal.wait_text({"provider": "Number or name", "key": "not shown", "model": "Model of"}[at])
+                answer(terminal, "API key .hidden", GOOD)
+        terminal.wait_text({"provider": "Number or name", "key": "hidden", "model": "Model of"}[at])
         terminal.settle()
         terminal.send(how)
         assert terminal.wait() == 130
@@ -135,12 +136,12 @@ def test_a_server_of_ones_own_beside_what_the_config_says(fresh: Fresh) -> None:
     with ScriptedProvider([[Say("ready")], [Say(ANSWER)]], key=None) as server:
         with fresh.terminal("setup") as terminal:
             answer(terminal, "Number or name", "other")
-            answer(terminal, "Its address", f"{server.url}/v1")
+            answer(terminal, "Base URL", f"{server.url}/v1")
             answer(terminal, r"Number or name \[openai-chat\]", "")
-            answer(terminal, "A name for it", "home")
-            answer(terminal, "Does it want a key", "n")
+            answer(terminal, "Name .used as PREFIX:model", "home")
+            answer(terminal, "Does it need an API key", "n")
             answer(terminal, "Model of home", "small")
-            terminal.wait_text("It works")
+            terminal.wait_text(r"OK \(")
             assert terminal.wait() == 0
         text = config.read_text()
         assert 'model = "home:small"\n# mine\n[limits]\nmax_steps = 7\n' in text
@@ -153,7 +154,7 @@ def test_nobody_there_is_said_and_can_be_written_down_all_the_same(fresh: Fresh)
     with fresh.terminal("setup") as terminal:
         answer(terminal, "Number or name", "ollama")
         answer(terminal, "Model of ollama", "tiny")
-        terminal.wait_text(r"Nobody listens at 127\.0\.0\.1:9\. Is the server running")
+        terminal.wait_text(r"Connection refused at 127\.0\.0\.1:9\. Is the server running")
         answer(terminal, r"Number or name \[again\]", "keep")
         assert terminal.wait() == 0
     assert (fresh.home / ".config/holdfast/config.toml").read_text().strip() == 'model = "ollama:tiny"'
@@ -166,21 +167,21 @@ def test_the_screen_of_a_fresh_machine_offers_it_and_comes_back(fresh: Fresh, pr
         assert "Use openai" not in terminal.text()
         terminal.send(Key.ENTER)
         answer(terminal, "Number or name", "openai-chat")
-        answer(terminal, "Key .it is not shown", GOOD)
+        answer(terminal, "API key .hidden", GOOD)
         answer(terminal, "Model of openai-chat", "")
-        terminal.wait_text("It works")
-        terminal.wait_gone("It works")  # the screen is drawn over it
-        terminal.wait_text("Ask for something")
+        terminal.wait_text(r"OK \(")
+        terminal.wait_gone(r"OK \(")  # the screen is drawn over it
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("hello")
         terminal.wait_text("The answer after")
-        terminal.wait_gone("esc stops")
+        terminal.wait_gone("esc to interrupt")
         terminal.line("/setup")
         terminal.wait_text("Number or name")
         terminal.settle()
         terminal.send(Key.CTRL_C)
         terminal.wait_text("Nothing was changed")
         terminal.wait_gone("Nothing was changed")
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.wait_text("The answer after")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
@@ -195,10 +196,10 @@ def test_the_screen_offers_what_the_environment_has_a_key_for(fresh: Fresh, prov
         terminal.send("openai-chat")
         terminal.wait_gone("demo model")
         terminal.send(Key.ENTER)
-        terminal.wait_gone("No model is set up")
+        terminal.wait_gone("Choose a model to start")
         terminal.line("hello")
         terminal.wait_text("The answer after")
-        terminal.wait_gone("esc stops")
+        terminal.wait_gone("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
 
@@ -206,12 +207,12 @@ def test_the_screen_offers_what_the_environment_has_a_key_for(fresh: Fresh, prov
 def test_the_screen_shows_what_the_doctor_finds_and_every_setting(fresh: Fresh) -> None:
     fresh.environ["OPENAI_API_KEY"] = GOOD
     with fresh.terminal("-m", "openai-chat:small") as terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("/doctor")
-        terminal.wait_text("What was found", timeout=30)
+        terminal.wait_text("Setup check", timeout=30)
         terminal.wait_text(r"OPENAI_API_KEY \(environment\)")
         terminal.send(Key.ESC)
-        terminal.wait_gone("What was found")
+        terminal.wait_gone("Setup check")
         terminal.line("/config")
         terminal.wait_text(r'model +"openai-chat:small" +option')
         terminal.send(Key.ESC)

@@ -16,9 +16,9 @@ from launching import World
 from terminal import Key, Terminal
 from test_terminal import screen
 
-from holdfast.session.entries import PromptAccepted, RequestStarted, TurnEnded
+from holdfast.session.journal.entries import PromptAccepted, RequestStarted, TurnEnded
 from holdfast.testing.script import Hold, Say
-from polling import eventually
+from polling import HANGS, eventually
 
 SLOW = """\
 import sys, time, pathlib
@@ -38,7 +38,7 @@ def test_what_is_typed_before_there_is_a_prompt_is_written(one_world: World) -> 
     one_world.script([Say("You were quick.")])
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.send("typed ")
-        eventually(lambda: not termios.tcgetattr(terminal.descriptor)[0] & termios.ICRNL, 10)
+        eventually(lambda: not termios.tcgetattr(terminal.descriptor)[0] & termios.ICRNL)
         terminal.send("early\nin two lines\rand more")
         terminal.wait_text("You were quick")
         terminal.wait_text("▌ and more")
@@ -52,10 +52,10 @@ def test_a_prompt_is_journalled_before_the_library_is_imported(one_world: World,
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
     one_world.script([Say("At last.")])
     with screen(one_world, "-m", one_world.model, PYTHONPATH=path) as terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("keep this")
-        eventually(lambda: bool(one_world.sessions), 10)
-        eventually(lambda: any(isinstance(entry, PromptAccepted) for entry in one_world.entries()), 10)
+        eventually(lambda: bool(one_world.sessions))
+        eventually(lambda: any(isinstance(entry, PromptAccepted) for entry in one_world.entries()))
         assert not any(isinstance(entry, RequestStarted) for entry in one_world.entries())
         terminal.send("still here")
         terminal.wait_text("▌ still here")
@@ -68,14 +68,14 @@ def test_esc_right_behind_enter_stops(one_world: World, behind: float) -> None:
     """Also the first prompt of a session that is still to be made: the words are kept, nothing goes on."""
     one_world.script([Say("I begin. "), Hold("on"), Say("never")], [Say("Still here.")])
     with screen(one_world, "-m", one_world.model) as terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.send("go")
         terminal.wait_text("▌ go")
         terminal.send(Key.ENTER)
         time.sleep(behind)
         terminal.send(Key.ESC)
         terminal.wait_text("you stopped the turn")
-        terminal.wait_gone("esc stops|stopping")
+        terminal.wait_gone("esc to interrupt|stopping")
         prompts = [entry.text for entry in one_world.entries() if isinstance(entry, PromptAccepted)]
         ends = [entry.cause for entry in one_world.entries() if isinstance(entry, TurnEnded)]
         assert (prompts, ends) == (["go"], ["user"])
@@ -86,7 +86,7 @@ def test_another_size_while_it_streams_and_none_to_speak_of(one_world: World) ->
     words = " ".join(f"word{number}" for number in range(300))
     one_world.script([Say("The beginning. "), Hold("on"), Say(words, chunk=40, delay=0.005), Say("\n\nThe end.")])
     with screen(one_world, "-m", one_world.model) as terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
         terminal.wait_text("The beginning")
         one_world.provider.release("on")
@@ -94,7 +94,7 @@ def test_another_size_while_it_streams_and_none_to_speak_of(one_world: World) ->
             terminal.resize(columns, lines)
             terminal.settle()
         terminal.wait_text("The end")
-        terminal.wait_gone("esc stops")
+        terminal.wait_gone("esc to interrupt")
         terminal.send("typed after")
         terminal.wait_text("▌ typed after")
         assert all(len(line) <= 80 for line in terminal.text().splitlines())
@@ -117,7 +117,7 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
     with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=one_world.folder) as terminal:
         terminal.wait_text("shell>")
         terminal.send(f"{sys.executable} -m holdfast -m {one_world.model}; echo ended $?\r")
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
         terminal.send(b"\x1a")
@@ -128,9 +128,9 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
         terminal.wait_text("half a thought")
         terminal.line(" and its end")
         terminal.wait_text("Here again")
-        terminal.wait_gone("esc stops")
+        terminal.wait_gone("esc to interrupt")
         terminal.send(Key.CTRL_D)
-        eventually(lambda: b"shell> " in terminal.raw[-40:], 15)
+        eventually(lambda: b"shell> " in terminal.raw[-40:])
         terminal.send("exit\r")
         assert terminal.wait() == 0
     assert one_world.said == ["half a thought and its end"]
@@ -139,7 +139,7 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
 FAULTY = """\
 import os, runpy
 from holdfast.agent.events import LiveText
-from holdfast.ui.view import View
+from holdfast.ui.view.view import View
 key, take = os.environ["OPENAI_API_KEY"], View.take  # before it is taken out
 def faulty(self, event, **more):
     if isinstance(event, LiveText):
@@ -159,21 +159,24 @@ def test_a_fault_in_what_is_shown_ends_the_screen_in_good_order(one_world: World
     key = one_world.environ()["OPENAI_API_KEY"]
     with Terminal(argv, env=one_world.environ(), cwd=one_world.folder) as terminal:
         before = termios.tcgetattr(terminal.descriptor)
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
         assert terminal.wait() == 1
-        eventually(lambda: termios.tcgetattr(terminal.descriptor) == before, 5)
-        after = bytes(terminal.raw).rpartition(b"\x1b[?1049l")[2]
-        assert b"Internal error" in after
-        assert b"a fault of ours, [hidden]" in after
+        eventually(lambda: termios.tcgetattr(terminal.descriptor) == before)
         kept = one_world.home / "faults.log"
-        assert str(kept).encode() in re.sub(rb"\s", b"", after)
+
+        def after() -> bytes:
+            return bytes(terminal.raw).rpartition(b"\x1b[?1049l")[2]
+
+        eventually(lambda: str(kept).encode() in re.sub(rb"\s", b"", after()))
+        assert b"Internal error" in after()
+        assert b"a fault of ours, [hidden]" in after()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert "a fault of ours, [hidden]" in kept.read_text()
     assert key not in kept.read_text()
     assert [entry.cause for entry in one_world.entries() if isinstance(entry, TurnEnded)] == ["user"]
     with screen(one_world, "-c") as terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("and now")
         terminal.wait_text("Here again")
 
@@ -182,10 +185,10 @@ def test_without_colours(one_world: World) -> None:
     """NO_COLOR is heard: what is drawn has weight and reversal, no colours."""
     one_world.script([Say("# Plain\n\n`code`")])
     with screen(one_world, "-m", one_world.model, NO_COLOR="1") as terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
         terminal.wait_text("Plain")
-        terminal.wait_gone("esc stops")
+        terminal.wait_gone("esc to interrupt")
         colours = {
             (cell.fg, cell.bg) for row in terminal.screen.buffer.values() for cell in row.values() if cell.data.strip()
         }
@@ -213,7 +216,7 @@ def test_ctrl_c_in_the_editor_is_the_editors(one_world: World, tmp_path: Path) -
     (tmp_path / "editor.py").write_text(EDITOR)
     one_world.script([Say("I read it.")])
     with screen(one_world, "-m", one_world.model, EDITOR=f"{sys.executable} {tmp_path / 'editor.py'}") as terminal:
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
         terminal.send(b"\x07")
@@ -227,14 +230,14 @@ def test_ctrl_c_in_the_editor_is_the_editors(one_world: World, tmp_path: Path) -
 def test_a_terminal_that_only_takes_lines_gets_no_screen(one_world: World) -> None:
     with screen(one_world, "-m", one_world.model, TERM="dumb") as terminal:
         assert terminal.wait() == 2
-        terminal.wait_text("Terminal 'dumb' can draw no screen")
+        terminal.wait_text("TERM=dumb cannot run the full-screen UI")
         assert b"\x1b" not in terminal.raw
 
 
 def test_a_terminal_without_utf_8_is_told_why_signs_are_missing(one_world: World) -> None:
     with screen(one_world, "-m", one_world.model, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") as terminal:
-        terminal.wait_text("Ask for something")
-        terminal.wait_text(r"UTF-8 was expected.* LANG=C\.UTF-8")
+        terminal.wait_text("Ask holdfast to do something")
+        terminal.wait_text(r"not UTF-8.* LANG=C\.UTF-8")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
 
@@ -248,7 +251,7 @@ def test_no_terminal_is_told_in_a_sentence(one_world: World) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=HANGS,
     )
     assert ran.returncode == 2
     assert "-p" in ran.stderr

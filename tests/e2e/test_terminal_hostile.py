@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 
-import pytest
 from launching import World
 from terminal import Key, Terminal
 from test_terminal import screen
 
 from holdfast.testing.script import Call, Say
+from process_leaks import linux_only
 
 COMMANDS = "\x1b]52;c;c3RvbGVu\x07\x1b]0;taken\x07\x1b[?1049l\x9b31m\x9d0;taken\x9c\x07"
 """Sets the clipboard and the title, leaves the alternate screen, and again as single characters of eight bits."""
@@ -22,7 +21,7 @@ WIDE = "1MB" * 350_000
 TALL = "".join(f"{number}\n" for number in range(10_000))
 
 ANSWERED = 3.0
-"""Seconds after which a key must have been answered, on a machine with other things to do."""
+"""Seconds of its own work after which a key must have been answered."""
 
 _OURS = re.compile(r"\x1b\]22;[a-z-]*\x07")  # the shape of the mouse pointer
 _ACTS = re.compile("\x1b\\]|[\x07\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\x1b\\[\\?1049l")
@@ -36,15 +35,15 @@ def assert_harmless(terminal: Terminal) -> None:
 
 def assert_answers(terminal: Terminal) -> None:
     """Fail unless a key is seen soon, and the one that takes it away."""
-    begun = time.monotonic()
+    before = terminal.work
     terminal.send("~")
-    terminal.wait_text("~", timeout=ANSWERED)
+    terminal.wait_text("~")
     terminal.send(b"\x7f")
-    terminal.wait_gone("~", timeout=ANSWERED)
-    assert time.monotonic() - begun < ANSWERED
+    terminal.wait_gone("~")
+    assert terminal.work - before < ANSWERED
 
 
-@pytest.mark.timeout(120)
+@linux_only
 def test_nothing_that_is_shown_acts(one_world: World) -> None:
     """A prompt of an earlier run, a file's name, a question, what a command prints, an answer: all of it is text."""
     one_world.script([Say("Hm.")])
@@ -70,17 +69,17 @@ def test_nothing_that_is_shown_acts(one_world: World) -> None:
 
         terminal.line("go on")
         terminal.wait_text(r"content \[@click=app\.quit\]press me\[/\] \[bold\]stout")
-        terminal.wait_text("No, and say why")
+        terminal.wait_text("Reject with feedback")
         assert_harmless(terminal)
         terminal.send("n")
-        terminal.wait_text("Why not")
+        terminal.wait_text("Tell the model why")
         terminal.send(Key.ENTER)
-        terminal.wait_gone("Why not")
+        terminal.wait_gone("Tell the model why")
         terminal.wait_text(r"cat evil\.txt # \[@click=app\.quit\]press me\[/\] \[bold\]stout")
-        terminal.wait_text("No, and say why")
+        terminal.wait_text("Reject with feedback")
         terminal.send("y")
-        terminal.wait_text(r"answered \[@click=app\.quit\]press me\[/\] \[bold\]stout", timeout=30)
-        terminal.wait_gone("esc stops")
+        terminal.wait_text(r"answered \[@click=app\.quit\]press me\[/\] \[bold\]stout")
+        terminal.wait_gone("esc to interrupt")
         assert_answers(terminal)
 
         rows = terminal.text().splitlines()

@@ -7,7 +7,8 @@ import re
 import signal
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,15 @@ from test_terminal import screen
 
 from holdfast.testing.script import Say
 from polling import eventually
-from survivors import linux_only
+from process_leaks import linux_only
 
 pytestmark = linux_only
 
 SWITCHED = (b"1049", b"1000", b"1003", b"1006", b"1015", b"1004", b"2004")
 """The modes that the screen turns on; all of them are off when it is left."""
+
+PAINTED = re.compile(rb"\x1b\[[0-9;]*[Hm]")
+"""A place or a colour, which the shell writes none of."""
 
 
 def threads(pid: int) -> int:
@@ -59,51 +63,45 @@ def assert_given_back(terminal: Terminal, before: object) -> None:
     assert raw.count(b"\x1b[<u") >= raw.count(b"\x1b[>25u") > 0
 
 
-@pytest.mark.parametrize("strike", STRIKES.values(), ids=STRIKES)
-def test_twenty_times_continued_is_as_never(one_world: World, strike: Callable[[Terminal], None]) -> None:
-    """cpulimit, a debugger, `kill -CONT`: no thread is left over, keys arrive once, and leaving gives it all back."""
-    one_world.script([Say("As ever.")])
-    with screen(one_world, "-m", one_world.model) as terminal:
+@contextmanager
+def answered(world: World) -> Generator[Terminal]:
+    """Show a screen that waits for a prompt; no thread is left over behind it, and leaving gives everything back."""
+    world.script([Say("As ever.")])
+    with screen(world, "-m", world.model) as terminal:
         before = termios.tcgetattr(terminal.descriptor)
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
         terminal.wait_text("As ever")
-        terminal.wait_gone("esc stops")
+        terminal.wait_gone("esc to interrupt")
         number = threads(terminal.pid)
-        for round_ in range(20):
-            strike(terminal)
-            eventually(lambda: not termios.tcgetattr(terminal.descriptor)[3] & termios.ECHO)
-            terminal.send(str(round_ % 10))
-            typed = "".join(str(each % 10) for each in range(round_ + 1))
-            terminal.wait_text(f"▌ {typed}$|▌ {typed}\\s")
+        yield terminal
         eventually(lambda: threads(terminal.pid) <= number)
         terminal.send(Key.CTRL_C)
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("/quit")
         assert terminal.wait() == 0
         eventually(lambda: b"\x1b[?1004l" in terminal.raw[-400:])
         assert_given_back(terminal, before)
 
 
+@pytest.mark.parametrize("strike", STRIKES.values(), ids=STRIKES)
+def test_twenty_times_continued_is_as_never(one_world: World, strike: Callable[[Terminal], None]) -> None:
+    """cpulimit, a debugger, `kill -CONT`: no thread is left over, keys arrive once, and leaving gives it all back."""
+    with answered(one_world) as terminal:
+        for round_ in range(20):
+            strike(terminal)
+            eventually(lambda: not termios.tcgetattr(terminal.descriptor)[3] & termios.ECHO)
+            terminal.send(str(round_ % 10))
+            typed = "".join(str(each % 10) for each in range(round_ + 1))
+            terminal.wait_text(f"▌ {typed}$|▌ {typed}\\s")
+
+
 def test_many_at_once_are_as_one(one_world: World) -> None:
-    one_world.script([Say("As ever.")])
-    with screen(one_world, "-m", one_world.model) as terminal:
-        before = termios.tcgetattr(terminal.descriptor)
-        terminal.wait_text("Ask for something")
-        terminal.line("go")
-        terminal.wait_text("As ever")
-        terminal.wait_gone("esc stops")
-        number = threads(terminal.pid)
+    with answered(one_world) as terminal:
         for _ in range(20):
             terminal.kill(signal.SIGCONT)
         terminal.send("here")
         terminal.wait_text("▌ here")
-        eventually(lambda: threads(terminal.pid) <= number)
-        terminal.send(Key.CTRL_C)
-        terminal.wait_text("Ask for something")
-        terminal.send(Key.CTRL_D)
-        assert terminal.wait() == 0
-        assert_given_back(terminal, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP], ids=lambda number: number.name)
@@ -114,7 +112,7 @@ def test_stopped_from_outside_and_taken_up_by_the_shell(one_world: World, number
     with Terminal(["/bin/bash", "--norc", "-i"], env=environ, cwd=one_world.folder) as terminal:
         terminal.wait_text("shell>")
         terminal.send(f"{sys.executable} -m holdfast -m {one_world.model}\r")
-        terminal.wait_text("Ask for something")
+        terminal.wait_text("Ask holdfast to do something")
         pid = os.tcgetpgrp(terminal.descriptor)
         terminal.send("half a thought")
         terminal.wait_text("half a thought")
@@ -122,9 +120,14 @@ def test_stopped_from_outside_and_taken_up_by_the_shell(one_world: World, number
         terminal.wait_text("Stopped")
         terminal.send("echo $((6 * 7))\r")
         terminal.wait_text("(?m)^42$")
-        terminal.send("bg\r")
-        eventually(lambda: re.search(rb"holdfast[^\r\n]* &", terminal.raw))
-        eventually(lambda: state(pid) == "T")
+        for _ in range(5):
+            written = len(terminal.raw)
+            terminal.send("bg\r")
+            eventually(lambda since=written: re.search(rb"holdfast[^\r\n]* &", terminal.raw[since:]))
+            eventually(lambda: state(pid) == "T")
+            terminal.send("sleep 0.6; echo $((6 * 8))\r")  # by then the cursor would have blinked
+            eventually(lambda since=written: b"48\r\n" in terminal.raw[since:])
+            assert not PAINTED.search(terminal.raw[written:]), terminal.raw[written:]
         terminal.send("echo $((6 * 9))\r")
         terminal.wait_text("(?m)^54$")
         terminal.send("printf '\\033c'\r")  # what the screen had drawn is gone from the terminal
@@ -133,10 +136,10 @@ def test_stopped_from_outside_and_taken_up_by_the_shell(one_world: World, number
         terminal.wait_text("▌ half a thought")
         terminal.line(" and its end")
         terminal.wait_text("Here again")
-        terminal.wait_gone("esc stops")
+        terminal.wait_gone("esc to interrupt")
         terminal.send(Key.CTRL_D)
-        eventually(lambda: b"shell> " in terminal.raw[-40:], 15)
+        eventually(lambda: b"shell> " in terminal.raw[-40:])
         terminal.send("stty -a | grep -w -c -e -icanon; exit\r")
         terminal.wait()
-        assert b"\r0\r\n" in terminal.raw
+        eventually(lambda: b"\r0\r\n" in terminal.raw)
     assert one_world.said == ["half a thought and its end"]

@@ -8,6 +8,7 @@ import pytest
 from launching import World, bash
 
 from holdfast.testing.script import Call, Say
+from tiers import sampled
 
 
 def test_a_search_ends_whatever_the_pattern_and_the_rules_of_the_folder(one_world: World) -> None:
@@ -47,15 +48,18 @@ def allow(world: World, text: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "pytest --basetemp=precious tests",
-        "pytest --base=precious tests",
-        "pytest -xc evil.ini tests",
-        "pytest tests --junit-xml precious/letter",
-        "make test -fevil.mk",
-        "make test SHELL=./evil",
-        "npm test --script-shell ./evil",
-    ],
+    sampled(
+        [
+            "pytest --basetemp=precious tests",
+            "pytest --base=precious tests",
+            "pytest -xc evil.ini tests",
+            "pytest tests --junit-xml precious/letter",
+            "make test -fevil.mk",
+            "make test SHELL=./evil",
+            "npm test --script-shell ./evil",
+        ],
+        3,
+    ),
 )
 def test_a_remembered_command_does_no_more_than_it_was_remembered_for(one_world: World, command: str) -> None:
     allow(one_world, 'run = ["pytest *", "make test *", "npm test *"]')
@@ -82,5 +86,5 @@ def test_a_pattern_that_matches_nothing_is_refused_with_one_that_does(one_world:
     one_world.script([Say("works")])
     ran = one_world.run("-m", one_world.model, "-p", "hello", "--trust-project")
     assert ran.code == 0, ran.err
-    assert "'**' matches nothing: it is no file and no FOLDER/** beneath this folder" in ran.err
+    assert "'**' matches nothing: it is not a file or FOLDER/** in this folder" in ran.err
     assert "as 'README.md' or 'src/**'" in ran.err

@@ -23,14 +23,14 @@ from typing import Any
 
 import httpx2
 
-from holdfast.agent.models import open_model
-from holdfast.agent.providers import PROVIDERS, target
-from holdfast.session.entries import PromptAccepted, SessionOpened
-from holdfast.session.fold import fold
-from holdfast.testing.memory import ScriptedTransport
-from holdfast.testing.provider import ScriptedProvider
+from holdfast.providers.pydantic_ai.model import open_model
+from holdfast.providers.registry import PROVIDERS, resolve_endpoint
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import PromptAccepted, SessionOpened
+from holdfast.testing.http_transport import ScriptedTransport
 from holdfast.testing.script import Say
-from holdfast.ui import headless
+from holdfast.testing.scripted_provider import ScriptedProvider
+from holdfast.ui.headless import run
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
 async def once(name: str, environ: dict[str, str]) -> None:
     """Have a request answered in memory."""
     transport = ScriptedTransport(ScriptedProvider([[Say("warm")]]))
-    model = open_model(target(name, environ), http=lambda: httpx2.AsyncClient(transport=transport))
+    model = open_model(resolve_endpoint(name, environ), http=lambda: httpx2.AsyncClient(transport=transport))
     opened = SessionOpened(session="warm", cwd="/", model=name, system="WARM", tools=(), version="0")
     async with model.stream(fold([opened, PromptAccepted(turn=1, text="hello")])) as events:
         async for _ in events:
@@ -103,5 +103,5 @@ def become(asked: Any, files: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    assert headless  # imported for the agents
+    assert run  # imported for the agents
     main()

@@ -9,13 +9,15 @@ import asyncio
 from collections.abc import Sequence
 
 import msgspec
-from playing import Play
+from scenario_runner import Play
 from scenarios import MODEL
 
-from holdfast.agent.driver import Driver
+from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
-from holdfast.agent.model import Finished, Model
-from holdfast.session.entries import (
+from holdfast.providers.model import Model, StreamFinished
+from holdfast.session.conversation.call_ids import call_id
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import (
     CallEnded,
     CallStarted,
     Entry,
@@ -24,10 +26,8 @@ from holdfast.session.entries import (
     ResponseEnded,
     TurnEnded,
 )
-from holdfast.session.fold import fold
-from holdfast.session.ids import call_id
-from holdfast.session.parts import CallPart, Usage
-from holdfast.tools.tool import Context, Output
+from holdfast.session.journal.parts import CallPart, Usage
+from holdfast.tools.tool import ToolContext, ToolOutput
 
 
 class AppendsAsItGoes:
@@ -64,7 +64,7 @@ class AppendsAsItGoes:
         parts: Sequence[Part] = ()
         async with self._model.stream(conversation) as events:
             async for event in events:
-                if isinstance(event, Finished):
+                if isinstance(event, StreamFinished):
                     parts = event.parts
         step = conversation.steps + len(conversation.messages)
         kept = tuple(
@@ -76,10 +76,10 @@ class AppendsAsItGoes:
         self._append(ResponseEnded(step=step, model=MODEL, parts=kept, usage=Usage()))
         return [part for part in kept if isinstance(part, CallPart)]
 
-    async def _call(self, call: CallPart) -> Output:
+    async def _call(self, call: CallPart) -> ToolOutput:
         plan = self._play.toolbox.tools[call.name].plan(call.id, call.arguments)
         self._append(CallStarted(call=call.id, effect=plan.effect))
-        return await plan.run(Context(call=call.id, stop=asyncio.Event(), emit=lambda _: None))
+        return await plan.run(ToolContext(call=call.id, stop=asyncio.Event(), emit=lambda _: None))
 
     @property
     def _entries(self) -> list[Entry]:
@@ -139,28 +139,29 @@ class TellsFirst(AppendsAsItGoes):
 class ActsFirst(AppendsAsItGoes):
     """Journals that a call started as soon as it has."""
 
-    async def _call(self, call: CallPart) -> Output:
+    async def _call(self, call: CallPart) -> ToolOutput:
         plan = self._play.toolbox.tools[call.name].plan(call.id, call.arguments)
-        output = await plan.run(Context(call=call.id, stop=asyncio.Event(), emit=lambda _: None))
+        output = await plan.run(ToolContext(call=call.id, stop=asyncio.Event(), emit=lambda _: None))
         self._append(CallStarted(call=call.id, effect=plan.effect))
         return output
 
 
-def driver_that_tells_first(play: Play) -> Driver:
+def driver_that_tells_first(play: Play) -> Agent:
     """Return the driver, which says of each entry that it is in the journal right before it is."""
     driver = play.driver()
-    append, emit = driver.append, driver._emit
+    journal = driver.journal
+    append, emit = journal.append, journal._emit
 
     def quiet(event: Event) -> None:
         if not isinstance(event, Fact):
             emit(event)
 
     def tells_first(*entries: Entry) -> None:
-        for seq, entry in enumerate(entries, start=driver._length + 1):
+        for seq, entry in enumerate(entries, start=journal._length + 1):
             emit(Fact(seq, entry))
-        driver._emit = quiet
+        journal._emit = quiet
         append(*entries)
-        driver._emit = emit
+        journal._emit = emit
 
-    driver.append = tells_first
+    journal.append = tells_first
     return driver

@@ -11,15 +11,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.agent.opening import create, fork, resume
-from holdfast.agent.providers import PROVIDERS
+from holdfast.agent.sessions import create, fork, resume
 from holdfast.errors import HoldfastError
+from holdfast.providers.registry import PROVIDERS
 from holdfast.session.catalog import Catalog
-from holdfast.session.entries import PromptAccepted, SessionOpened
-from holdfast.session.rows import BLOB_LIMIT
-from holdfast.session.sqlite import SqliteStore, read_copy
-from holdfast.ui import sessions
-from holdfast.ui.doctor import probes
+from holdfast.session.journal.entries import PromptAccepted, SessionOpened
+from holdfast.session.storage.blobs import BLOB_LIMIT
+from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
+from holdfast.ui.commands import sessions
+from holdfast.ui.commands.doctor import probes
 
 BEGINNINGS = ("a session is created", "a session is imported", "a session is copied")
 
@@ -79,10 +79,10 @@ def judge(name: str, root: Path, said: tuple[str, ...]) -> list[str]:
         out = io.StringIO()
         if code := sessions.main(command, environ=environ(root), stdout=out, stderr=out):
             wrong.append(f"sessions {command[0]} ends with {code}: {out.getvalue()}")
-    doctor = probes._sessions(environ(root), PROVIDERS)
+    catalog = Catalog(root / "home" / "sessions")
+    doctor = probes._sessions(catalog, PROVIDERS)
     if doctor.level != "ok":
         wrong.append(f"doctor says {doctor.what}")
-    catalog = Catalog(root / "home" / "sessions")
     listed = catalog.all()
     known = {_ORIGINAL} if name == "a session is copied" else set[str]()
     wrong += [f"{each.id} is called damaged: {each.damage}" for each in listed if each.damage]

@@ -21,12 +21,12 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "history")]
 
-from holdfast.agent.messages import to_messages
 from holdfast.history.formats.format import Json
 from holdfast.history.profiles import PROFILES
-from holdfast.session.entries import Entry
-from holdfast.session.fold import Fold
-from holdfast.session.outgoing import outgoing
+from holdfast.providers.pydantic_ai.messages import to_messages
+from holdfast.session.conversation.fold import Fold
+from holdfast.session.journal.entries import Entry
+from holdfast.session.request.normalize import normalize
 from journals import journals
 
 T = TypeVar("T")
@@ -291,7 +291,7 @@ def any_journal(number: int, of_seed: int) -> Iterator[list[object]]:
     """Yield what would be sent of journals on which the laws of the fold are tried, five times as many."""
     for entries in drawn(journals, 5 * number, of_seed):
         journal: list[Entry] = entries
-        sent = outgoing(Fold(journal).conversation(), PROFILES["openai-chat"])
+        sent = normalize(Fold(journal).conversation(), PROFILES["openai-chat"])
         yield list(ModelMessagesTypeAdapter.dump_python(to_messages(sent, marks_errors=False), mode="json"))
 
 

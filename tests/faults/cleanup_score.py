@@ -2,8 +2,8 @@
 
     python tests/faults/cleanup_score.py
 
-It writes the part of docs/guarantees.md that is written from the count. To each history a prompt is added, as a person
-would go on; what would be sent then is looked at.
+It writes the part of docs/explanation/guarantees.md that is written from the count. To each history a prompt is
+added, as a user would continue; what would be sent then is looked at.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from holdfast.history.formats.format import Json, as_array, as_object, is_array,
 from holdfast.text import valid_unicode
 from judges import deepseek_refusal
 
-PAGE = Path(__file__).parents[2] / "docs" / "guarantees.md"
+PAGE = Path(__file__).parents[2] / "docs/explanation/guarantees.md"
 SEED = 1
 EACH = 100
 FAULTS = {

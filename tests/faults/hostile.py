@@ -19,10 +19,10 @@ from holdfast.testing.script import (
     Hold,
     Ping,
     Raw,
-    Request,
+    ReceivedRequest,
     Reset,
     Say,
-    Step,
+    ScriptStep,
     Think,
     Wait,
     WireName,
@@ -80,19 +80,26 @@ class Mode:
 
     `faults` are the classes that are right for it, `says` what the sentence must hold; `ran` is how often the tool may
     have run: only for a response that was complete. `kept` is text that must be in the conversation afterwards.
+    `silent` are its requests, counted from 1, that end in a silence.
     """
 
     name: str
     reply: Sequence[Action] = ()
-    steps: Sequence[Step] = ()
+    steps: Sequence[ScriptStep] = ()
     faults: frozenset[ProviderFault] = frozenset()
     ends: Ends = "provider"
     says: str = ""
     kept: str = ""
     ran: int = 0
     attempts: int = 1
+    silent: tuple[int, ...] = ()
 
-    def script(self) -> list[Step]:
+    @property
+    def speaks_first(self) -> bool:
+        """Return whether something comes before a silence."""
+        return any(isinstance(action, Say | Think | Call) for action in self.reply)
+
+    def script(self) -> list[ScriptStep]:
         """Return the replies: every attempt meets the same, unless the steps say otherwise."""
         return list(self.steps) or [tuple(self.reply)] * self.attempts
 
@@ -101,17 +108,19 @@ def _broken(name: str, *reply: Action, faults: set[ProviderFault], says: str = "
     """Return a mode whose response is broken; one that showed nothing is met twice."""
     calls = any(isinstance(action, Call) for action in reply)
     attempts = 1 if shown or calls else 2
-    return Mode(name=name, reply=reply, faults=frozenset(faults), says=says, kept=shown, attempts=attempts)
+    silent = tuple(range(1, attempts + 1)) if "silent" in faults else ()
+    known = frozenset(faults)
+    return Mode(name=name, reply=reply, faults=known, says=says, kept=shown, attempts=attempts, silent=silent)
 
 
 def _not_streamed(name: str, *reply: Action, faults: set[ProviderFault]) -> Mode:
     """Return a mode that streams nothing, and whose answer in one piece is broken."""
-    return Mode(name=name, steps=[(NEVER,), reply], faults=frozenset({"silent", *faults}), attempts=2)
+    return Mode(name=name, steps=[(NEVER,), reply], faults=frozenset({"silent", *faults}), attempts=2, silent=(1,))
 
 
 def _fine(name: str, *reply: Action, kept: str = "", ran: int = 0) -> Mode:
     """Return a mode that looks hostile, and is none: the response is complete."""
-    steps: list[Step] = [reply, (Say("after it"),)] if kept == "after it" else [reply]
+    steps: list[ScriptStep] = [reply, (Say("after it"),)] if kept == "after it" else [reply]
     return Mode(name=name, steps=steps, ends="finished", kept=kept, ran=ran)
 
 
@@ -122,7 +131,7 @@ def _status(status: int, fault: ProviderFault, *, retry_after: float | None = No
     return Mode(name=f"{status}{told}", reply=reply, faults=frozenset({fault}), says=says, attempts=attempts)
 
 
-def _with_tool_messages(request: Request) -> Sequence[Action]:
+def _with_tool_messages(request: ReceivedRequest) -> Sequence[Action]:
     """Hang on a request that holds a tool's result, answer every other."""
     results = any(
         message.get("role") == "tool"
@@ -134,7 +143,7 @@ def _with_tool_messages(request: Request) -> Sequence[Action]:
     return (NEVER,) if results else (CALL,)
 
 
-def _only_in_one_piece(request: Request) -> Sequence[Action]:
+def _only_in_one_piece(request: ReceivedRequest) -> Sequence[Action]:
     """Stream to nobody, answer everybody else."""
     return (NEVER,) if request.stream else (Think("hm"), Say("in one piece"), CALL)
 
@@ -190,6 +199,7 @@ def modes(wire: WireName) -> list[Mode]:
             faults=frozenset({"silent"}),
             says="sent nothing",
             ran=1,
+            silent=(2, 3),
         ),
         Mode(
             name="answers only what is not to be streamed",
@@ -198,6 +208,7 @@ def modes(wire: WireName) -> list[Mode]:
             ends="finished",
             kept="in one piece",
             ran=1,
+            silent=(1,),
         ),
         _not_streamed("cut in a whole answer", Say("half of it"), Cut(), faults={"malformed"}),
         _not_streamed("cut in a whole answer with a call", CALL, Cut(), faults={"malformed"}),
@@ -216,7 +227,7 @@ def modes(wire: WireName) -> list[Mode]:
         _fine("waits, then answers", Wait(0.1), Say("late"), kept="late"),
         _fine("keep-alives between the words", Say("a "), Ping(5, every=0.02), Say("b"), kept="a b"),
         # Broken off.
-        _broken("reset before headers", Reset(), faults={"unreachable"}, says="broke off"),
+        _broken("reset before headers", Reset(), faults={"unreachable"}, says="Connection to model"),
         _broken("reset after headers", Headers(), Reset(), faults={"unreachable", "cut"}),
         _broken("reset in text", Say("half of it"), Reset(), faults={"unreachable", "cut"}, shown="half of it"),
         _broken("reset after a whole call", CALL, Reset(), faults={"unreachable", "cut"}),
@@ -262,7 +273,7 @@ def modes(wire: WireName) -> list[Mode]:
                 Raw(BOMB),
                 Cut(),
                 faults={"malformed"},
-                says=f"packed its response ({ways.lower()})",
+                says=f"sent a compressed response ({ways.lower()})",
             )
             for ways in PACKED
         ),

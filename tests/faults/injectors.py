@@ -10,14 +10,17 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from playing import IDLE_WITHIN, Making, Play, Subject
-from report import FULL, SEED, record
+from report import record
+from scenario_runner import IDLE_WITHIN, Making, Play, Subject
 from scenarios import Scenario
 
-from holdfast.agent.driver import Driver
-from holdfast.agent.settle import Leave
-from holdfast.session.entries import Cause
-from holdfast.testing.loop import TICK
+from holdfast.agent.agent import Agent
+from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.turn.turn import Turn
+from holdfast.session.journal.entries import Cause
+from holdfast.testing.virtual_loop import CLOCK_STEP
+from tiers import DEEP, SEED
 
 Point = Any  # a number of a callback, or a time: the injector's own
 
@@ -98,24 +101,31 @@ async def _timeout(work: Coroutine[Any, Any, None], time: float) -> None:
 
 
 async def _wait_for(work: Coroutine[Any, Any, None], time: float) -> None:
-    await asyncio.wait_for(work, max(time - asyncio.get_running_loop().time(), TICK))
+    await asyncio.wait_for(work, max(time - asyncio.get_running_loop().time(), CLOCK_STEP))
 
 
 def _deadline(play: Play, time: Point) -> None:
-    play.limits = msgspec.structs.replace(play.limits, timeout=max(time, TICK))
+    play.limits = msgspec.structs.replace(play.limits, timeout=max(time, CLOCK_STEP))
     make = play.making
 
     def making(play: Play) -> Subject:
         """Return the driver; its deadline strikes when it says so: each turn has its own, and not all time counts."""
         driver = make(play)
-        assert isinstance(driver, Driver)
-        stop = driver.stop
+        assert isinstance(driver, Agent)
+        next_turn = driver._next_turn
 
-        def struck(leave: Leave | None = None) -> None:
-            play.strikes(timer=True)
-            stop(leave)
+        def watched(stop: StopSignal) -> Turn:
+            ask = stop.ask
 
-        driver.stop = struck
+            def struck(leave: StopCause) -> None:
+                if leave.cause == "timeout" and stop.leave is None:
+                    play.strikes(timer=True)
+                ask(leave)
+
+            stop.ask = struck
+            return next_turn(stop)
+
+        driver._next_turn = watched
         return driver
 
     play.making = making
@@ -210,7 +220,7 @@ EXCEPTIONS = (
 
 def tried(scenario: Scenario, injector: Injector, *, making: Making | None = None, some: int = 6) -> list[str]:
     """Return what is not as it must be after the injector struck, at every point or at `some` of them."""
-    points = chosen_points(scenario, injector, making=making, some=None if FULL else some)
+    points = chosen_points(scenario, injector, making=making, some=None if DEEP else some)
     complaints: list[str] = []
     slowest = 0.0
     for point in points:

@@ -7,11 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-FULL = os.environ.get("HOLDFAST_FAULTS") == "full"
-"""Whether every point is tried, in place of some of them."""
-
-SEED = int(os.environ.get("HOLDFAST_FAULTS_SEED", "1"))
-"""What some of the points are chosen with: the same seed, the same points."""
+from tiers import DEEP, SEED
 
 
 def record(
@@ -41,7 +37,7 @@ def record(
         "known_bad": known_bad,
         "examples": list(violations[:5]),
         "seed": SEED,
-        "full": FULL,
+        "full": DEEP,
     }
     print(f"{scenario}, {injector}: {points} of {row['of']} points, {len(violations)} violations, seed {SEED}")  # noqa: T201 - shown when the test fails
     if path := os.environ.get("HOLDFAST_FAULTS_REPORT"):

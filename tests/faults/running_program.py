@@ -15,16 +15,16 @@ import signal
 import sys
 from pathlib import Path
 
-from holdfast.tools.shell import Keeper
+from holdfast.tools.process.supervisor_client import Supervisor
 
 
-async def kept(keeper: Keeper, command: str, *, cwd: Path, stop: asyncio.Event) -> None:
+async def kept(keeper: Supervisor, command: str, *, cwd: Path, stop: asyncio.Event) -> None:
     """Run a command as holdfast does."""
     await keeper.run(
         command,
         call=cwd.name,
         cwd=cwd,
-        timeout=60,
+        timeout=600.0,
         stop=stop,
         emit=lambda _: None,
         spool=cwd.with_name(f"{cwd.name}.out"),
@@ -71,7 +71,7 @@ async def naive(command: str, *, cwd: Path, stop: asyncio.Event) -> None:
 async def main(kind: str, folder: Path) -> None:
     """Run everything until killed."""
     commands: dict[str, str] = json.loads((folder / "commands.json").read_text())
-    keeper = Keeper(folder)
+    keeper = Supervisor(folder)
     stop = asyncio.Event()
 
     async def run(name: str, command: str) -> None:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from holdfast import config
-from holdfast.agent.calls import Answer, Asker
-from holdfast.calls import Effect, Mode, ProcessId
-from holdfast.config import Limits
-from holdfast.session.conversation import UserMessage
-from holdfast.session.entries import (
+from holdfast.agent.turn.asker import ApprovalAnswer, Asker
+from holdfast.config.settings import Limits
+from holdfast.session.conversation import context_settings
+from holdfast.session.conversation.conversation import UserMessage
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import (
     ApprovalAsked,
     CallEnded,
     CallStarted,
@@ -30,13 +30,13 @@ from holdfast.session.entries import (
     TurnEnded,
     When,
 )
-from holdfast.session.fold import fold
-from holdfast.session.parts import CallPart, TextPart, Usage
-from holdfast.session.sqlite import SqliteStore
-from holdfast.session.store import Finding, MemoryStore, Reading, Store
+from holdfast.session.journal.parts import CallPart, TextPart, Usage
+from holdfast.session.journal.store import Finding, MemoryStore, Reading, Store
+from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Think, Wait
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import Context, Output, Plan, Toolbox
+from holdfast.tool_calls import Effect, Mode, ProcessId
+from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
 from holdfast.tools.toolbox import LocalToolbox
 
 MODEL = "openai-chat:scripted"
@@ -52,7 +52,7 @@ class Ledger:
 
     acts: Callable[[str], None] = lambda _: None
     begun: list[str] = field(default_factory=list[str])
-    finished: dict[str, Output] = field(default_factory=dict[str, Output])
+    finished: dict[str, ToolOutput] = field(default_factory=dict[str, ToolOutput])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,14 @@ class Does:
     def tool(self, ledger: Ledger) -> FunctionTool:
         """Return the tool, which writes what it does into the ledger."""
 
-        async def run(arguments: dict[str, object], context: Context) -> Output:
+        async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
             key = f"{self.name} {arguments.get('of', '')}"
             ledger.begun.append(key)
             ledger.acts(context.call)
-            output = Output(text=f"{key} is done", ok=self.ok)
+            output = ToolOutput(text=f"{key} is done", ok=self.ok)
             for time in range(self.times):
                 if context.stop.is_set() and not self.deaf:
-                    output = Output(text=f"{key} had come to {time}", interrupted=True)
+                    output = ToolOutput(text=f"{key} had come to {time}", interrupted=True)
                     break
                 context.emit(f"{key}: {time}\n")
                 await self._pause(context)
@@ -91,7 +91,7 @@ class Does:
 
         return FunctionTool(self.name, self.effect, run)
 
-    async def _pause(self, context: Context) -> None:
+    async def _pause(self, context: ToolContext) -> None:
         clock = asyncio.get_running_loop().time
         until = clock() + self.seconds
         while (left := until - clock()) > 0:
@@ -133,7 +133,7 @@ class Scenario:
     then: Sequence[str] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
     limits: Limits = Limits()  # noqa: RUF009 - frozen
-    context: config.Context = config.Context()  # noqa: RUF009 - frozen
+    context: context_settings.ContextSettings = context_settings.ContextSettings()  # noqa: RUF009 - frozen
 
     def toolbox(self, ledger: Ledger, folder: Path | None) -> Toolbox:
         """Return the tools: the real ones where the scenario has files, which are in `folder`."""
@@ -183,10 +183,10 @@ def answers(allowed: Sequence[bool], *, after: float) -> Callable[[], Asker]:
     def person() -> Asker:
         said = list(allowed)
 
-        async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+        async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
             del call, plan, why
             await asyncio.sleep(after)
-            return Answer(allowed=(yes := said.pop(0)), words="" if yes else "not that one")
+            return ApprovalAnswer(allowed=(yes := said.pop(0)), words="" if yes else "not that one")
 
         return ask
 
@@ -196,7 +196,7 @@ def answers(allowed: Sequence[bool], *, after: float) -> Callable[[], Asker]:
 def nobody_answers() -> Asker:
     """Return somebody who was asked and went home."""
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
         await asyncio.Event().wait()
         raise AssertionError
@@ -320,7 +320,7 @@ SCENARIOS = {
             [calls("look", "a"), [Say("seen")]],
             [LOOK],
             before=long_history(12),
-            context=config.Context(prune_protect=1_000, prune_least=1_000),
+            context=context_settings.ContextSettings(prune_protect=1_000, prune_least=1_000),
         ),
         Scenario(
             "compaction",  # before the first request, and between two of a turn
@@ -335,7 +335,7 @@ SCENARIOS = {
             ],
             [LOOK],
             before=long_history(12),
-            context=config.Context(prune="off"),
+            context=context_settings.ContextSettings(prune="off"),
         ),
         Scenario(
             "retries after 429 and 503",

@@ -16,7 +16,7 @@ from pathlib import Path
 from stores import KINDS, LINES, NORMAL, QUICK, REAL, RENAMED, REWRITTEN, UNLOGGED, Journal, Kind, integrity
 
 from holdfast.errors import HoldfastError
-from holdfast.session.entries import (
+from holdfast.session.journal.entries import (
     CallEnded,
     CallStarted,
     Entry,
@@ -28,9 +28,9 @@ from holdfast.session.entries import (
     decode,
     encode,
 )
-from holdfast.session.parts import CallPart, TextPart, Usage
-from holdfast.session.rows import BLOB_LIMIT
-from holdfast.session.wal import PAGE
+from holdfast.session.journal.parts import CallPart, TextPart, Usage
+from holdfast.session.storage.blobs import BLOB_LIMIT
+from holdfast.session.storage.wal import PAGE
 
 Step = tuple[Entry, ...]
 Say = Callable[..., None]
@@ -38,7 +38,7 @@ Say = Callable[..., None]
 HOME = Path("home/holdfast/sessions/s")
 """Where a run has its session: nothing of this path is there before a session that is new."""
 
-_SENTENCE = re.compile(r"Journal '/.*' cannot be used: .+, a writable disk was expected\. .+ is safe\.", re.DOTALL)
+_SENTENCE = re.compile(r"Journal '/.*' cannot be used: .+\. .+ is safe\.", re.DOTALL)
 _NAMES = re.compile(r"lock|session\.db|blobs|blobs/[0-9a-f]{64}|session\.json.*|session\.sqlite")
 _KEPT = re.compile(r"session\.db\.damaged-\d+(-wal|-journal)?")
 

@@ -12,9 +12,10 @@ from typing import TypeVar
 
 import power
 import pytest
-from report import FULL, SEED
 from shimmed import Ended, Fault, Forks, Operation, compiled, operations, unavailable
 from store_plans import HOME, REAL_ONES, SCENARIOS, Told, copies, judge, unclear
+
+from tiers import DEEP, SEED
 
 T = TypeVar("T")
 
@@ -117,7 +118,7 @@ def _new(disk: power.Disk, told: Told, seen: set[bytes]) -> Iterator[tuple[power
 
 def chosen(points: Sequence[T], most: int, *, full: int | None = None) -> Sequence[T]:
     """Return about so many of the points, evenly spread; in a full run all of them, or as many as `full` says."""
-    most = (full or len(points) or 1) if FULL else most
+    most = (full or len(points) or 1) if DEEP else most
     step = -(-len(points) // most) or 1
     return points[SEED % step :: step]
 

@@ -17,9 +17,9 @@ from typing import Protocol
 import msgspec
 
 from holdfast.errors import SessionUnknown, StorageFailed
-from holdfast.session.entries import Entry, decode, encode
-from holdfast.session.sqlite import SqliteStore, read_copy
-from holdfast.session.store import Reading
+from holdfast.session.journal.entries import Entry, decode, encode
+from holdfast.session.journal.store import Reading
+from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 
 Read = tuple[list[Entry], list[str]]
 """The entries of a journal, and what was found damaged."""

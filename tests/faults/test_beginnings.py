@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from beginnings import BEGINNINGS, judge, play, prepare
-from report import FULL, record
+from report import record
 from shimmed import Fault, Forks, broken, compiled, full, kill, operations, unavailable
 from store_trials import chosen, red, scratch
 
@@ -23,8 +23,6 @@ _INJECTORS: dict[str, tuple[Callable[[int], Fault], str, int]] = {
     "disk full from then on": (lambda at: full("from", at), "wsctruml", 6),
 }
 """What each does at an operation, at which kinds of operations, and at how many of them in a short run."""
-
-pytestmark = pytest.mark.timeout(1800 if FULL else 120)
 
 
 @dataclass(frozen=True, slots=True)

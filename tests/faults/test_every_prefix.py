@@ -7,19 +7,27 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from playing import AFTERWARDS, Play, judged
 from report import record
+from scenario_runner import AFTERWARDS, Play, judged
 from scenarios import SCENARIOS, Ledger, Lingering, Scenario
 
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
-from holdfast.session.conversation import UserMessage
-from holdfast.session.entries import CallEnded, Compacted, Entry, PromptAccepted, Pruned, Steered, TurnEnded
-from holdfast.session.fold import fold
-from holdfast.session.store import MemoryStore
-from holdfast.testing.loop import VirtualLoop
-from holdfast.testing.model import ScriptedModel
+from holdfast.agent.agent import Agent
+from holdfast.providers.model import Model
+from holdfast.session.conversation.conversation import UserMessage
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import (
+    CallEnded,
+    Compacted,
+    Entry,
+    PromptAccepted,
+    Pruned,
+    Steered,
+    TurnEnded,
+)
+from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Say
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.testing.virtual_loop import VirtualLoop
 
 TRIED = [scenario for scenario in SCENARIOS.values() if not scenario.files]
 """All but those that change files: what became of them is not in the journal (`tests/e2e/test_kills.py`)."""
@@ -85,5 +93,5 @@ async def _run(store: MemoryStore, toolbox: Lingering) -> TurnEnded:
     async def connect(name: str) -> Model:
         return ScriptedModel([[Say("still here")]], name=name)
 
-    driver = Driver(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None)
+    driver = Agent(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None)
     return await driver.run(AFTERWARDS)

@@ -13,29 +13,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from report import FULL, SEED, record
+from report import record
 from store_trials import chosen, red, scratch
 
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
-from holdfast.agent.opening import OpenSession, create, fork, resume
+from holdfast.agent.agent import Agent
+from holdfast.agent.sessions import OpenSession, create, fork, resume
 from holdfast.errors import HoldfastError
 from holdfast.history.profiles import OPENAI_CHAT
+from holdfast.providers.model import Model
 from holdfast.session.catalog import Catalog
-from holdfast.session.conversation import AssistantMessage, Conversation, UserMessage
-from holdfast.session.entries import Repaired, encode
-from holdfast.session.sqlite import read_copy
+from holdfast.session.conversation.conversation import AssistantMessage, Conversation, UserMessage
+from holdfast.session.journal.entries import Repaired, encode
+from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.session.verify import verify
-from holdfast.testing.model import ScriptedModel
 from holdfast.testing.script import Call, Say
-from holdfast.ui.exporting import exported
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.ui.export.export import exported
+from tiers import DEEP, SEED
 
 _MODEL = "openai-chat:scripted"
 _PROMPT, _ANSWER, _NEXT = "the first prompt", "The first answer.", "Whole again."
-_PIECES = 8 if FULL else 1  # of each case, so that workers share them evenly
+_PIECES = 8 if DEEP else 1  # of each case, so that workers share them evenly
 _MOST = 10
-
-pytestmark = pytest.mark.timeout(1800 if FULL else 120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ async def _turn(session: OpenSession, model: ScriptedModel, prompt: str, then: C
         del name
         return model
 
-    driver = Driver(
+    driver = Agent(
         store=session.store,
         toolbox=session.toolbox,
         connect=connect,
@@ -92,7 +91,7 @@ def _continued(root: Path, cwd: Path, *, whole: bool) -> list[str]:
     if found is None:
         return ["it is not found by its folder"]
     problems = verify(found.id, read_copy(catalog.folder(found.id)), OPENAI_CHAT).problems
-    wrong = [f"verify says {each.todo!r}" for each in problems if not each.todo.startswith("Go on with holdfast -r")]
+    wrong = [f"verify says {each.todo!r}" for each in problems if not each.todo.startswith("Continue with holdfast -r")]
     exported(catalog.folder(found.id))
     copy = fork(catalog, found)
     copy.store.close()

@@ -9,17 +9,19 @@ from pathlib import Path
 import msgspec
 import pytest
 from hostile import CALL, TOOL, Mode, modes
-from report import FULL, record
+from report import record
 from verdicts import verdict
 
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
-from holdfast.agent.models import open_model
-from holdfast.agent.providers import target
-from holdfast.agent.settle import Leave
-from holdfast.config import Limits
-from holdfast.session.conversation import Conversation
-from holdfast.session.entries import (
+from holdfast.agent.agent import Agent
+from holdfast.agent.events import Event, Fact
+from holdfast.agent.stop_cause import StopCause
+from holdfast.config.settings import Limits
+from holdfast.providers.model import Model
+from holdfast.providers.pydantic_ai.model import open_model
+from holdfast.providers.registry import resolve_endpoint
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import (
     CallEnded,
     CallStarted,
     PromptAccepted,
@@ -28,13 +30,13 @@ from holdfast.session.entries import (
     SessionOpened,
     TurnEnded,
 )
-from holdfast.session.fold import fold
-from holdfast.session.store import MemoryStore
-from holdfast.testing.provider import ScriptedProvider
+from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Hold, Say, WireName
+from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import Context, Output
+from holdfast.tools.tool import ToolContext, ToolOutput
 from polling import eventually
+from tiers import DEEP, sampled
 
 WIRES: tuple[WireName, ...] = ("openai-responses", "openai-chat", "anthropic", "gemini")
 MODELS: dict[WireName, str] = {
@@ -43,20 +45,28 @@ MODELS: dict[WireName, str] = {
     "anthropic": "anthropic:m",
     "gemini": "google:gemini-3-m",
 }
-LONG = Limits(first_event=20, idle_event=20, attempts=2, backoff=0.01, longest_backoff=1, drop_wait=0.1)
-SHORT = msgspec.structs.replace(LONG, first_event=0.3, idle_event=0.3)
+LONG = 100.0
+"""Seconds that a provider has for what it does send: no machine is so busy."""
+SHORT = 0.3
+"""Seconds after which one that sends nothing more is silent."""
+LIMITS = Limits(first_event=LONG, idle_event=LONG, attempts=2, backoff=0.01, longest_backoff=1, drop_wait=0.1)
 
-PATIENCE = 15.0
+PATIENCE = 120.0
 """Seconds after which a turn counts as hung. Only silence is waited for, and not for as long."""
 
-CASES = [pytest.param(wire, mode, id=f"{wire}: {mode.name}") for wire in WIRES for mode in modes(wire)]
+CASES = [(wire, mode) for wire in WIRES for mode in modes(wire)]
 
 
 class Visit:
     """A session with one tool, whose provider is on a socket."""
 
-    def __init__(self, provider: ScriptedProvider, wire: WireName, limits: Limits = LONG) -> None:
+    def __init__(
+        self, provider: ScriptedProvider, wire: WireName, mode: Mode | None = None, limits: Limits = LIMITS
+    ) -> None:
         self.provider = provider
+        self.mode = mode
+        self.limits = msgspec.structs.replace(limits)
+        self.asked = 0
         self.name = MODELS[wire]
         self.store = MemoryStore()
         self.models: list[Model] = []
@@ -73,20 +83,29 @@ class Visit:
             version="0",
         )
         self.store.append([opened], expected=0)
-        self.driver = Driver(
-            store=self.store, toolbox=box, connect=self._connect, mode="yolo", emit=lambda _: None, limits=limits
+        self.driver = Agent(
+            store=self.store, toolbox=box, connect=self._connect, mode="yolo", emit=self._heard, limits=self.limits
         )
 
-    async def _touch(self, arguments: dict[str, object], context: Context) -> Output:
+    def _heard(self, event: Event) -> None:
+        """Wait long for what is to come, and not for what is not, so that a busy machine changes neither."""
+        if self.mode is not None and isinstance(event, Fact) and isinstance(event.entry, RequestStarted):
+            self.asked += 1
+            silent = self.asked in self.mode.silent
+            first = SHORT if silent and not self.mode.speaks_first else LONG
+            msgspec.structs.force_setattr(self.limits, "first_event", first)
+            msgspec.structs.force_setattr(self.limits, "idle_event", SHORT if silent else LONG)
+
+    async def _touch(self, arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
         self.ran += 1
         if self.never is not None:
             self.never.set()
             await asyncio.Event().wait()
-        return Output(text="touched")
+        return ToolOutput(text="touched")
 
     async def _connect(self, name: str) -> Model:
-        self.models.append(open_model(target(name, self.provider.environ())))
+        self.models.append(open_model(resolve_endpoint(name, self.provider.environ())))
         return self.models[-1]
 
     def entries(self) -> list[object]:
@@ -132,7 +151,7 @@ def sockets() -> Callable[[], int]:
     return count
 
 
-@pytest.mark.parametrize(("wire", "mode"), CASES)
+@pytest.mark.parametrize(("wire", "mode"), sampled(CASES, 80), ids=lambda each: getattr(each, "name", each))
 def test_a_turn_survives(wire: WireName, mode: Mode, sockets: Callable[[], int]) -> None:
     before = sockets()
     with ScriptedProvider(mode.script(), after=(Say("still here"),)) as provider:
@@ -146,7 +165,7 @@ def test_a_turn_survives(wire: WireName, mode: Mode, sockets: Callable[[], int])
 
 async def _visited(provider: ScriptedProvider, wire: WireName, mode: Mode) -> tuple[list[str], Conversation]:
     """Return what was wrong, and the conversation that the next prompt sent."""
-    visit = Visit(provider, wire, SHORT if "silent" in mode.faults else LONG)
+    visit = Visit(provider, wire, mode)
     async with asyncio.timeout(PATIENCE):
         ended = await visit.driver.run("do it")
     wrong = _ending(visit, ended, mode)
@@ -160,12 +179,12 @@ async def _visited(provider: ScriptedProvider, wire: WireName, mode: Mode) -> tu
     wrong += _calls(visit, mode)
     wrong += [f"the provider refused: {refused}" for refused in provider.refusals]
     wrong += [f"the provider complained: {complaint}" for complaint in provider.complaints]
-    if broken > SHORT.attempts:
-        wrong.append(f"{broken} attempts failed, {SHORT.attempts} were allowed")
+    if broken > LIMITS.attempts:
+        wrong.append(f"{broken} attempts failed, {LIMITS.attempts} were allowed")
     await visit.driver.close()
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     if left:
-        await asyncio.wait(left, timeout=5)
+        await asyncio.wait(left, timeout=PATIENCE)
     wrong += [f"a task is left: {task}" for task in left if not task.done()]
     return wrong, visit.before_the_last_answer()
 
@@ -192,11 +211,18 @@ def _ending(visit: Visit, ended: TurnEnded, mode: Mode) -> list[str]:
         if request.body
     ]
     again = [entry.retry_whole for entry in failed if entry.retry_in is not None]
-    if streamed[1 : len(again) + 1] != [not whole for whole in again] and not mode.steps:
-        wrong.append(f"the requests were streamed: {streamed}, and were to be whole: {again}")
+    wanted = [True, *(not whole for whole in again)]
+    if streamed[: len(wanted)] != wanted and not mode.steps and not (mode.silent and _are_some_of(streamed, wanted)):
+        wrong.append(f"the requests were streamed: {streamed}, and were to be: {wanted}")
     if mode.kept not in told:
         wrong.append(f"{mode.kept!r} was lost")
     return wrong
+
+
+def _are_some_of(streamed: list[bool], wanted: list[bool]) -> bool:
+    """Return whether all that arrived came in this order: a busy machine may give up a silent request on its way."""
+    left = iter(wanted)
+    return all(each in left for each in streamed)
 
 
 def _calls(visit: Visit, mode: Mode) -> list[str]:
@@ -211,7 +237,7 @@ def _calls(visit: Visit, mode: Mode) -> list[str]:
     return wrong
 
 
-ABORTS = 50 if FULL else 12
+ABORTS = 50 if DEEP else 12
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -225,7 +251,7 @@ def test_aborts_leave_no_socket_and_every_next_request_a_new_client(wire: WireNa
 
 
 async def _aborted(provider: ScriptedProvider, wire: WireName) -> list[str]:
-    visit = Visit(provider, wire, msgspec.structs.replace(LONG, stop_grace=0.05))
+    visit = Visit(provider, wire, limits=msgspec.structs.replace(LIMITS, stop_grace=0.05))
     wrong: list[str] = []
     for number in range(ABORTS):
         visit.never = asyncio.Event()
@@ -250,13 +276,13 @@ async def _aborted(provider: ScriptedProvider, wire: WireName) -> list[str]:
     return wrong
 
 
-def _abort(driver: Driver, turn: asyncio.Future[TurnEnded], number: int) -> str:
+def _abort(driver: Agent, turn: asyncio.Future[TurnEnded], number: int) -> str:
     match number % 3:
         case 0:
             driver.stop()
             return "user"
         case 1:
-            driver.stop(Leave("timeout", "1 s"))
+            driver.stop(StopCause("timeout", "1 s"))
             return "timeout"
         case _:
             turn.cancel()

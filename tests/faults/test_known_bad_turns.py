@@ -7,8 +7,8 @@ import re
 import pytest
 from bad_turns import ActsFirst, AppendsAsItGoes, SavesAtTheEnd, TellsFirst, TidiesUp, driver_that_tells_first
 from injectors import FROM_OUTSIDE, tried
-from playing import Making, Play
 from report import record
+from scenario_runner import Making, Play
 from scenarios import SCENARIOS
 
 BY_NAME = {injector.name: injector for injector in FROM_OUTSIDE}

@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from report import FULL, record
+from report import record
 
-from holdfast.tools.shell import partial
-from nasty import NASTY
-from polling import eventually
-from survivors import linux_only
+from holdfast.tools.process.supervisor_client import partial
+from polling import eventually, slowness
+from process_leaks import linux_only
+from stubborn_commands import NASTY
+from tiers import DEEP
 
 PROGRAM = Path(__file__).with_name("running_program.py")
 LIMIT = 1.0
@@ -33,7 +34,7 @@ LIMIT = 1.0
 CROWD = 2.0
 """The same where all the commands run at once, and some of them take all there is of two processors."""
 
-pytestmark = [linux_only, pytest.mark.timeout(600 if FULL else 60)]
+pytestmark = linux_only
 
 
 def left(folders: Mapping[str, Path]) -> dict[int, str]:
@@ -123,7 +124,7 @@ def running(root: Path, names: Sequence[str], kind: str) -> Generator[tuple[int,
     argv = [sys.executable, str(PROGRAM), kind, str(folder)]
     with subprocess.Popen(argv, stderr=subprocess.DEVNULL, start_new_session=True) as agent:
         try:
-            eventually(lambda: all("ready" in partial(folder / f"{key}.out") for key in keys.values()), 30)
+            eventually(lambda: all("ready" in partial(folder / f"{key}.out") for key in keys.values()))
             yield agent.pid, folders
         finally:
             agent.kill()
@@ -136,7 +137,7 @@ def running(root: Path, names: Sequence[str], kind: str) -> Generator[tuple[int,
 
 def complaints(root: Path, names: Sequence[str], injector: Injector, kind: str) -> tuple[list[str], float]:
     """Return what was left of which command, or waited for in vain, and in how many seconds the rest was gone."""
-    limit = LIMIT if len(names) == 1 else CROWD
+    limit = (LIMIT if len(names) == 1 else CROWD) * slowness()
     with running(root, names, kind) as (agent, folders):
         assert {name for name in names if "leaves something" not in name} <= set(left(folders).values())
         began = time.monotonic()
@@ -160,14 +161,14 @@ def tried(root: Path, injector: Injector, kind: str) -> list[str]:
     """Return what was left by any of the commands: all at once, and each on its own if there is time for that."""
     found, slowest = complaints(root, list(NASTY), injector, kind)
     alone = list(NASTY) if kind == "kept" else []
-    for name in alone if FULL else ():
+    for name in alone if DEEP else ():
         more, seconds = complaints(root, [name], injector, kind)
         found += more
         slowest = max(slowest, seconds)
     record(
         "children" if kind == "kept" else "children of a naive subprocess",
         injector.name,
-        points=len(NASTY) + (len(alone) if FULL else 0),
+        points=len(NASTY) + (len(alone) if DEEP else 0),
         of=len(NASTY) + len(alone),
         violations=found,
         slowest=slowest,

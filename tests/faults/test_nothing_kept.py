@@ -6,28 +6,22 @@ import gc
 
 import pytest
 from injectors import EXCEPTIONS, FROM_OUTSIDE, Injector, chosen_points, struck
-from scenarios import SCENARIOS, Scenario
+from scenarios import SCENARIOS
 
-from holdfast.agent.calls import Calls
-from holdfast.agent.request import Requests
-from holdfast.agent.stop import Stop
-from holdfast.agent.stream import Stream
-from holdfast.tools.tool import Context, Plan
+from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.model_request.response_stream import Stream
+from holdfast.agent.turn.requests import Requests
+from holdfast.agent.turn.tool_runner import Calls
+from holdfast.agent.turn.turn import Turn
+from holdfast.tools.tool import Plan, ToolContext
 
-OF_A_TURN = (Calls, Requests, Stop, Stream, Context, Plan)
+OF_A_TURN = (Turn, Calls, Requests, StopSignal, Stream, ToolContext, Plan)
 
 
 @pytest.mark.parametrize("injector", [*FROM_OUTSIDE, *EXCEPTIONS], ids=lambda injector: injector.name)
 def test_nothing_of_a_turn_is_kept(injector: Injector) -> None:
     scenario = SCENARIOS["three parallel tools"]
     gc.freeze()  # what was there before is not looked through
-    try:
-        _look(scenario, injector)
-    finally:
-        gc.unfreeze()
-
-
-def _look(scenario: Scenario, injector: Injector) -> None:
     for point in chosen_points(scenario, injector, some=2):
         play = struck(scenario, injector, point)
         play.raised = None  # its traceback holds the frames of the turn

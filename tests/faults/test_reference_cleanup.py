@@ -11,7 +11,9 @@ from collections.abc import Iterator
 import pytest
 from cleanup_histories import HISTORIES, KINDS
 from cleanup_score import CASES, EACH, FAULTS, MENDERS, PAGE, Bench, cases, goes_on, row, score
-from report import FULL, record
+from report import record
+
+from tiers import DEEP
 
 PREDICTED: dict[str, set[str]] = {
     "valid": set(),
@@ -49,10 +51,9 @@ def test_there_is_a_prediction_for_every_kind() -> None:
     assert list(PREDICTED) == list(KINDS)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_clean_up_does_what_it_is_described_to_do_and_repair_does_not(name: str, bench: Bench) -> None:
-    number = EACH if name in KINDS or FULL else 30
+    number = EACH if name in KINDS or DEEP else 30
     theirs, ours = scores = [score(name, mender, bench, each=number) for mender in MENDERS.values()]
     for mender, counted, bad in zip(MENDERS, scores, (True, False), strict=True):
         complaints = [f"{name}: {FAULTS[fault]}" for fault in counted.found.elements()]

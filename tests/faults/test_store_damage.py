@@ -1,7 +1,8 @@
 """A journal cut short, flipped or overwritten at every byte: what is whole is kept, what is not is told; it goes on.
 
 Two rules. The journal is small, so that a full run tries each of its bytes: several transactions, one of several pages,
-and a blob. `tests/session/test_sqlite_damage.py` has the kinds of damage one by one; here nobody chose the place.
+and a blob. `tests/session/storage/test_sqlite_damage.py` has the kinds of damage one by one; here nobody chose the
+place.
 """
 
 from __future__ import annotations
@@ -11,31 +12,30 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from report import FULL, SEED, record
+from report import record
 from store_plans import prompt
 from store_trials import chosen, red, scratch
 from stores import REAL, integrity
 
-from holdfast.session import rows
-from holdfast.session.entries import Entry
-from holdfast.session.sqlite import SqliteStore, read_copy
-from holdfast.session.wal import PAGE
+from holdfast.session.journal.entries import Entry
+from holdfast.session.storage import blobs
+from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
+from holdfast.session.storage.wal import PAGE
+from tiers import DEEP, SEED
 
 _ENTRIES: tuple[Entry, ...] = (prompt(1), prompt(2, 5000), prompt(3, 6000), prompt(4))
 _BLOBS_FROM = 5500  # so that a small one will do
 _FRAME = 24 + PAGE
 _HEADER = 32
 _MOST = 27  # places in a short run
-_PIECES = 8 if FULL else 1  # of each case, so that workers share them evenly
-
-pytestmark = pytest.mark.timeout(1800 if FULL else 60)
+_PIECES = 8 if DEEP else 1  # of each case, so that workers share them evenly
 
 
 @pytest.fixture(scope="module")
 def base() -> Iterator[Path]:
     """Return a folder with two sessions: one that was closed, one as kill -9 leaves it."""
     with scratch() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "BLOB_LIMIT", _BLOBS_FROM)
+        patch.setattr(blobs, "BLOB_LIMIT", _BLOBS_FROM)
         journal = REAL.open(folder / "open")
         for entry in _ENTRIES:
             journal.append((entry,))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from report import FULL, record
+from report import record
 from shimmed import Fault, broken, full, kill, unsynced
 from store_plans import REAL_ONES
 from store_trials import Room, chosen, red
@@ -27,8 +27,6 @@ _INJECTORS: dict[str, tuple[Callable[[int], Fault], str, int]] = {
     "sync fails from then on": (lambda at: unsynced("from", at), _SYNCS, 4),
 }
 """What each does at an operation, at which kinds of operations, and at how many of them in a short run."""
-
-pytestmark = pytest.mark.timeout(1800 if FULL else 60)
 
 
 @pytest.fixture(scope="module")

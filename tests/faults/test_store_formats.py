@@ -13,10 +13,10 @@ from report import record
 from stores import integrity
 
 from holdfast.history.profiles import PROFILES
-from holdfast.session.entries import FORMAT, Entry, PromptAccepted, decode
-from holdfast.session.fold import fold
-from holdfast.session.gate import admit
-from holdfast.session.sqlite import SqliteStore, read_copy
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import FORMAT, Entry, PromptAccepted, decode
+from holdfast.session.request.validate import validate_request
+from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 
 JOURNALS = Path(__file__).with_name("journals")
 FOLDERS = sorted(path.name for path in JOURNALS.iterdir() if path.is_dir())
@@ -53,7 +53,7 @@ def test_a_journal_of_any_version_is_read_and_goes_on(journal: Path) -> None:
     wrong += [
         f"{name}: {violation}"
         for name, profile in PROFILES.items()
-        for violation in admit(conversation, profile).violations
+        for violation in validate_request(conversation, profile).violations
     ]
     record(journal.name, "loaded and continued", points=2 + len(PROFILES), violations=wrong)
     assert wrong == []

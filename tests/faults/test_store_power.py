@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import power
 import pytest
-from report import FULL, record
+from report import record
 from shimmed import Operation, unsynced
 from store_plans import REAL_ONES, Told
 from store_trials import Room, chosen, red
-
-pytestmark = pytest.mark.timeout(1800 if FULL else 60)
 
 
 @pytest.fixture(scope="module")

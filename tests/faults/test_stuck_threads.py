@@ -8,32 +8,32 @@ import time
 from collections.abc import Awaitable, Callable
 
 import pytest
-from playing import IDLE_WITHIN
 from report import record
+from scenario_runner import IDLE_WITHIN
 from verdicts import verdict
 
-from holdfast.agent.driver import Driver
-from holdfast.agent.model import Model
-from holdfast.config import Limits
-from holdfast.session.entries import CallEnded, PromptAccepted, SessionOpened, TurnEnded
-from holdfast.session.fold import fold
-from holdfast.session.store import MemoryStore
-from holdfast.testing.model import ScriptedModel
+from holdfast.agent.agent import Agent
+from holdfast.config.settings import Limits
+from holdfast.providers.model import Model
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import CallEnded, PromptAccepted, SessionOpened, TurnEnded
+from holdfast.session.journal.store import MemoryStore
+from holdfast.system.threads import in_daemon, in_thread
 from holdfast.testing.script import Call, Say
+from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.thread import in_daemon, in_thread
-from holdfast.tools.tool import Context, Output
+from holdfast.tools.tool import ToolContext, ToolOutput
 from polling import eventually
 
 
-async def _stop(driver: Driver, works: asyncio.Event) -> None:
+async def _stop(driver: Agent, works: asyncio.Event) -> None:
     turn = asyncio.ensure_future(driver.run("do it"))
     await works.wait()
     driver.stop()
     await turn
 
 
-async def _cancel(driver: Driver, works: asyncio.Event) -> None:
+async def _cancel(driver: Agent, works: asyncio.Event) -> None:
     turn = asyncio.ensure_future(driver.run("do it"))
     await works.wait()
     turn.cancel()
@@ -41,20 +41,20 @@ async def _cancel(driver: Driver, works: asyncio.Event) -> None:
         await turn
 
 
-async def _timeout(driver: Driver, works: asyncio.Event) -> None:
+async def _timeout(driver: Agent, works: asyncio.Event) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1):
             await driver.run("do it")
     assert works.is_set()
 
 
-async def _wait_for(driver: Driver, works: asyncio.Event) -> None:
+async def _wait_for(driver: Agent, works: asyncio.Event) -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(driver.run("do it"), 0.1)
     assert works.is_set()
 
 
-HOW: dict[str, Callable[[Driver, asyncio.Event], Awaitable[object]]] = {
+HOW: dict[str, Callable[[Agent, asyncio.Event], Awaitable[object]]] = {
     "stop": _stop,
     "cancel": _cancel,
     "asyncio.timeout": _timeout,
@@ -73,13 +73,13 @@ def test_a_thread_that_cannot_be_ended_holds_up_nothing(what: str) -> None:
         works = asyncio.Event()
         loop = asyncio.get_running_loop()
 
-        def stuck(stop: threading.Event) -> Output:
+        def stuck(stop: threading.Event) -> ToolOutput:
             del stop  # as a read from a dead network file system would
             loop.call_soon_threadsafe(works.set)
             release.wait(30)
-            return Output(text="late")
+            return ToolOutput(text="late")
 
-        async def run(arguments: dict[str, object], context: Context) -> Output:
+        async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
             del arguments
             return await in_thread(stuck, context.stop)
 
@@ -106,7 +106,7 @@ def test_a_thread_that_cannot_be_ended_holds_up_nothing(what: str) -> None:
     assert wrong == []
 
 
-def _driver(store: MemoryStore, toolbox: FunctionToolbox) -> Driver:
+def _driver(store: MemoryStore, toolbox: FunctionToolbox) -> Agent:
     tools = tuple(tool.schema for tool in toolbox.given)
     name = "openai-chat:scripted"
     store.append(
@@ -118,7 +118,7 @@ def _driver(store: MemoryStore, toolbox: FunctionToolbox) -> Driver:
         del name
         return model
 
-    return Driver(
+    return Agent(
         store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None, limits=Limits(attempts=1)
     )
 

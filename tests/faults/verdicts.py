@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 import httpx2
 import msgspec
 
-from holdfast.agent.models import ConnectedModel, open_model
-from holdfast.agent.providers import profile_of, target
 from holdfast.errors import ProviderFailed
 from holdfast.history.profiles import PROFILES
-from holdfast.session.conversation import Conversation
-from holdfast.session.gate import finding, violations
-from holdfast.session.outgoing import outgoing
-from holdfast.testing.memory import ScriptedTransport
-from holdfast.testing.provider import ScriptedProvider
+from holdfast.providers.pydantic_ai.model import ConnectedModel, open_model
+from holdfast.providers.registry import profile_of, resolve_endpoint
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.request.normalize import normalize
+from holdfast.session.request.validate import violation_sentence, violations
+from holdfast.testing.http_transport import ScriptedTransport
 from holdfast.testing.script import Say
+from holdfast.testing.scripted_provider import ScriptedProvider
 from judges import judge
 
 KEYS = {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key", "GEMINI_API_KEY": "test-key"}
@@ -58,7 +58,7 @@ class Court:
     def _said(self, conversation: Conversation) -> Iterator[str]:
         for profile in PROFILES.values():
             for violation in violations(conversation, profile):
-                yield f"{profile.name}: {finding(violation)}"
+                yield f"{profile.name}: {violation_sentence(violation)}"
         for wire, name in WIRES.items():
             yield from self._runner.run(self._sent(wire, replace(conversation, model=name)))
 
@@ -66,11 +66,11 @@ class Court:
         if wire not in self._lines:
             provider = ScriptedProvider(after=[Say("accepted")])
             client = httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5)
-            self._lines[wire] = _Line(provider, open_model(target(WIRES[wire], KEYS), http=lambda: client))
+            self._lines[wire] = _Line(provider, open_model(resolve_endpoint(WIRES[wire], KEYS), http=lambda: client))
         line = self._lines[wire]
         before = len(line.provider.complaints)
         try:
-            async with line.model.stream(outgoing(conversation, profile_of(conversation.model))) as events:
+            async with line.model.stream(normalize(conversation, profile_of(conversation.model))) as events:
                 async for _ in events:
                     pass
         except ProviderFailed as failed:

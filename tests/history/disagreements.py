@@ -54,8 +54,6 @@ class Refused:
     general: bool = False
 
 
-_NO_PROGRAM = "No program writes another JSON type there: what is wrong with it is not the conversation."
-
 REFUSED = (
     Refused(
         ("mistral-v3",),
@@ -80,24 +78,19 @@ REFUSED = (
         [{"role": "system", "content": "x"}, said_in("user", SOUND)],
     ),
     Refused(
-        ("deepseek",),
-        "invalid type: integer `1`, expected a string",
-        _NO_PROGRAM,
+        ("template-mistral-v3",),
+        "Assistant message cannot have both content and tool calls.",
+        "The same of the template that those models are served with.",
         "openai-chat",
-        [USER, called("a", reasoning_content=1), returned("a")],
+        [USER, called("abcdefgh1", content="x"), returned("abcdefgh1")],
     ),
     Refused(
-        ("deepseek",),
-        "invalid type: integer `2`, expected a string",
-        _NO_PROGRAM,
-        "anthropic",
-        [
-            USER,
-            said_in("assistant", {"type": "thinking", "thinking": "x", "signature": 2}, {"type": "text", "text": "x"}),
-            USER,
-        ],
+        ("template-mistral-v3", "template-mistral-v7", "template-mistral-v11", "template-mistral-v13"),
+        "Only text, image and image_url chunks are supported in user message content.",
+        "Sound, once more: the templates of models that hear take it.",
+        "openai-chat",
+        [said_in("user", SOUND)],
     ),
-    Refused(("deepseek", "deepseek-thinking"), "expected a boolean", _NO_PROGRAM, "anthropic", used(is_error="yes")),
     Refused(
         ("anthropic",),
         "('BetaToolResultBlockParam', 'is_error') Input should be a valid boolean",
@@ -117,6 +110,13 @@ REFUSED = (
         ("deepseek", "deepseek-thinking"),
         "invalid type: null, expected variant identifier",
         "Responses let a message leave its kind out, and nobody was seen to write null for it.",
+        "openai-responses",
+        [{"type": None, **USER}],
+    ),
+    Refused(
+        ("openai-responses",),
+        "'ItemReference', 'id') Field required",
+        "The same: null for the kind of a message.",
         "openai-responses",
         [{"type": None, **USER}],
     ),

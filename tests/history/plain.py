@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conversations import Answered, Junk, Piece, Returned, Said
-
+from holdfast.history.draft_messages import DraftMessage
+from holdfast.history.draft_messages import DraftPart as Placed
 from holdfast.history.formats.format import Declared, Json, as_array, as_object, as_text, digest, is_arguments, quoted
-from holdfast.history.rows import Piece as Placed
-from holdfast.history.rows import Row
 from holdfast.history.shape import Flag, Grammar, Item, Message, MessageFlag, Role, is_synthetic
 
 _ROLES: dict[object, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
@@ -71,7 +70,7 @@ class Plain:
         name = as_text(raw.get("name"))
         return Item(kind, role, (index, "items", at), call, name, frozenset(flags), None, digest(str(text)))
 
-    def build(self, row: Row, messages: Sequence[object]) -> object:
+    def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
         return {"role": row.role, "items": [self._built(piece, messages) for piece in row.pieces]}
 
     def _built(self, piece: Placed, messages: Sequence[object]) -> Json:

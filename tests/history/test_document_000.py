@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
-from conversations import NO_RESULT, Answered, Called, Piece, Returned, Said
-from renderings import RENDERINGS
 
+from conversations import NO_RESULT, Answered, Called, Piece, Returned, Said
 from holdfast.history import check, repair
 from holdfast.history.formats.format import json_text
 from holdfast.history.profiles import PAIRS
+from renderings import RENDERINGS
+from tiers import sampled
 
 CALLS = tuple(Called(f"call_{name}", "bash") for name in "abc")
 BEFORE: tuple[Piece, ...] = (
@@ -20,12 +21,16 @@ BEFORE: tuple[Piece, ...] = (
     Answered("first answer"),
 )
 AFTER: tuple[Piece, ...] = (Answered("last answer"), Said("user", "last prompt"))
+POSITIONS = ("alone", "at the end", "in the middle", "first", "twice")
+VARIANTS = [(form, profile) for form in RENDERINGS for profile in PAIRS[form]]
 SUBSETS = [subset for size in range(3) for subset in combinations(CALLS, size)]
 
 
-@pytest.mark.parametrize(("form", "profile"), [(form, profile) for form in RENDERINGS for profile in PAIRS[form]])
-@pytest.mark.parametrize("answered", SUBSETS, ids=lambda calls: "+".join(call.id for call in calls) or "none")
-@pytest.mark.parametrize("position", ["alone", "at the end", "in the middle", "first", "twice"])
+@pytest.mark.parametrize(
+    ("position", "answered", "form", "profile"),
+    sampled(((*how, *pair) for how in product(POSITIONS, SUBSETS) for pair in VARIANTS), 140),
+    ids=lambda value: value if isinstance(value, str) else "+".join(call.id for call in value) or "none",
+)
 def test_every_text_survives_and_answered_calls_stay_paired(
     form: str, profile: str, answered: tuple[Called, ...], position: str
 ) -> None:

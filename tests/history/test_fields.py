@@ -17,7 +17,15 @@ from openai.types.responses import ResponseInputItemParam
 from typing_extensions import get_type_hints, is_typeddict
 
 from holdfast.history import check, repair
-from holdfast.history.fields import ANTHROPIC, GEMINI, MISTRAL, OPENAI_CHAT, OPENAI_RESPONSES, Fields, Kinds
+from holdfast.history.fields import (
+    ANTHROPIC_FIELDS,
+    GEMINI_FIELDS,
+    MISTRAL_FIELDS,
+    OPENAI_CHAT_FIELDS,
+    OPENAI_RESPONSES_FIELDS,
+    Fields,
+    Kinds,
+)
 from holdfast.history.formats.format import Json, as_object
 from holdfast.history.profiles import PAIRS, PROFILES
 
@@ -69,22 +77,22 @@ def known_to(kinds: list[Any], table: Kinds, path: str = "") -> Iterator[tuple[s
 
 
 VENDORS: dict[str, tuple[list[Any], Kinds, Mapping[str, set[str]]]] = {
-    "anthropic": ([*declared(MessageParam), *declared(BetaMessageParam)], ANTHROPIC, {}),
+    "anthropic": ([*declared(MessageParam), *declared(BetaMessageParam)], ANTHROPIC_FIELDS, {}),
     "openai-responses": (
         list(declared(ResponseInputItemParam)),
-        OPENAI_RESPONSES,
+        OPENAI_RESPONSES_FIELDS,
         {"/local_shell_call_output": {"call_id"}, "/reasoning": set()},  # which says with it what it answers
     ),
     "openai-chat": (
         list(declared(ChatCompletionMessageParam)),
-        OPENAI_CHAT,
+        OPENAI_CHAT_FIELDS,
         {
             "/assistant": {"reasoning_content", "reasoning"},  # rules on thinking judge them
             "/tool": {"name"},  # which was of it once, and is taken
             "/assistant.tool_calls/": {"type"},
         },
     ),
-    "gemini": ([google.Content], GEMINI, {}),
+    "gemini": ([google.Content], GEMINI_FIELDS, {}),
 }
 
 
@@ -107,7 +115,7 @@ def test_the_tables_are_the_vendors_own_types(vendor: str) -> None:
 def test_mistral_knows_no_fields_but_those_of_its_own_types() -> None:
     own = {"user": mistral.UserMessage, "assistant": mistral.AssistantMessage, "tool": mistral.ToolMessage}
     for role, kind in own.items():
-        assert MISTRAL.fields[role].names == kind.model_fields.keys()
+        assert MISTRAL_FIELDS.fields[role].names == kind.model_fields.keys()
         assert kind.model_config.get("extra") == "forbid"
 
 
@@ -238,3 +246,94 @@ def test_a_profile_has_the_fields_of_a_format_where_it_refuses_others() -> None:
         told = "unknown-field" in profile.rules
         assert told == bool(profile.fields), name
         assert all(name in PAIRS[form] for form in profile.fields)
+
+
+# --- what is said in them is quoted ----------------------------------------------------------------------------------
+
+_ASKED: Json = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+_DONE: Json = {"role": "tool", "tool_call_id": "a", "content": "ok"}
+_CALLED: Json = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+_USED: Json = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+_RETURNED: Json = {"type": "tool_result", "tool_use_id": "a", "content": "ok"}
+_PART: Json = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "AAAA"}
+OUT_OF_PLACE: dict[str, tuple[str, list[Json]]] = {
+    "beside a message's content": ("anthropic", [{**_USER, "text": "wSAID."}]),
+    "in a block": ("anthropic", [_USER, {"role": "assistant", "content": [{**_USED, "output": "wSAID."}]}]),
+    "in a call that lacks its arguments": (
+        "anthropic",
+        [_USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "text": "wSAID."}]}],
+    ),
+    "in a result": (
+        "anthropic",
+        [
+            _USER,
+            {"role": "assistant", "content": [_USED]},
+            {"role": "user", "content": [{**_RETURNED, "text": "wSAID."}]},
+        ],
+    ),
+    "in a call": ("openai-chat", [_USER, {"role": "assistant", "tool_calls": [{**_ASKED, "output": "wSAID."}]}, _DONE]),
+    "in a result's message": (
+        "openai-chat",
+        [_USER, {"role": "assistant", "tool_calls": [_ASKED]}, {**_DONE, "output": {"out": "wSAID."}}],
+    ),
+    "in a part of a result": (
+        "openai-chat",
+        [
+            _USER,
+            {"role": "assistant", "tool_calls": [_ASKED]},
+            {**_DONE, "content": [{"type": "text", "text": "ok", "content": "wSAID."}]},
+        ],
+    ),
+    "in an item": (
+        "openai-responses",
+        [
+            _USER,
+            {**_CALLED, "output": [{"type": "text", "text": "wSAID."}]},
+            {"type": "function_call_output", "call_id": "a", "output": "ok"},
+        ],
+    ),
+    "in a result's item": (
+        "openai-responses",
+        [_USER, _CALLED, {"type": "function_call_output", "call_id": "a", "output": [], "content": "wSAID."}],
+    ),
+    "in a result without its call": (
+        "openai-responses",
+        [{"type": "local_shell_call_output", "role": "system", "content": "wSAID."}, _USER],
+    ),
+    "in a result that is quoted": (
+        "openai-responses",
+        [{"type": "function_call_output", "call_id": "z", "output": "ok", "text": "wSAID."}, _USER],
+    ),
+    "in a part": ("gemini", [SAYS["gemini"], {"role": "model", "parts": [{**_PART, "output": "wSAID."}]}]),
+}
+
+
+@pytest.mark.parametrize("profile", ["own", "any"])
+@pytest.mark.parametrize("place", OUT_OF_PLACE)
+def test_what_is_said_in_a_field_that_nobody_knows_is_quoted(place: str, profile: str) -> None:
+    form, messages = OUT_OF_PLACE[place]
+    name = PAIRS[form][0] if profile == "own" else profile
+    told = check(messages, format=form, profile=name)
+    assert {each.rule for each in told} & {"unknown-field", "result-without-call"}
+    mended = repair(messages, format=form, profile=name)
+    assert str(mended.messages).count("wSAID.") == 1
+    assert mended.remaining == ()
+    assert repair(mended.messages, format=form, profile=name).edits == ()
+
+
+def test_a_field_that_says_nothing_goes_beside_one_that_does() -> None:
+    user: Json = {**_USER, "output": "wSAID.", "usage": {"x": 1}, "text": " ", "input": 5}
+    mended = repair([user], format="openai-chat")
+    assert mended.messages == [{"role": "user", "content": "x\n\n[Field output]\nwSAID."}]
+    assert [each.sentence for each in mended.edits] == [
+        "The provider does not know these fields of messages[0], they go: usage, text, input.",
+        "The provider does not know these fields of messages[0], text quotes them: output.",
+    ]
+
+
+def test_a_result_of_the_older_kind_gets_the_id_that_its_call_gets() -> None:
+    asked: Json = {"id": {}, "type": "custom", "custom": {"name": "f", "input": "x"}}
+    said = [_USER, {"role": "assistant", "tool_calls": [asked]}, {"role": "function", "name": "f", "content": "ok"}]
+    mended = repair(said, format="openai-chat")
+    assert mended.remaining == ()
+    assert as_object(mended.messages[2])["role"] == "tool"

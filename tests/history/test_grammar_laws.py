@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from conversations import NO_RESULT, Piece, conversations
 from hypothesis import given
 from hypothesis import strategies as st
 from plain import PLAIN, Plain
 
-from holdfast.history.draft import apply
+from conversations import NO_RESULT, Piece, conversations
+from holdfast.history.apply_edits import apply
 from holdfast.history.edits import Edit
-from holdfast.history.formats.format import Declared, as_array, as_object, project
+from holdfast.history.formats.format import Declared, as_array, as_object, project_messages
 from holdfast.history.profiles import PROFILES
-from holdfast.history.repair import CANNOT_BE_MENDED, repair
-from holdfast.history.rules import Violation, check
+from holdfast.history.repair import CANNOT_BE_MENDED, repair_shape
+from holdfast.history.rules import Violation, check_shape
 from holdfast.text import valid_unicode
 from laws import law
 
@@ -23,13 +23,13 @@ PROFILE = st.sampled_from(sorted(PROFILES))
 
 
 def mended(form: Plain, messages: list[object], profile: str, frozen: int = 0) -> tuple[list[object], tuple[Edit, ...]]:
-    shape = project(form, messages, Declared())
-    edits = repair(shape, PROFILES[profile], frozen=frozen)
+    shape = project_messages(form, messages, Declared())
+    edits = repair_shape(shape, PROFILES[profile], frozen=frozen)
     return apply(form, messages, shape, edits), edits
 
 
 def left(form: Plain, messages: list[object], profile: str) -> list[Violation]:
-    found = check(project(form, messages, Declared()), PROFILES[profile])
+    found = check_shape(project_messages(form, messages, Declared()), PROFILES[profile])
     return [violation for violation in found if violation.rule not in CANNOT_BE_MENDED]
 
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_documents import DOCUMENTS, mutations
 
 from holdfast.history import Request, check, repair
-from holdfast.history.formats import find_format
-from holdfast.history.formats.format import as_object, is_array, project
-from holdfast.history.formats.writing import raw_at
+from holdfast.history.formats.format import as_object, is_array
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import CANNOT_BE_MENDED
-from holdfast.history.sending import Parted
 from laws import law
+from wire_documents import DOCUMENTS, mutations
 
 EVERY_FORMAT = pytest.mark.parametrize("form", DOCUMENTS)
 A_LAW = law(shared_by=len(DOCUMENTS))
@@ -91,44 +88,31 @@ def words_in(raw: object) -> set[str]:
     return set(_WORD.findall(json.dumps(raw)))
 
 
-def said(form: str, messages: list[object]) -> set[str]:
-    """Return the words that stand where somebody says them: in texts and in what results hold."""
-    found = find_format(form)
-    sent = [unit.raw for unit in found.unfold(messages)] if isinstance(found, Parted) else messages
-    items = (item for message in project(found, sent).messages for item in message.items)
-    return {
-        word
-        for item in items
-        if item.kind in ("text", "result") and (item.kind == "result" or "foreign" not in item.flags)
-        for held in _held(raw_at(item.path, sent))
-        for word in words_in(held)
-    }
+_UNSAID: Mapping[str, str] = {
+    **dict.fromkeys(("id", "call_id", "tool_call_id", "tool_use_id"), "it pairs, and gets another value where it must"),
+    **dict.fromkeys(("type", "role", "kind", "part_kind", "index", "status"), "it says of which kind something is"),
+    **dict.fromkeys(("name", "tool_name", "filename", "mimeType", "media_type"), "a name, which becomes a legal one"),
+    **dict.fromkeys(("thinking", "reasoning", "reasoning_content", "summary", "thought"), "thinking may have to go"),
+    **dict.fromkeys(("signature", "thoughtSignature", "encrypted_content", "data"), "no word: bytes, or a signature"),
+    **dict.fromkeys(("url", "image_url", "fileUri", "file_data", "source", "file"), "a note says that it was left out"),
+    **dict.fromkeys(("cache_control", "citations", "annotations", "usage", "metadata", "x"), "it is of an answer"),
+    **dict.fromkeys(("model_name", "provider_name", "run_id", "instructions", "is_error"), "it is of a request"),
+    **dict.fromkeys(("audio", "action", "executableCode", "language", "query"), "what the provider did itself"),
+}
+"""The fields in which nobody says anything that has to be sent, each with the reason."""
+
+_COPIED: Mapping[str, str] = {"pydantic-ai": "tool_calls"}
+"""What a format writes a second time, of what its parts say."""
 
 
-_SAYING = frozenset({"text", "refusal", "content", "output", "transcript", "tool_calls", "function", "arguments"})
-
-
-def _shown(raw: object) -> object:
-    """Return JSON without the fields of its blocks in which nobody says anything: a kind, an address, a flag."""
-    if is_array(raw):
-        return [_shown(each) for each in raw]
-    if block := as_object(raw):
-        return {key: _shown(each) for key, each in block.items() if "type" not in block or key in _SAYING}
-    return raw
-
-
-def _held(raw: object) -> Iterator[object]:
-    """Yield what a text or a result says."""
+def said(form: str, raw: object) -> set[str]:
+    """Return the words that stand anywhere in a document but in the fields that say nothing."""
     if isinstance(raw, str):
-        yield raw
+        return words_in(raw)
+    if is_array(raw):
+        return {word for each in raw for word in said(form, each)}
     block = as_object(raw)
-    result = as_object(block.get("functionResponse"))
-    if str(block.get("type")).endswith("_output"):  # it has no other field that says something
-        block = {"output": block.get("output")}
-    yield from (
-        _shown(block[key])
-        for key in ("text", "refusal", "content", "output", "transcript", "tool_calls")
-        if key in block and not (key == "text" and "role" in block)  # no message has that field
-    )
-    if "response" in result:
-        yield result["response"]
+    if block.get("thought") is True or "thinking" in (block.get("type"), block.get("part_kind")):
+        return set()  # thinking may have to go
+    told = (each for key, each in block.items() if key not in _UNSAID and key != _COPIED.get(form))
+    return {word for each in told for word in said(form, each)}

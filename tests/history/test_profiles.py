@@ -7,9 +7,11 @@ import re
 import pytest
 
 from holdfast.errors import UsageError
+from holdfast.history import repair
 from holdfast.history.profiles import ANY, PAIRS, PROFILES, SERIALISER_ONLY, find_profile
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.rules import RULES
+from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import Grammar
 
 FLAT = Grammar(results="own")
@@ -94,3 +96,12 @@ def test_what_cannot_be_mended_are_rules() -> None:
 def test_a_profile_that_cannot_be_used_is_refused(name: str, form: str) -> None:
     with pytest.raises(UsageError, match=name):
         find_profile(name, form)
+
+
+def test_a_caller_may_bring_a_profile_of_its_own() -> None:
+    own = Profile(name="own", rules={"blank-text": "inherent"})
+    blank, said = ({"part_kind": "text", "content": text} for text in (" ", "yes"))
+    mended = repair([{"kind": "response", "parts": [blank, said]}], format="pydantic-ai", profile=own)
+    assert mended.messages == [{"kind": "response", "parts": [said]}]
+    assert len(mended.edits) == 1
+    assert mended.remaining == ()

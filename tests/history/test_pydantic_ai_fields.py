@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
-from pydantic_ai.messages import ModelMessagesTypeAdapter
-from test_pydantic_ai import every_part
 
 from holdfast.history import check, repair
 from holdfast.history.formats.format import as_array, as_object
 from holdfast.history.profiles import PAIRS
 from laws import law
+from pydantic_ai_documents import every_part
+from sdk_types import pydantic_ai_refusal
 
 Json = dict[str, object]
 WRONG: list[object] = [None, 1, True, [], {}]
@@ -33,11 +31,7 @@ def history(returned: Json) -> list[object]:
 
 
 def loads(messages: list[object]) -> bool:
-    try:
-        ModelMessagesTypeAdapter.validate_json(json.dumps(messages))
-    except ValidationError:
-        return False
-    return True
+    return pydantic_ai_refusal("pydantic-ai", messages) == ""
 
 
 @pytest.mark.parametrize("profile", PAIRS["pydantic-ai"])
@@ -102,7 +96,7 @@ JUDGED = {
 PLACES = sorted(beside(), key=repr)
 
 
-@law(shared_by=1)
+@law()
 @given(data=st.data())
 def test_what_does_not_load_for_a_field_is_told_and_what_is_mended_loads(data: st.DataObject) -> None:
     messages = copy.deepcopy(every_part())

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.history import Repair, check, repair
 from holdfast.history.formats.format import Json, as_array, as_object, words
-from holdfast.history.mending import EMPTY
 from holdfast.history.profiles import PAIRS
+from holdfast.history.repairs.content import EMPTY_TEXT
 
 HELD: dict[str, list[object]] = {
     "anthropic": [
@@ -85,7 +85,7 @@ def test_names_are_valid_text_in_all_that_is_said_of_them(block: Json, profile: 
 def test_a_block_of_text_that_is_not_there_says_nothing(nothing: Json, profile: str) -> None:
     use: Json = {"type": "tool_use", "id": "abcdefghi", "name": "f", "input": {}}
     held: list[object] = [nothing, {"type": "text", "text": "said"}]
-    for content, becomes in (([nothing], EMPTY), (held, "said")):
+    for content, becomes in (([nothing], EMPTY_TEXT), (held, "said")):
         result: Json = {"type": "tool_result", "tool_use_id": "abcdefghi", "content": content}
         messages: list[object] = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
         (block,) = as_array(as_object(mend(messages, "anthropic", profile).messages[-1])["content"])

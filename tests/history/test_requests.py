@@ -7,7 +7,6 @@ import copy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_documents import DOCUMENTS, mutations
 
 from holdfast.errors import UsageError
 from holdfast.history import Request, check, repair
@@ -15,6 +14,7 @@ from holdfast.history.formats.format import Json, as_array, as_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import CANNOT_BE_MENDED
 from laws import law
+from wire_documents import DOCUMENTS, mutations
 
 USER: Json = {"role": "user", "content": "x"}
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -35,6 +35,29 @@ def done(own: str) -> Json:
 
 def rules(document: object, form: str, profile: str | None = None, **request: object) -> list[str]:
     return [each.rule for each in check(document, format=form, profile=profile, **request)]  # pyright: ignore[reportArgumentType] - by name
+
+
+# --- thinking beside the content -------------------------------------------------------------------------------------
+
+
+def test_an_empty_thinking_stays_where_thinking_is_on() -> None:
+    def stored(thought: object) -> Json:
+        call = {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        return {"role": "assistant", "content": "", "reasoning_content": thought, "tool_calls": [call]}
+
+    messages = [USER, stored(""), {"role": "tool", "tool_call_id": "a", "content": "x"}]
+    body = {"thinking": {"type": "enabled"}, "messages": messages}
+    for document, thinking in ((messages, True), (body, None)):
+        assert rules(document, "openai-chat", "openai-compatible", thinking=thinking) == []
+        kept = repair(document, format="openai-chat", profile="openai-compatible", thinking=thinking)
+        assert kept.messages is messages
+    for thinking in (None, False):
+        assert rules(messages, "openai-chat", "openai-compatible", thinking=thinking) == ["unknown-field"]
+        mended = repair(messages, format="openai-chat", profile="openai-compatible", thinking=thinking)
+        assert "reasoning_content" not in as_object(mended.messages[1])
+    for nothing in (None, 0):
+        told = rules([USER, stored(nothing), messages[2]], "openai-chat", "openai-compatible", thinking=True)
+        assert told == ["unknown-field"]
 
 
 # --- a model that takes text only ------------------------------------------------------------------------------------
@@ -125,7 +148,7 @@ def test_a_body_names_the_model_itself() -> None:
 
 
 def test_a_model_is_compared_with_nothing_where_the_request_names_none() -> None:
-    with pytest.raises(UsageError, match="Model 'claude-b' cannot"):
+    with pytest.raises(UsageError, match="the signing model 'claude-b'"):
         check(SIGNED, format="anthropic", signed_by="claude-b")
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from openai.types.responses import ResponseInputParam
-from pydantic import TypeAdapter, ValidationError
 
 from holdfast.history import check, repair
+from holdfast.history.formats.format import as_object
+from sdk_types import openai_refusal
 
 Json = dict[str, object]
-TYPES: TypeAdapter[object] = TypeAdapter(ResponseInputParam)
 USER: Json = {"role": "user", "content": "x"}
 ANSWER: Json = {"type": "message", "role": "assistant", "content": "x"}
 REASONING: Json = {"type": "reasoning", "id": "rs_1", "summary": []}
@@ -29,11 +28,7 @@ ODD: dict[str, tuple[list[object], str]] = {
 
 
 def loads(messages: list[object]) -> bool:
-    try:
-        TYPES.validate_json(json.dumps(messages))
-    except ValidationError:
-        return False
-    return True
+    return openai_refusal("openai-responses", messages) == ""
 
 
 @pytest.mark.parametrize(("messages", "rule"), ODD.values(), ids=ODD)
@@ -72,3 +67,76 @@ def test_services_that_speak_responses_want_arguments_that_are_an_object() -> No
     mended = repair(messages, format="openai-responses", profile="openai-compatible")
     assert mended.remaining == ()
     assert mended.messages[1] == {**CALL, "arguments": '{"_unreadable_arguments": "{\\"pa"}'}
+
+
+# --- what the types of OpenAI's SDK do not know ----------------------------------------------------------------------
+
+SEARCHED: dict[str, object] = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {**SEARCHED, "status": "done"},
+        {**SEARCHED, "status": 1},
+        {**SEARCHED, "action": {"type": "browse", "url": "https://example.org"}},
+        {"type": "mcp_call", "id": "mcp_1", "status": "gone", "name": "f", "arguments": "{}", "server_label": "s"},
+    ],
+)
+def test_a_call_of_the_providers_own_with_a_value_that_nobody_knows_is_quoted(odd: dict[str, object]) -> None:
+    items: list[object] = [USER, odd, USER]
+    assert [(each.rule, each.position) for each in check(items, format="openai-responses")] == [
+        ("field-mistyped", "messages[1]")
+    ]
+    mended = repair(items, format="openai-responses")
+    assert mended.remaining == ()
+    said = as_object(mended.messages[1])
+    assert (said["type"], said["role"]) == ("message", "assistant")
+    assert str(odd["id"]) in str(said["content"])
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        SEARCHED,
+        {**SEARCHED, "status": "searching", "action": {"type": "find_in_page", "pattern": "x", "url": "u"}},
+        {**SEARCHED, "action": None},
+        {"type": "mcp_call", "id": "mcp_1", "name": "f", "arguments": "{}", "server_label": "s"},
+    ],
+)
+def test_a_call_of_the_providers_own_that_is_known_stays(known: dict[str, object]) -> None:
+    items: list[object] = [USER, known, USER]
+    assert repair(items, format="openai-responses").messages is items
+
+
+THOUGHTS = [{"type": "reasoning_text", "text": "first"}, {"type": "reasoning_text", "text": "then"}]
+
+
+def test_openai_gets_thoughts_in_the_summary() -> None:
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "so"}], "content": THOUGHTS}
+    items: list[object] = [USER, thought, {"role": "assistant", "content": "x"}, USER]
+    told = check(items, format="openai-responses")
+    assert [(each.rule, each.error_by) for each in told] == [("thinking-in-content", "openai-responses")]
+    mended = repair(items, format="openai-responses")
+    summary = [{"type": "summary_text", "text": text} for text in ("so", "first", "then")]
+    assert mended.messages == [USER, {"type": "reasoning", "summary": summary}, *items[2:]]
+    for profile in ("deepseek", "openai-compatible"):
+        assert "thinking-in-content" not in {
+            each.rule for each in check(items, format="openai-responses", profile=profile)
+        }
+
+
+def test_thoughts_that_are_encrypted_too_go_from_the_content() -> None:
+    sealed = {"type": "reasoning", "id": "rs_1", "summary": [], "content": THOUGHTS, "encrypted_content": "e"}
+    items: list[object] = [USER, sealed, {"role": "assistant", "content": "x"}, USER]
+    now = as_object(repair(items, format="openai-responses").messages[1])
+    assert now == {key: value for key, value in sealed.items() if key != "content"}
+    plain = {**sealed, "content": []}
+    assert check([USER, plain, *items[2:]], format="openai-responses") == []
+
+
+@pytest.mark.parametrize("own", [None, "", 5])
+def test_reasoning_without_an_id_has_no_field_for_it(own: object) -> None:
+    items: list[object] = [USER, {"type": "reasoning", "id": own, "summary": []}, {"role": "assistant", "content": "x"}]
+    assert [each.rule for each in check(items, format="openai-responses")] == ["item-id-illegal"]
+    assert repair(items, format="openai-responses").messages[1] == {"type": "reasoning", "summary": []}

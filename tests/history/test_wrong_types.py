@@ -132,3 +132,61 @@ def test_what_stands_beside_parallel_responses_is_told_as_hearsay() -> None:
     assert [each.rule for each in found if each.rule != "result-not-first"] == ["result-not-alone"]
     single: list[object] = [ASKED, model(CALL), user(RESPONSE, {"text": "x"})]
     assert check(single, format="gemini", hearsay=True) == []
+
+
+# --- fields beside what is said --------------------------------------------------------------------------------------
+
+SAID: Json = {"role": "assistant", "content": "so"}
+BLOCK: Json = {"type": "text", "text": "so"}
+ITEM: Json = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "so"}]}
+
+
+@pytest.mark.parametrize(
+    ("form", "right", "wrong"),
+    [
+        ("openai-chat", SAID, {**SAID, "reasoning_content": 5}),
+        ("openai-chat", SAID, {**SAID, "audio": {"id": 5}}),
+        ("openai-chat", SAID, {**SAID, "refusal": ["\ud800"]}),
+        ("anthropic", {**SAID, "content": [BLOCK]}, {**SAID, "content": [{**BLOCK, "citations": "x"}]}),
+        ("openai-responses", ITEM, {**ITEM, "status": "odd"}),
+        ("openai-responses", ITEM, {**ITEM, "phase": {}}),
+    ],
+)
+def test_a_field_of_a_wrong_type_goes_and_the_message_stays(form: str, right: Json, wrong: Json) -> None:
+    log: list[object] = [USER, wrong, USER]
+    assert "field-mistyped" in rules(log, form)
+    done = repair(log, format=form)
+    assert done.remaining == ()
+    if "refusal" not in wrong:  # which says something, were it only the half of a character
+        assert done.messages == [USER, right, USER]
+    assert repair([USER, right, USER], format=form).edits == ()
+
+
+def test_what_a_field_of_a_wrong_type_says_becomes_text() -> None:
+    done = repair([USER, {**SAID, "refusal": {"text": "KEPT"}}, USER], format="openai-chat")
+    assert done.remaining == ()
+    assert done.messages[1] == {**SAID, "content": "so\n\n[Field refusal]\nKEPT"}
+
+
+@pytest.mark.parametrize(
+    ("form", "part"),
+    [
+        ("openai-chat", {"type": "file", "file": {"filename": ["KEPT"]}}),
+        ("openai-chat", {"type": "input_audio", "input_audio": "KEPT"}),
+        ("anthropic", {"type": "document", "source": {"type": "url", "url": ["KEPT"]}}),
+        ("anthropic", {"type": "document", "source": {"type": "KEPT"}}),
+    ],
+)
+def test_what_lacks_what_it_cannot_be_without_is_quoted(form: str, part: Json) -> None:
+    log: list[object] = [{"role": "user", "content": [{"type": "text", "text": "x"}, part]}]
+    done = repair(log, format=form)
+    assert done.remaining == ()
+    kinds = [as_object(each).get("type") for each in as_array(as_object(done.messages[0])["content"])]
+    assert kinds == ["text", "text"]
+    assert repair(done.messages, format=form).edits == ()
+
+
+def test_a_call_that_is_a_text_is_quoted() -> None:
+    done = repair([USER, {**SAID, "tool_calls": ["KEPT"]}, USER], format="openai-chat")
+    assert done.remaining == ()
+    assert "KEPT" in str(as_object(done.messages[1])["content"])

@@ -92,6 +92,8 @@ class Copy:
         command = [str(self._python), "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
         command += [f"--basetemp={self._scratch}", f"--junitxml={self._report}", *(() if to_the_end else ("-x",))]
         known = {name: value for name, value in os.environ.items() if not name.startswith(("HOLDFAST_", "PYTHON"))}
+        known["HOLDFAST_HANGS"] = "30"  # what a mutant keeps from happening is not waited for any longer
+        known["HOLDFAST_TIER"] = "wider"  # which cases of a matrix and examples of a law kill a mutant is chance
         self._report.unlink(missing_ok=True)
         began = time.monotonic()
         with subprocess.Popen(

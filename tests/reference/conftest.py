@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from stage import Stage
+from reference_harness import Stage
 
 from holdfast.testing.script import WireName
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 
 import pytest
-from stage import KEYS, Stage, texts
+from reference_harness import KEYS, Stage, texts
 
 from holdfast.errors import EXIT_OK
-from holdfast.session.entries import Repaired
+from holdfast.session.journal.entries import Repaired
 from holdfast.testing.script import Call, Hold, Say
-from holdfast.ui import sessions
+from holdfast.ui.commands import sessions
 
 ESC_NOTE = "[Note from holdfast: the user stopped the turn; the previous turn ended there.]"
 

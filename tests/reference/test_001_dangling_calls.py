@@ -6,13 +6,14 @@ import asyncio
 import os
 
 import pytest
-from stage import Line, Stage, read_rounds, texts
+from reference_harness import Line, Stage, read_rounds, texts
 
-from holdfast.agent.calls import Answer
-from holdfast.session.entries import CallEnded, CallPart
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.session.journal.entries import CallEnded
+from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Action, Call, Hold, Say
 from holdfast.testing.toolbox import FunctionTool
-from holdfast.tools.tool import Context, Output, Plan
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from polling import eventually
 
 
@@ -43,9 +44,9 @@ async def test_abort_mid_tool_call_cleans_up_messages(stage: Stage) -> None:
 @pytest.mark.parametrize("rounds", [5, 15])
 @pytest.mark.parametrize("words", [[], [Say("I will deploy.")]], ids=["silent", "with text"])
 async def test_denied_tool_keeps_the_prompt_and_the_rounds(stage: Stage, rounds: int, words: list[Action]) -> None:
-    async def deny(call: CallPart, plan: Plan, why: str) -> Answer:
+    async def deny(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        return Answer(allowed=False, words="not on a Friday")
+        return ApprovalAnswer(allowed=False, words="not on a Friday")
 
     stage.mode, stage.ask = "ask", deny
     shown = stage.write_files(rounds)
@@ -77,15 +78,15 @@ async def test_partial_parallel_results_are_kept(stage: Stage) -> None:
 async def test_reads_that_ran_side_by_side_keep_what_finished(stage: Stage) -> None:
     started = asyncio.Event()
 
-    async def quick(arguments: dict[str, object], context: Context) -> Output:
+    async def quick(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
-        return Output(text="A is here")
+        return ToolOutput(text="A is here")
 
-    async def slow(arguments: dict[str, object], context: Context) -> Output:
+    async def slow(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments
         started.set()
         await context.stop.wait()
-        return Output(text="", interrupted=True)
+        return ToolOutput(text="", interrupted=True)
 
     stage.tools = [FunctionTool("a", "read", quick), FunctionTool("b", "read", slow)]
     await stage.stopped(
@@ -129,9 +130,9 @@ async def test_same_id_for_two_parallel_calls(stage: Stage) -> None:
 async def test_a_denial_is_told_once_and_right_after_its_call(stage: Stage) -> None:
     """The documents' external addition: the notice must stand where it belongs, not as a prompt of its own."""
 
-    async def deny(call: CallPart, plan: Plan, why: str) -> Answer:
+    async def deny(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        return Answer(allowed=False, words="no")
+        return ApprovalAnswer(allowed=False, words="no")
 
     stage.mode, stage.ask = "ask", deny
     await stage.say("go", [Call("bash", {"command": "true"}), Call("glob", {"pattern": "*"})], [Say("well")])

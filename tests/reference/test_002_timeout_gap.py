@@ -6,10 +6,11 @@ import asyncio
 
 import msgspec
 import pytest
-from stage import FAST, ONE_WIRE, Stage, texts
+from reference_harness import FAST, ONE_WIRE, Stage, texts
 
-from holdfast.agent.calls import Answer
-from holdfast.session.entries import CallPart, TurnEnded
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.session.journal.entries import TurnEnded
+from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Call, Hold, Reply, Say
 from holdfast.tools.tool import Plan
 
@@ -64,10 +65,10 @@ async def test_wait_for_becomes_timeout_error_after_the_cleanup(stage: Stage) ->
 async def test_a_person_who_thinks_is_not_a_silent_model(stage: Stage) -> None:
     """The deadlines are on the model's events: none of them runs while a person is asked or a tool works."""
 
-    async def ponders(call: CallPart, plan: Plan, why: str) -> Answer:
+    async def ponders(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
         await asyncio.sleep(1.2)
-        return Answer(allowed=True)
+        return ApprovalAnswer(allowed=True)
 
     stage.limits = msgspec.structs.replace(FAST, first_event=1.0, idle_event=1.0, attempts=1)
     stage.mode, stage.ask = "ask", ponders

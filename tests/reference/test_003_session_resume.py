@@ -7,25 +7,25 @@ import time
 
 import msgspec
 import pytest
-from stage import FAST, ONE_WIRE, Line, Stage, texts
+from reference_harness import FAST, ONE_WIRE, Line, Stage, texts
 
-from holdfast.agent.opening import fork, resume
+from holdfast.agent.sessions import fork, resume
 from holdfast.errors import SessionBusy
-from holdfast.session.entries import (
+from holdfast.session.journal.entries import (
     CallEnded,
     CallLate,
-    CallPart,
     CallStarted,
     ModelChanged,
     PromptAccepted,
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
-    Usage,
 )
+from holdfast.session.journal.parts import CallPart, Usage
 from holdfast.testing.script import Action, Call, Cut, Finish, Hold, Reset, Say
 from holdfast.testing.toolbox import FunctionTool
-from holdfast.tools.tool import Context, Output
+from holdfast.tools.tool import ToolContext, ToolOutput
+from polling import expect_within
 
 
 async def test_exactly_one_system_prompt_every_turn_and_after_resume(stage: Stage) -> None:
@@ -155,7 +155,7 @@ async def test_a_crash_while_text_streams_keeps_the_text(stage: Stage) -> None:
 async def test_late_result_is_told(stage: Stage) -> None:
     started, release = asyncio.Event(), asyncio.Event()
 
-    async def stubborn(arguments: dict[str, object], context: Context) -> Output:
+    async def stubborn(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
         started.set()
         while not release.is_set():
@@ -163,7 +163,7 @@ async def test_late_result_is_told(stage: Stage) -> None:
                 await release.wait()
             except asyncio.CancelledError:
                 continue  # a tool that swallows its cancellation
-        return Output(text="deployed after all")
+        return ToolOutput(text="deployed after all")
 
     stage.tools = [FunctionTool("deploy", "execute", stubborn)]
     stage.limits = msgspec.structs.replace(FAST, stop_grace=0.1, drop_wait=0.1)
@@ -222,7 +222,7 @@ async def test_two_processes_one_session(stage: Stage) -> None:
     began = time.monotonic()
     with pytest.raises(SessionBusy) as refused:
         resume(stage.catalog, summary)
-    assert time.monotonic() - began < 2
+    expect_within(2, began)
     assert "pid" in refused.value.holder
     copy = fork(stage.catalog, summary)
     assert copy.id != stage.session.id

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from stage import FAST, ONE_WIRE, Line, Stage, read_rounds, texts
+from reference_harness import FAST, ONE_WIRE, Line, Stage, read_rounds, texts
 
-from holdfast.agent.calls import Answer
-from holdfast.session.entries import CallPart, RequestFailed
-from holdfast.testing.script import Call, Fail, Hold, Ping, Reply, Request, Say
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.session.journal.entries import RequestFailed
+from holdfast.session.journal.parts import CallPart
+from holdfast.testing.script import Call, Fail, Hold, Ping, ReceivedRequest, Reply, Say
 from holdfast.tools.tool import Plan
 
 ROUNDS = 6
@@ -95,7 +96,6 @@ async def test_stream_opens_and_says_nothing(stage: Stage) -> None:
     ended = await stage.say("speak", silence, silence)
     assert ended.cause == "provider"
     assert f"Model {stage.model!r} sent nothing for 0.3 s" in ended.detail
-    assert "choose another model" in ended.detail
     assert [request.ended for request in stage.provider.requests] == ["client_gone"] * 2
     assert [entry.fault for entry in stage.entries if isinstance(entry, RequestFailed)] == ["silent"] * 2
     await stage.goes_on()
@@ -104,7 +104,7 @@ async def test_stream_opens_and_says_nothing(stage: Stage) -> None:
 async def test_a_provider_that_hangs_on_tool_history_is_named(stage: Stage) -> None:
     """The documents' Chutes/Devstral case: the history is valid, so the words blame the provider, and text survives."""
 
-    def hangs_on_results(request: Request) -> Reply:
+    def hangs_on_results(request: ReceivedRequest) -> Reply:
         del request
         return [Hold("never")]
 
@@ -137,10 +137,10 @@ async def test_a_call_written_as_text_is_text(stage: Stage, written: str) -> Non
     """The reference took it for a call, asked the person about it, and never ran it."""
     asked: list[str] = []
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> Answer:
+    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del plan, why
         asked.append(call.name)
-        return Answer(allowed=True)
+        return ApprovalAnswer(allowed=True)
 
     stage.mode, stage.ask = "ask", ask
     ended = await stage.say("work", [Say(written)])

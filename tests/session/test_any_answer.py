@@ -9,32 +9,29 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from holdfast.calls import Outcome
-from holdfast.history.profile import Profile
 from holdfast.history.profiles import PROFILES
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.rules import RULES
+from holdfast.history.rules.profile import Profile
 from holdfast.session import verify as verifying
-from holdfast.session.conversation import AssistantMessage, Conversation, UserMessage
-from holdfast.session.entries import (
+from holdfast.session.conversation.conversation import AssistantMessage, Conversation, UserMessage
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import (
     CallEnded,
-    CallPart,
     CallStarted,
     Entry,
     Part,
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
-    TextPart,
-    ThinkingPart,
     TurnEnded,
-    Usage,
 )
-from holdfast.session.fold import fold
-from holdfast.session.gate import admit, left_broken, violations
-from holdfast.session.outgoing import outgoing
-from holdfast.session.store import Reading, Record
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.store import Reading, StoredEntry
+from holdfast.session.request.normalize import normalize
+from holdfast.session.request.validate import left_broken, validate_request, violations
 from holdfast.session.verify import verify
+from holdfast.tool_calls import Outcome
 from journals import opened
 from laws import law
 
@@ -101,10 +98,11 @@ def answers(draw: st.DrawFn) -> list[Entry]:
 def test_whatever_a_provider_answers_can_be_sent_again_to_every_profile(
     profile: Profile, answer: list[Entry], end: tuple[Entry, ...]
 ) -> None:
-    conversation = fold([opened, *answer, *end])
-    admitted = admit(conversation, profile)
+    called = any(isinstance(entry, CallEnded) for entry in answer)
+    conversation = fold([opened, *answer, *(end if called else END)])  # without calls only the next prompt sends it
+    admitted = validate_request(conversation, profile)
     assert admitted.violations == ()
-    assert admitted.conversation == outgoing(conversation, profile)
+    assert admitted.conversation == normalize(conversation, profile)
     assert violations(conversation, profile) == ()
 
 
@@ -112,7 +110,7 @@ def test_whatever_a_provider_answers_can_be_sent_again_to_every_profile(
 @pytest.mark.parametrize("calls", [128, 129, 257])
 def test_an_answer_of_many_calls_is_sent_in_parts_with_their_results(profile: Profile, calls: int) -> None:
     thought = ThinkingPart("hm", signature="sig", provider="openai")
-    sent = outgoing(_answered(calls, thought, TextPart("I look.")), profile).messages
+    sent = normalize(_answered(calls, thought, TextPart("I look.")), profile).messages
     answers = [message for message in sent if isinstance(message, AssistantMessage)]
     said = [message for message in answers if message.calls]
     assert answers[: len(said)] == said  # between the results and the user some want one more
@@ -132,15 +130,15 @@ def test_an_answer_of_many_calls_is_sent_in_parts_with_their_results(profile: Pr
     "profile", [each for each in PROFILES.values() if each.calls is None], ids=lambda each: each.name
 )
 def test_without_a_limit_it_is_sent_as_it_is(profile: Profile) -> None:
-    sent = outgoing(_answered(257), profile).messages
+    sent = normalize(_answered(257), profile).messages
     assert len([message for message in sent if isinstance(message, AssistantMessage)]) in (1, 2)
     assert max(len(message.calls) for message in sent if isinstance(message, AssistantMessage)) == 257
 
 
 @EVERY_PROFILE
 def test_one_that_was_sent_in_parts_stays_so(profile: Profile) -> None:
-    before = outgoing(_answered(300), profile).messages
-    after = outgoing(_answered(300, more=(PromptAccepted(turn=3, text="more"),)), profile).messages
+    before = normalize(_answered(300), profile).messages
+    after = normalize(_answered(300, more=(PromptAccepted(turn=3, text="more"),)), profile).messages
     assert after[: len(before) - 1] == before[:-1]
 
 
@@ -163,7 +161,7 @@ def test_every_rule_without_a_repair_is_decided() -> None:
 def test_what_no_repair_restores_is_not_called_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
     impossible = msgspec.structs.replace(PROFILES["openai-chat"], id_length=0)
     monkeypatch.setattr(verifying, "PROFILES", {impossible.name: impossible})
-    records = tuple(Record(seq=at, at=0.0, entry=entry) for at, entry in enumerate([opened, *_journal(1)], 1))
+    records = tuple(StoredEntry(seq=at, at=0.0, entry=entry) for at, entry in enumerate([opened, *_journal(1)], 1))
     found = verify("s", Reading(records=records, findings=()), impossible).problems
     assert {problem.kind for problem in found} == {"violation"}
     assert all("nothing more is sent to this provider" in problem.todo for problem in found)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.calls import Pattern
-from holdfast.session.conversation import AssistantMessage, Conversation, UserMessage
-from holdfast.session.entries import (
+from holdfast.session.conversation.conversation import AssistantMessage, Conversation, UserMessage
+from holdfast.session.conversation.fold import Fold, fold
+from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,
     CallEnded,
-    CallPart,
     Entry,
     PromptAccepted,
     Repaired,
@@ -16,11 +15,10 @@ from holdfast.session.entries import (
     ResponseEnded,
     Rewound,
     SessionOpened,
-    TextPart,
     TurnEnded,
-    Usage,
 )
-from holdfast.session.fold import Fold, fold
+from holdfast.session.journal.parts import CallPart, TextPart, Usage
+from holdfast.tool_calls import Pattern
 
 OPENED = SessionOpened(session="s", cwd="/", model="m", system="", tools=(), version="0")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from bodies import USER, Json, anthropic, assistant, called, chat, result, returned, text, use, user
 
 from judges import judge
+from request_bodies import USER, Json, anthropic, assistant, called, chat, result, returned, text, use, user
 
 BROKEN_CHAT = {
     "a dangling call": chat(USER, called("a")),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.testing.wires.messages_rules import check
-from holdfast.testing.wires.wire import Refusal
+from holdfast.testing.protocols.anthropic.messages_rules import check
+from holdfast.testing.protocols.protocol import Refusal
 
 IMAGE: dict[str, object] = {"type": "image", "source": {"type": "url", "url": "https://example.org/x.png"}}
 FILE: dict[str, object] = {"type": "document", "source": {"type": "url", "url": "https://example.org/x.pdf"}}

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from asking import CHAT, ask
-from bodies import SYSTEM, USER, chat
 
 from holdfast.errors import UsageError
-from holdfast.testing.provider import ScriptedProvider
 from holdfast.testing.script import (
     Call,
     Cut,
@@ -23,8 +20,11 @@ from holdfast.testing.script import (
     Say,
     Think,
     Wait,
-    checked,
+    check_reply,
 )
+from holdfast.testing.scripted_provider import ScriptedProvider
+from http_calls import CHAT, ask
+from request_bodies import SYSTEM, USER, chat
 
 PLAYABLE: list[Reply] = [
     (),
@@ -37,23 +37,23 @@ PLAYABLE: list[Reply] = [
     (Think("a"), Say("b"), Call("c", {}), Finish("stop"), Wait(1), Ping(), Cut()),
 ]
 UNPLAYABLE: list[tuple[Reply, str]] = [
-    ((Cut(), Say("a")), "Action 'Cut' at 0 of the reply is not the last action"),
-    ((Reset(), Wait(1)), "Action 'Reset' at 0 of the reply is not the last action"),
-    ((Fail(500), Finish("stop")), "Action 'Fail' at 0 of the reply is not the last action"),
-    ((Say("a"), Fail(500)), "Action 'Fail' at 1 of the reply follows something said"),
+    ((Cut(), Say("a")), "Action 'Cut' at 0 of the reply must be the last action"),
+    ((Reset(), Wait(1)), "Action 'Reset' at 0 of the reply must be the last action"),
+    ((Fail(500), Finish("stop")), "Action 'Fail' at 0 of the reply must be the last action"),
+    ((Say("a"), Fail(500)), "Action 'Fail' at 1 of the reply follows content"),
     ((Finish("stop"), Say("a")), "Action 'Say' at 1 of the reply follows a Finish"),
     ((Finish("stop"), Finish("stop")), "Action 'Finish' at 1 of the reply is the second Finish"),
-    ((Say("a"), Headers()), "Action 'Headers' at 1 of the reply follows something said"),
-    ((Headers(), Headers()), "Action 'Headers' at 1 of the reply follows something said"),
+    ((Say("a"), Headers()), "Action 'Headers' at 1 of the reply follows content"),
+    ((Headers(), Headers()), "Action 'Headers' at 1 of the reply follows content"),
     ((End(), End()), "Action 'End' at 1 of the reply is the second End"),
     ((End(), Finish("stop"), Finish("stop")), "Action 'Finish' at 1 of the reply is the second Finish"),
-    ((Say("a", chunk=0),), "Action 'Say' at 0 of the reply has a chunk below 1"),
+    ((Say("a", chunk=0),), "Action 'Say' at 0 of the reply has a chunk size below 1"),
 ]
 
 
 @pytest.mark.parametrize("reply", PLAYABLE)
 def test_playable(reply: Reply) -> None:
-    assert checked(list(reply)) == tuple(reply)
+    assert check_reply(list(reply)) == tuple(reply)
 
 
 @pytest.mark.parametrize(("reply", "why"), UNPLAYABLE)
@@ -67,5 +67,5 @@ def test_unplayable_is_said_before_anything_is_played(reply: Reply, why: str) ->
 
 
 def test_unplayable_by_a_function_is_said_when_it_is_played() -> None:
-    with pytest.raises(UsageError, match="is not the last action"):
+    with pytest.raises(UsageError, match="must be the last action"):
         ask(ScriptedProvider([lambda _: (Cut(), Cut())]), CHAT, chat(SYSTEM, USER))

@@ -33,9 +33,9 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from holdfast.testing.memory import ScriptedTransport
-from holdfast.testing.provider import ScriptedProvider
-from holdfast.testing.script import Call, Cut, Fail, Finish, FinishReason, Ping, Reset, Say, Step, Think, Wait
+from holdfast.testing.http_transport import ScriptedTransport
+from holdfast.testing.script import Call, Cut, Fail, Finish, FinishReason, Ping, Reset, Say, ScriptStep, Think, Wait
+from holdfast.testing.scripted_provider import ScriptedProvider
 from judges import judge
 
 Wire = Literal["openai-responses", "openai-chat", "anthropic"]
@@ -61,7 +61,7 @@ async def model(wire: Wire, url: str, http: httpx2.AsyncClient) -> AsyncGenerato
             yield kind("gpt-5.5", provider=OpenAIProvider(openai_client=openai))
 
 
-def run(wire: Wire, transport: str, steps: list[Step], use: Use) -> ScriptedProvider:
+def run(wire: Wire, transport: str, steps: list[ScriptStep], use: Use) -> ScriptedProvider:
     """Let `use` talk to a model that plays `steps`; every request must be accepted, complete and good to the judge."""
 
     async def talk(url: str, http: httpx2.AsyncClient) -> None:

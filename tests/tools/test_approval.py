@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
-from holdfast.calls import Effect, FileChange, Mode
+from holdfast.tool_calls import Effect, FileChange, Mode
 from holdfast.tools.approval import Allow, Ask, Deny, Policy, decide
-from holdfast.tools.tool import Context, Output, Plan
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 # (mode, effect): what happens inside the workspace, and outside.
 LAW: dict[tuple[Mode, Effect], tuple[type, type]] = {
@@ -31,7 +31,7 @@ ASKS_A_HOST: dict[Mode, type] = {"ask": Ask, "accept-edits": Ask, "plan": Ask, "
 
 
 def plan(effect: Effect, *, outside: str | None = None, host: str = "") -> Plan:
-    async def run(_: Context) -> Output:
+    async def run(_: ToolContext) -> ToolOutput:
         raise AssertionError("deciding must not run")
 
     change = FileChange(path="src/app.py", before=None, after="0" * 64) if effect == "write" else None
@@ -63,5 +63,5 @@ def test_a_question_names_the_call_and_the_place() -> None:
 def test_a_denial_tells_the_model_why_and_what_to_do() -> None:
     denied = decide(plan("write"), Policy("plan"))
     assert isinstance(denied, Deny)
-    assert denied.why.startswith("plan mode: 'do src/app.py' changes files")
+    assert denied.why.startswith("Plan mode allows only reading: 'do src/app.py' changes files")
     assert "It was not run." in denied.why

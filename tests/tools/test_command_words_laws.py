@@ -7,16 +7,16 @@ from attacks import ATTACKS, HARMLESS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.calls import Pattern
+from holdfast.tool_calls import Pattern
 from holdfast.tools.approval import Allow, Ask, Policy, decide
+from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.command_words import harmless
-from holdfast.tools.patterns import suggested
 from holdfast.tools.programs import BY_NAME
 from holdfast.tools.programs.program import spelt
-from holdfast.tools.tool import Context, Output, Plan
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 
-async def _never(_: Context) -> Output:
+async def _never(_: ToolContext) -> ToolOutput:
     raise AssertionError("deciding must not run")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.session.entries import SessionOpened
-from holdfast.ui.notes import notes
+from holdfast.session.journal.entries import SessionOpened
+from holdfast.ui.view.sentences import Narrator
 
 
 @pytest.mark.parametrize(
@@ -16,5 +16,5 @@ def test_where_a_session_comes_from_is_shown(forked: str | None, imported: str |
     entry = SessionOpened(
         session="s", cwd="/w", model="m", system="", tools=(), version="0", forked_from=forked, imported_from=imported
     )
-    (note,) = notes("1", entry)
-    assert said in note.text
+    (sentence,) = Narrator().sentences(entry)
+    assert said in sentence.text

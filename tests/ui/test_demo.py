@@ -8,20 +8,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from holdfast.calls import Outcome
-from holdfast.session.entries import CallEnded, CallPart, CallStarted, Entry, PromptAccepted, ResponseEnded, Usage
-from holdfast.session.fold import fold
-from holdfast.testing.provider import Captured
-from holdfast.ui.demo.checks import KEY, Evidence, Run, checked, kept, told, unknown
-from holdfast.ui.demo.listing import OPEN, rows
-from holdfast.ui.demo.project import DEEDS
-from holdfast.ui.demo.screen import Screen
-from polling import eventually
+from holdfast.session.journal.entries import CallEnded, Entry, PromptAccepted, ResponseEnded
+from holdfast.session.journal.parts import CallPart, Usage
+from holdfast.testing.scripted_provider import Captured
+from holdfast.tool_calls import Outcome
+from holdfast.ui.demo import printer
+from holdfast.ui.demo.checks import DEEDS, KEY, AgentRun, DemoEvidence, check_evidence
+from polling import HANGS, eventually, expect_within
 
 linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
 
@@ -45,23 +44,25 @@ def living(temporary: Path) -> list[int]:
 
 def test_the_demo_holds_what_it_claims(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "holdfast", "demo", "--fast"],
+        [sys.executable, "-m", "holdfast", "demo"],
         env=environment(tmp_path),
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=55,
+        timeout=HANGS,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert done.stdout.splitlines()[1].startswith("The model is scripted")
-    assert "3 messages, 2 open calls" in done.stdout
-    assert "5 messages, 0 open calls" in done.stdout
+    open_calls = [line.split()[2:] for line in done.stdout.splitlines() if line.startswith("open calls:")]
+    assert [len(calls) for calls in open_calls] == [2, 1, 1], "two, none and one"
+    assert open_calls[1] == ["none"]
+    assert done.stdout.count("(open)") == 3
     assert "5 of 5 prompts" in done.stdout
     assert "9 requests, 0 refused" in done.stdout
     assert "WRONG" not in done.stdout
     assert "\x1b" not in done.stdout
-    assert "Everything held" in done.stdout.splitlines()[-1]
+    assert "All checks passed" in done.stdout.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -75,14 +76,16 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
         text=True,
     ) as demo:
         try:
-            eventually(lambda: living(tmp_path), 30)
+            eventually(lambda: living(tmp_path))
             demo.send_signal(signal.SIGINT)
-            said, complaint = demo.communicate(timeout=20)
+            said, complaint = demo.communicate(timeout=HANGS)
         finally:
             demo.kill()
     assert (demo.returncode, complaint) == (130, "")
     assert "Stopped" in said.splitlines()[-1]
-    eventually(lambda: not living(tmp_path), 1)  # as P5 has it
+    since = time.monotonic()
+    eventually(lambda: not living(tmp_path))
+    expect_within(1, since)  # as P5 has it
     assert list(tmp_path.iterdir()) == []
 
 
@@ -128,10 +131,10 @@ def request(messages: Messages) -> Captured:
     )
 
 
-GOOD = Evidence(
+GOOD = DemoEvidence(
     entries=ENTRIES,
     requests=(request(FIRST), request([*FIRST, *SAID])),
-    runs=(Run(code=0, expected=0), Run(code=-9, expected=-9)),
+    runs=(AgentRun(code=0, expected=0), AgentRun(code=-9, expected=-9)),
     deeds=DEEDS,
     lived={"release.py": 0.01},
     tools_gone=True,
@@ -140,17 +143,17 @@ GOOD = Evidence(
 )
 
 
-def wrong(seen: Evidence) -> list[str]:
-    return [check.said for check in (*kept(seen), *told(seen), *checked(seen)) if not check.passed]
+def wrong(seen: DemoEvidence) -> list[str]:
+    return [check.said for check in check_evidence(seen) if not check.passed]
 
 
-def last(messages: Messages) -> Evidence:
+def last(messages: Messages) -> DemoEvidence:
     return replace(GOOD, requests=(GOOD.requests[0], request(messages)))
 
 
 def test_good_evidence_is_green() -> None:
     assert wrong(GOOD) == []
-    assert [entry.call for entry in unknown(GOOD)] == ["aaaaaaaa2", "aaaaaaaa3"]
+    assert any("2 of 2 unfinished calls" in check.said for check in check_evidence(GOOD))
 
 
 SYSTEM, USER = FIRST
@@ -164,7 +167,10 @@ ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
         (last([*FIRST, ASSISTANT, CUT, UNBEGUN, FAILED]), "finished results are in it"),
         (last([*FIRST, ASSISTANT, DONE | {"content": "pruned"}, CUT, UNBEGUN, FAILED]), "finished results are in it"),
         (last([*FIRST, *SAID, DONE]), "finished results are in it"),
-        (last([*FIRST, ASSISTANT, DONE, CUT | {"content": "Aborted."}, UNBEGUN, FAILED]), "in these words"),
+        (
+            last([*FIRST, ASSISTANT, DONE, CUT | {"content": "Aborted."}, UNBEGUN, FAILED]),
+            "what is known of its effect",
+        ),
         (
             replace(GOOD, requests=(replace(GOOD.requests[0], refusal="No.", ended="refused"), GOOD.requests[1])),
             "1 refused",
@@ -175,53 +181,42 @@ ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
         (last([USER, *SAID]), "one system prompt"),
         (last([SYSTEM, *FIRST, *SAID]), "one system prompt"),
         (last([{"role": "system", "content": "You are another."}, USER, *SAID]), "one system prompt"),
-        (last([SYSTEM, *SAID, USER]), "begins with all of the one before"),
-        (replace(GOOD, entries=ENTRIES[:-1]), "one each"),
-        (replace(GOOD, entries=(*ENTRIES, ENTRIES[-1])), "one each"),
+        (last([SYSTEM, *SAID, USER]), "begin with the whole previous request"),
+        (replace(GOOD, entries=ENTRIES[:-1]), "one for each call"),
+        (replace(GOOD, entries=(*ENTRIES, ENTRIES[-1])), "one for each call"),
         (replace(GOOD, deeds=(*DEEDS, "tag")), "exactly once"),
         (replace(GOOD, deeds=DEEDS[:-1]), "exactly once"),
         (replace(GOOD, lived={"release.py": None}), "LIVES ON"),
         (replace(GOOD, tools_gone=False), "no process is left"),
         (replace(GOOD, test_before=True), "the project's test"),
         (replace(GOOD, test_after=False), "the project's test"),
-        (replace(GOOD, runs=(Run(code=1, expected=0),)), "exit codes 1"),
+        (replace(GOOD, runs=(AgentRun(code=1, expected=0),)), "exit codes 1"),
     ],
 )
-def test_each_claim_can_fail(seen: Evidence, claim: str) -> None:
+def test_each_claim_can_fail(seen: DemoEvidence, claim: str) -> None:
     assert [said for said in wrong(seen) if claim in said], wrong(seen)
 
 
 def test_no_evidence_proves_nothing() -> None:
     nothing = replace(GOOD, entries=(), requests=(), runs=(), deeds=(), lived={}, test_after=False)
-    assert len(wrong(nothing)) == len((*kept(GOOD), *told(GOOD), *checked(GOOD)))
+    assert len(wrong(nothing)) == len(check_evidence(GOOD)) == 12
 
 
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def test_an_open_call_is_shown_as_open() -> None:
-    started = CallStarted(call="aaaaaaaa1", effect="execute")
-    shown = list(rows(fold([*ENTRIES[:2], started])))
-    assert [(row.place, row.part, row.said) for row in shown if row.part == OPEN] == [
-        (2, OPEN, "started, no result yet"),
-        *[(2, OPEN, "not started yet")] * 3,
-    ]
-    assert not [row for row in rows(fold(ENTRIES)) if row.part == OPEN]
-
-
 def test_nothing_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     out = io.StringIO()
-    screen = Screen(out, {})
-    screen.say("word " * 40)
-    for piece in ("words and wo", "rds " * 40):
-        screen.stream(piece)
-    screen.call("failed", "bash " + "x" * 200, "no")
-    screen.messages(fold([*ENTRIES[:2], PromptAccepted(turn=2, text="x " * 200)]))
-    screen.check("word " * 40, passed=False)
+    printer(out, {})("word " * 40)
     lines = out.getvalue().splitlines()
-    assert "  words and words rds rds" in out.getvalue()
     assert 70 < max(len(line) for line in lines) < 80
+
+
+def test_a_command_stays_on_one_line() -> None:
+    out = io.StringIO()
+    printer(out, {})(command := f'$ holdfast -p "{"word " * 40}"')
+    assert out.getvalue() == f"{command}\n"
 
 
 class Terminal(io.StringIO):
@@ -237,12 +232,12 @@ class Terminal(io.StringIO):
 )
 def test_colour_is_for_terminals_that_want_it(environ: dict[str, str], *, coloured: bool) -> None:
     out = Terminal()
-    Screen(out, environ).say("Look", "bold")
+    printer(out, environ)("$ look")
     assert ("\x1b[" in out.getvalue()) is coloured
 
 
 def test_a_terminal_without_unicode_gets_question_marks() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii")
-    Screen(out, {}).check("it holds", passed=True)
-    assert raw.getvalue() == b"  ? it holds\n"
+    printer(out, {})("✓ it holds")
+    assert raw.getvalue() == b"? it holds\n"

@@ -6,31 +6,31 @@ from typing import get_args
 
 import pytest
 
-from holdfast.errors import EXIT_APPROVAL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_RETRYABLE
-from holdfast.session.entries import Cause, TurnEnded
-from holdfast.session.words import REASONS
-from holdfast.ui.headless import exit_code
+from holdfast.errors import EXIT_APPROVAL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_RETRYABLE, ProviderFault
+from holdfast.session.journal.entries import Cause, TurnEnded
+from holdfast.session.model_notices import REASONS
+from holdfast.ui.headless.run import exit_code
 
-CODES: dict[tuple[Cause, str], int] = {
-    ("finished", ""): EXIT_OK,
-    ("approval", ""): EXIT_APPROVAL,
-    ("user", ""): EXIT_INTERRUPTED,
-    ("signal", ""): EXIT_INTERRUPTED,
-    ("output", ""): EXIT_INTERRUPTED,
-    ("external", ""): EXIT_INTERRUPTED,
+CODES: dict[tuple[Cause, ProviderFault | None], int] = {
+    ("finished", None): EXIT_OK,
+    ("approval", None): EXIT_APPROVAL,
+    ("user", None): EXIT_INTERRUPTED,
+    ("signal", None): EXIT_INTERRUPTED,
+    ("output", None): EXIT_INTERRUPTED,
+    ("external", None): EXIT_INTERRUPTED,
     ("provider", "overloaded"): EXIT_RETRYABLE,
     ("provider", "rate_limited"): EXIT_RETRYABLE,
     ("provider", "rejected"): EXIT_FAILED,
     ("provider", "credentials"): EXIT_FAILED,
     **{
-        (cause, ""): EXIT_FAILED
+        (cause, None): EXIT_FAILED
         for cause in ("max_tokens", "max_steps", "refusal", "timeout", "storage", "crash", "bug", "fork", "import")
     },
 }
 
 
 @pytest.mark.parametrize(("how", "code"), CODES.items(), ids=str)
-def test_each_cause_has_its_exit_code(how: tuple[Cause, str], code: int) -> None:
+def test_each_cause_has_its_exit_code(how: tuple[Cause, ProviderFault | None], code: int) -> None:
     cause, fault = how
     assert exit_code(TurnEnded(turn=1, reason=REASONS[cause], cause=cause), fault) == code
 

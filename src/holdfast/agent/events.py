@@ -1,19 +1,20 @@
-"""What the driver tells whoever listens: facts once they are durable, and live text as it comes.
+"""What the session emits to its listeners: facts once they are durable, and live text as it arrives.
 
-Two rules. A fact is the journal's own entry, so that a resumed session is drawn by the code that drew it live. A live
-event promises nothing: what it showed may be missing after a crash, up to the last second.
+A fact is the journal entry itself, so the same code draws a live and a resumed session. A live event promises nothing:
+its text may be missing after a crash, up to the last second.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.session.entries import Entry
+from holdfast.errors import ProviderFault
+from holdfast.session.journal.entries import Entry
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`entry` is on disk; `seq` is its place in the journal."""
+    """A durable journal entry; `seq` is its position in the journal."""
 
     seq: int
     entry: Entry
@@ -29,7 +30,7 @@ class LiveText:
 
 @dataclass(frozen=True, slots=True)
 class LiveThinking:
-    """More of the model's reasoning in request `step`."""
+    """More of the model's thinking in request `step`."""
 
     step: int
     text: str
@@ -37,7 +38,7 @@ class LiveThinking:
 
 @dataclass(frozen=True, slots=True)
 class LiveCall:
-    """More of a call the model is writing: `index` is its part of the response, `arguments` a piece of raw JSON."""
+    """More of a call being written: `index` is its part of the response, `arguments` a fragment of raw JSON."""
 
     step: int
     index: int
@@ -47,31 +48,38 @@ class LiveCall:
 
 @dataclass(frozen=True, slots=True)
 class LiveOutput:
-    """What a running call printed."""
+    """Output of a running call."""
 
     call: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """The provider has failed and ended the turn. Its end, a fact, says why; by `fault` a surface says what to do."""
+
+    fault: ProviderFault
+
+
+@dataclass(frozen=True, slots=True)
 class NotRecorded:
-    """Something happened that could not be journalled, with what to do; the session is read-only until it can be."""
+    """Something could not be journalled; the message says what to do. The session is read-only until it can be."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A check of debug found something that is not as it must be, or an image that was named cannot be shown."""
+class CheckFinding:
+    """A debug check failed, or a named image cannot be shown."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Shortening:
-    """What is done to shorten the conversation, as a sentence for a person; what comes of it is a fact."""
+    """Progress of pruning or compaction, as a sentence for the user. Its result is a fact."""
 
     message: str
 
 
-Event = Fact | LiveText | LiveThinking | LiveCall | LiveOutput | Shortening | NotRecorded | Finding
+Event = Fact | LiveText | LiveThinking | LiveCall | LiveOutput | Shortening | TurnFailed | NotRecorded | CheckFinding

@@ -1,10 +1,10 @@
-"""What a provider accepts: say what is wrong with a conversation, and mend it without losing a word.
+"""What a provider accepts: name what is wrong with a conversation, and repair it without losing what was said.
 
 from holdfast.history import check, repair
 
 for violation in check(messages, format="openai-chat", profile="mistral"):
     print(violation.position, violation.sentence)
-mended = repair(messages, format="openai-chat", profile="mistral").messages
+repaired = repair(messages, format="openai-chat", profile="mistral").messages
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from holdfast.history import repair as _repair  # first: importing it later woul
 from holdfast.history import rules as _rules
 from holdfast.history.document import expect_data, messages_in, too_deep
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import Declared, Format, as_object, project, spliced, unclean
+from holdfast.history.formats.format import Declared, Format, as_object, project_messages, spliced
+from holdfast.history.formats.sent_units import Parted, Unit, place_among, whereabouts
+from holdfast.history.formats.strings import unclean
 from holdfast.history.pairing import pair
-from holdfast.history.profile import Profile
 from holdfast.history.profiles import find_profile
-from holdfast.history.request import Request, declared
+from holdfast.history.request import Request, with_request
 from holdfast.history.rules import Violation
-from holdfast.history.sending import Parted, Unit, place_among, whereabouts
+from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import NO_RESULT, Path, Shape, position
 
-if TYPE_CHECKING:  # what mends is imported when something has to be mended
-    from holdfast.history.edits import Edit, Place
+if TYPE_CHECKING:  # the modules of repair are imported once something needs repair
+    from holdfast.history.edits import Edit, EditPlace
 
 __all__ = [
     "NO_RESULT",
@@ -44,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Return `Edit`, whose module is imported with the rest of what mends."""
+    """Return `Edit`, whose module is imported with the other modules of repair."""
     if name == "Edit":
         from holdfast.history.edits import Edit  # noqa: PLC0415 - see above
 
@@ -53,9 +54,9 @@ def __getattr__(name: str) -> object:
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """A mended conversation. Without edits, `messages` and `document` are the very objects that were given.
+    """A repaired conversation. Without edits, `messages` and `document` are the very objects that were given.
 
-    `document` is the list of messages or the request body, as it was given; `remaining` is what no edit can mend.
+    `document` is the list of messages or the request body, as it was given; `remaining` is what no edit can repair.
     """
 
     messages: list[object]
@@ -74,12 +75,12 @@ def check(
 ) -> list[Violation]:
     """Return what the provider would refuse, in order; nothing if it accepts the conversation.
 
-    `messages` is a list of messages or a whole request body; what only the caller knows of the request is said by the
-    names that `Request` has. With `hearsay`, rules that are known by hearsay only are told too, as warnings.
+    `messages` is a list of messages or a whole request body; what only the caller knows of the request is passed by
+    the names in `Request`. With `hearsay`, rules known by hearsay only are included, as warnings.
     """
     try:
-        given = _Given(messages, format, profile, request)
-        return list(given.told(_rules.check(given.shape, given.profile, hearsay=hearsay)))
+        given = _Given(messages, format, profile, request, hearsay=hearsay)
+        return list(given.told(_rules.check_shape(given.shape, given.profile, hearsay=hearsay)))
     except RecursionError as error:
         raise too_deep(messages) from error
 
@@ -88,14 +89,15 @@ def repair(
     messages: object,
     *,
     format: str,  # noqa: A002 - the word of the glossary
-    profile: str | None = None,
+    profile: str | Profile | None = None,
     frozen: int = 0,
     **request: Unpack[Request],
 ) -> Repair:
     """Return the conversation as the provider accepts it, and the edits that make it so.
 
     The first `frozen` messages were sent before and are never edited. Messages that no edit touches are the same
-    objects in the result. What only the caller knows of the request is said as in `check`.
+    objects in the result. What only the caller knows of the request is said as in `check`. `profile` names a provider,
+    or is a profile of the caller's own.
     """
     try:
         given = _Given(messages, format, profile, request)
@@ -106,15 +108,16 @@ def repair(
 
 def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
     sent = given.sent_of(frozen)
-    looked = _rules.look(given.shape, given.profile, frozen=sent)
+    looked = _rules.inspect(given.shape, given.profile, frozen=sent)
     edits = _repair.edits_for(looked, frozen=sent)
     left: tuple[Violation, ...] = ()
     if not edits:
-        left = given.told(_rules.check(given.shape, given.profile) if sent else _rules.told(looked))
-        if not (left and given.key is not None):
+        left = given.told(_rules.check_shape(given.shape, given.profile) if sent else _rules.violations_found(looked))
+        if not left:
             return Repair(given.messages, messages, (), left)
-    from holdfast.history.beside import edits_of_request, mended_request  # noqa: PLC0415 - see above
-    from holdfast.history.edits import located  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.edit_positions import located  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.request import edits_of_request, mended_request  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.text_limits import shorten_edits, with_shortened  # noqa: PLC0415 - see above
 
     listed = given.mended(edits, frozen) if edits else given.messages
     document, result = messages, given
@@ -124,13 +127,19 @@ def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
             document = mended_request(as_object(messages), edits, key=given.key, messages=listed)
         if not given.is_valid_as(listed):
             result = given.again(document)
-            left = result.told(_rules.check(result.shape, given.profile))
+            left = result.told(_rules.check_shape(result.shape, given.profile))
+    if cuts := tuple(shorten_edits(left, given.profile.texts, frozen=frozen)):
+        listed = with_shortened(listed, cuts)
+        whole = as_object(document)
+        document = listed if given.key is None else mended_request(whole, (), key=given.key, messages=listed)
+        result = given.again(document)
+        left = result.told(_rules.check_shape(result.shape, given.profile))
     if given.key is not None and (more := tuple(edits_of_request(result.shape, left))):
         document = mended_request(as_object(document), more, key=given.key, messages=listed)
         result = given.again(document)
-        left = result.told(_rules.check(result.shape, given.profile))
+        left = result.told(_rules.check_shape(result.shape, given.profile))
         edits = (*edits, *more)
-    return Repair(listed, document, tuple(located(edit, given.where, given.place) for edit in edits), left)
+    return Repair(listed, document, (*(located(edit, given.where, given.place) for edit in edits), *cuts), left)
 
 
 def validate_message_invariants(
@@ -166,7 +175,9 @@ class _Given:
     shape: Shape
     units: Sequence[Unit] | None = None  # what is sent of the messages, where that is not message for message
 
-    def __init__(self, document: object, form: str, profile: str | None, request: Request) -> None:
+    def __init__(
+        self, document: object, form: str, profile: str | Profile | None, request: Request, *, hearsay: bool = False
+    ) -> None:
         self.form = find_format(form)
         self.profile = find_profile(profile or self.form.profile, form)
         found, self.key = messages_in(document, self.form)
@@ -177,26 +188,28 @@ class _Given:
         if said.thinking is None and (model := said.model or request.get("model")):
             said = msgspec.structs.replace(said, thinking=self.form.declared({"model": model}).thinking)
         self._request = request
-        self.declared = declared(said, request, makers=self.profile.makers)
-        self.known = self.profile.fields.get(form)
+        self.declared = with_request(said, request, makers=self.profile.makers)
+        self.known = self.profile.known_fields(form, thinking=self.declared.thinking is True)
+        self._limits = self.profile.looked_at(hearsay=hearsay)
         beside = {key: value for key, value in body.items() if key != self.key}
         self.sent: Sequence[object] = self.messages
         if isinstance(self.form, Parted):
             self.units = self.form.unfold(self.messages)
             self.sent = [unit.raw for unit in self.units]
-        self.shape = msgspec.structs.replace(
-            project(self.form, self.sent, self.declared, known=self.known), beside=tuple(unclean(beside, ()))
-        )
+        self.shape = msgspec.structs.replace(self._projected(self.sent), beside=tuple(unclean(beside, ())))
+
+    def _projected(self, messages: Sequence[object], begin: int = 0) -> Shape:
+        return project_messages(self.form, messages, self.declared, known=self.known, limits=self._limits, begin=begin)
 
     def again(self, document: object) -> _Given:
         """Return the same of what became of the document."""
-        return _Given(document, self.form.name, self.profile.name, self._request)
+        return _Given(document, self.form.name, self.profile, self._request)
 
     def where(self, path: Path) -> Path:
         """Return where in the document something is that is known by its place in what is sent."""
         return path if self.units is None else whereabouts(path, self.units)
 
-    def place(self, place: Place) -> Place:
+    def place(self, place: EditPlace) -> EditPlace:
         """Return where in the document something goes that goes to a place in what is sent."""
         return place if self.units is None else place_among(place, self.units)
 
@@ -212,7 +225,7 @@ class _Given:
 
     def mended(self, edits: Sequence[Edit], frozen: int) -> list[object]:
         """Return the messages with the edits carried out."""
-        from holdfast.history.draft import apply  # noqa: PLC0415 - see above
+        from holdfast.history.apply_edits import apply  # noqa: PLC0415 - see above
 
         built = apply(self.form, self.sent, self.shape, edits, known=self.known)
         if self.units is None or not isinstance(self.form, Parted):
@@ -220,12 +233,12 @@ class _Given:
         return self.form.fold(built, self.units, self.messages, frozen=frozen)
 
     def is_valid_as(self, mended: Sequence[object]) -> bool:
-        """Return whether nothing is found in the mended messages, False where only a look at all of them can tell."""
-        shape = spliced(self.form, mended, self.declared, of=self.sent, shape=self.shape, known=self.known)
+        """Return whether nothing is found in the repaired messages, False where only a look at all of them can tell."""
+        shape = spliced(self.form, mended, of=self.sent, shape=self.shape, project=self._projected)
         if shape is None:
             return False
         enforced = self.profile.enforced(shape.grammar)
-        return not any(found.rule in enforced for found in _rules.look(shape, self.profile).found)
+        return not any(found.rule in enforced for found in _rules.inspect(shape, self.profile).found)
 
     def sent_of(self, messages: int) -> int:
         """Return how many of those that are sent are of the first messages."""

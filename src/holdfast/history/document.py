@@ -1,7 +1,6 @@
-"""A document as it comes: a list of messages or a whole request body, read from JSON that may be damaged.
+"""Reads a document from possibly damaged JSON: a list of messages or a whole request body.
 
-Two rules. What is damaged is told with its position, never skipped. What stands beside the messages comes back as it
-was.
+Damage is reported with its position, never skipped. Everything besides the messages is returned unchanged.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -22,10 +21,17 @@ _SHOWN = 6  # steps of a path: enough to find the place
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """Something in the text of a document that is not what it should be."""
+    """A key that occurs twice in one object of the document."""
 
-    path: Path
+    position: str
+    line: int
+    column: int
     sentence: str
+
+    @property
+    def at(self) -> str:
+        """Return its position in the text."""
+        return f"line {self.line}, column {self.column}"
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -35,49 +41,46 @@ class Read(msgspec.Struct, frozen=True):
     damage: tuple[Damage, ...] = ()
 
 
-def read(text: str | bytes) -> Read:
-    """Return the document that the JSON text holds; raises `DamageError` with the position where it is no JSON."""
-    twice: dict[int, tuple[object, list[str]]] = {}  # the object is kept alive, or its id would be another's
+def read_document(data: bytes) -> Read:
+    """Return the document in JSON text, UTF-8 with or without a byte order mark.
 
-    def pairs(members: list[tuple[str, object]]) -> Json:
-        found: Json = dict(members)
-        if len(found) != len(members):
-            seen: set[str] = set()
-            again = {key for key, _ in members if key in seen or seen.add(key)}
-            twice[id(found)] = (found, sorted(again))
-        return found
+    Raise `DamageError`, with line and column, if it is neither.
+    """
+    text = _decoded(data)
+    twice = False
 
-    written = _decoded(text) if isinstance(text, bytes) else text
+    def members(found: list[tuple[str, object]]) -> Json:
+        nonlocal twice
+        made: Json = dict(found)
+        twice = twice or len(made) != len(found)
+        return made
+
     try:
-        document = json.loads(written, object_pairs_hook=pairs, parse_constant=_no_number)
+        document = json.loads(text, object_pairs_hook=members, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         lines = error.msg == "Extra data" and error.lineno > 1
-        to_do = "If each line is a message (JSON Lines), make a list of them." if lines else "Mend the text there."
+        to_do = "If each line is a message (JSON Lines), make a list of them." if lines else "Fix the text there."
         raise DamageError(
-            f"The document is not JSON at line {error.lineno}, column {error.colno} ({error.msg}), a conversation in"
-            f" JSON was expected. {to_do}"
+            f"The document is not JSON at line {error.lineno}, column {error.colno} ({error.msg}). {to_do}"
         ) from error
     except (RecursionError, ValueError) as error:
-        raise DamageError(
-            f"The document is not JSON{_where(written, error)}, a conversation in JSON was expected. Mend the text"
-            " there."
-        ) from error
-    return Read(document, tuple(_duplicates(document, (), twice)) if twice else ())
+        raise DamageError(f"The document is not JSON{_where(text, error)}. Fix the text there.") from error
+    return Read(document, tuple(_repeats(text)) if twice else ())
 
 
 def _decoded(data: bytes) -> str:
     try:
-        return data.decode(json.detect_encoding(data))
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode(error.encoding, "replace")
+        before = data[: error.start].decode("utf-8-sig")
         raise DamageError(
-            f"The document is not JSON at {_at(before, len(before))} ({error.reason}), a conversation in JSON was"
-            " expected. Mend the text there."
+            f"The document is not UTF-8 at {_at(before, len(before))} (byte {data[error.start]:#04x})."
+            " Fix the text there, or convert the file to UTF-8."
         ) from error
 
 
 def _where(text: str, error: Exception) -> str:
-    """Return where in the text it is that Python's parser gives up without saying where, and why."""
+    """Return where and why Python's parser gave up, if its error does not say where."""
     depth = deepest = place = 0
     for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|-?Infinity|NaN|\d+', text):
         word = token[0]
@@ -102,18 +105,32 @@ def _no_number(word: str) -> object:
     raise ValueError(f"{word} is not a number in JSON")
 
 
-def _duplicates(raw: object, path: Path, twice: dict[int, tuple[object, list[str]]]) -> list[Damage]:
-    found = [
-        Damage((*path, key), f"The key {key!r} stands twice in one object; the last value counts.")
-        for key in twice.get(id(raw), (raw, []))[1]
-    ]
-    if is_object(raw):
-        for key, value in raw.items():
-            found += _duplicates(value, (*path, key), twice)
-    elif is_array(raw):
-        for index, value in enumerate(raw):
-            found += _duplicates(value, (*path, index), twice)
-    return found
+def _repeats(text: str) -> Iterator[Damage]:
+    """Yield each key that repeats one before it in the same object, in the order of the text."""
+    line, counted = 1, 0
+    path: list[str | int] = []
+    keys: list[set[str]] = []
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?|[\[\]{},]', text):
+        match token[0]:
+            case "{" | "[":
+                keys.append(set())
+                path.append(0 if token[0] == "[" else "")
+            case "}" | "]":
+                keys.pop()
+                path.pop()
+            case "," if isinstance(index := path[-1], int):
+                path[-1] = index + 1
+            case string if token["key"]:
+                path[-1] = key = json.loads(string.removesuffix(token["key"]))
+                if key in keys[-1]:
+                    start = token.start()
+                    line, counted = line + text.count("\n", counted, start), start
+                    column = start - text.rfind("\n", 0, start)
+                    sentence = f"The key {key!r} occurs twice in one object; the last value counts."
+                    yield Damage(position(tuple(path)), line, column, sentence)
+                keys[-1].add(key)
+            case _:
+                pass
 
 
 def messages_in(document: object, form: Format) -> tuple[Sequence[object], str | None]:
@@ -127,25 +144,25 @@ def messages_in(document: object, form: Format) -> tuple[Sequence[object], str |
         for key in form.keys:
             if is_array(messages := document.get(key)):
                 return messages, key
-            if key == "input" and isinstance(messages, str):  # in Responses a text alone is what the user says
+            if key == "input" and isinstance(messages, str):  # Responses accepts the user's text alone
                 return [{"role": "user", "content": messages}], key
-            if key == "contents" and isinstance(messages, str):  # and in an SDK of Gemini's
+            if key == "contents" and isinstance(messages, str):  # and so does an SDK for Gemini
                 return [{"role": "user", "parts": [{"text": messages}]}], key
-            if key == "contents" and is_object(messages):  # which, as the endpoint, takes one message for a list of one
+            if key == "contents" and is_object(messages):  # it, and the endpoint, accept one message without a list
                 return [messages], key
     raise DamageError(
-        f"The document is not a conversation of the format {form.name}, a list of messages or an object with"
-        f" {' or '.join(repr(key) for key in form.keys)} was expected. Name its format, or take the list out of it."
+        f"The document is not a conversation in the format {form.name} (expected a list of messages or an object with"
+        f" {' or '.join(repr(key) for key in form.keys)}). Choose its format, or extract the list of messages."
     )
 
 
 def expect_data(messages: Sequence[object]) -> None:
-    """Raise `UsageError` if a message is an object of a program, not data, whose words nobody can know here."""
+    """Raise `UsageError` if a message is an object of a program: only plain data can be read."""
     for index, message in enumerate(messages):
         if not isinstance(message, _DATA):
             raise UsageError(
-                f"Message {index} is an object of the class {type(message).__name__!r}, plain data as JSON holds it was"
-                " expected. Make data of it first: message.model_dump(exclude_none=True) for an SDK's,"
+                f"Message {index} is an object of the class {type(message).__name__!r} (expected plain data, as in"
+                " JSON). Convert it first: message.model_dump(exclude_none=True) for an SDK's message,"
                 " ModelMessagesTypeAdapter.dump_python(messages, mode='json') for those of pydantic-ai."
             )
 
@@ -162,6 +179,6 @@ def too_deep(document: object) -> DamageError:
         elif is_array(raw):
             levels += [((*path, index), value) for index, value in enumerate(raw)]
     return DamageError(
-        f"The document is nested {len(deepest)} levels deep at {position(deepest[:_SHOWN])}…, which is too deep to"
-        " follow, a conversation was expected. Take the value out, or make it text."
+        f"The document is nested {len(deepest)} levels deep at {position(deepest[:_SHOWN])}…, which is too deep."
+        " Remove the value, or make it text."
     )

@@ -1,21 +1,21 @@
 """The changes a repair may ask for: each the smallest there is, each explained in one sentence.
 
 Two rules. An edit names places of the document as it was before any edit. Edits are carried out in their order, by
-`holdfast.history.draft.arrange`; nothing else gives them a meaning.
+`holdfast.history.apply_edits.arrange`; nothing else gives them a meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
+from holdfast.history.edit_places import all_of, short, spot
 from holdfast.history.shape import Path, Role, position
 from holdfast.text import valid_unicode
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
+class EditPlace(msgspec.Struct, frozen=True, gc=False):
     """Where something goes: behind message `message`, or `into` it, behind the results it begins with."""
 
     message: int
@@ -30,12 +30,12 @@ class AddResult(_Edit, frozen=True, gc=False, tag="add-result"):
     """A result is made up for a call that has none."""
 
     call: Path
-    place: Place
+    place: EditPlace
     text: str
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"The call at {position(self.call)} has no result; it gets one that says so: {self.text}"
 
 
@@ -44,11 +44,11 @@ class MoveResult(_Edit, frozen=True, gc=False, tag="move-result"):
 
     result: Path
     call: Path
-    place: Place
+    place: EditPlace
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"The result at {position(self.result)} goes to its call at {position(self.call)}."
 
 
@@ -60,7 +60,7 @@ class MoveCall(_Edit, frozen=True, gc=False, tag="move-call"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"The call at {position(self.call)} goes behind what follows it in its response."
 
 
@@ -72,7 +72,7 @@ class Split(_Edit, frozen=True, gc=False, tag="split"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         first = self.calls[0]
         return (
             f"The response at {position(first[:1])} has more calls than the provider takes: those from"
@@ -90,26 +90,26 @@ class Quote(_Edit, frozen=True, gc=False, tag="quote"):
     path: Path
     what: str
     role: Role = "user"
-    place: Place | None = None
+    place: EditPlace | None = None
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "what", valid_unicode(self.what))  # names are in it as they are written
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"{position(self.path)} becomes quoted {self.role} text, word for word: {self.what}."
 
 
 class Drop(_Edit, frozen=True, gc=False, tag="drop"):
-    """Something without words of its own goes; `why` says why nothing is lost."""
+    """Something that says nothing goes; `why` says why nothing is lost."""
 
     path: Path
     why: str
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"{position(self.path)} goes: {self.why}."
 
 
@@ -122,10 +122,10 @@ class SetId(_Edit, frozen=True, gc=False, tag="set-id"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         if self.old is None:
-            return f"{_all(self.paths)} has no id; it gets {self.new!r}."
-        return f"The id {_short(self.old)} at {_all(self.paths)} becomes {self.new!r}."
+            return f"{all_of(self.paths)} has no id; it gets {self.new!r}."
+        return f"The id {short(self.old)} at {all_of(self.paths)} becomes {self.new!r}."
 
 
 class Rename(_Edit, frozen=True, gc=False, tag="rename"):
@@ -137,8 +137,8 @@ class Rename(_Edit, frozen=True, gc=False, tag="rename"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
-        return f"The tool name {_short(self.old)} at {_all(self.paths)} becomes {self.new!r}."
+        """Return what the edit does, in one sentence."""
+        return f"The tool name {short(self.old)} at {all_of(self.paths)} becomes {self.new!r}."
 
 
 class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
@@ -148,7 +148,7 @@ class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"The arguments at {position(self.path)} are not written as the object they have to be; they are now."
 
 
@@ -159,7 +159,7 @@ class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         where = "what stands beside the messages" if self.message is None else f"messages[{self.message}]"
         return f"Characters that JSON parsers refuse become U+FFFD in {where}."
 
@@ -172,7 +172,7 @@ class Fill(_Edit, frozen=True, gc=False, tag="fill"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"{position(self.path)} has no content; it becomes {self.text!r}."
 
 
@@ -184,7 +184,7 @@ class Complete(_Edit, frozen=True, gc=False, tag="complete"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         if self.what == "role":
             return f"The role of {position(self.path)} is written as the provider knows it."
         if self.what == "kind":
@@ -201,7 +201,7 @@ class AsText(_Edit, frozen=True, gc=False, tag="as-text"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"{position(self.path)} holds content of a kind that cannot be sent; it is said in text."
 
 
@@ -217,8 +217,27 @@ class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"{self.why} ({position(self.path)}); a note in its place says so."
+
+
+class Shorten(_Edit, frozen=True, gc=False, tag="shorten"):
+    """A text, or the arguments of a call, keeps its beginning and its end, and a note says how much is left out.
+
+    It names a place of the document as all other edits leave it, for it is they that decide how long a text is.
+    """
+
+    path: Path
+    most: int
+    what: Literal["text", "arguments"]
+
+    @property
+    def sentence(self) -> str:
+        """Return what the edit does, in one sentence."""
+        return (
+            f"The {self.what} at {position(self.path)} has more than {self.most} characters; its beginning and its end"
+            " stay, and a note says how much was left out."
+        )
 
 
 class Declare(_Edit, frozen=True, gc=False, tag="declare"):
@@ -228,7 +247,7 @@ class Declare(_Edit, frozen=True, gc=False, tag="declare"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"What {position(self.path)} holds is declared as what its bytes are."
 
 
@@ -236,28 +255,54 @@ class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
     """A field that carries no words goes: an item's own id, a cache marker, a signature."""
 
     path: Path
-    field: Literal["item-id", "cache-mark", "signature", "mistyped", "calls"]
+    field: Literal["item-id", "cache-mark", "signature", "mistyped", "calls", "thoughts"]
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         if self.field == "mistyped":
             return f"Fields of {position(self.path)} are of a wrong type; they go, or become text."
+        if self.field == "thoughts":
+            return f"The content of {position(self.path)} goes: its thoughts stand in its summary, or encrypted."
         if self.field == "calls":
             return f"The calls within the result at {position(self.path)} are not the assistant's; it quotes them."
         return f"The {self.field.replace('-', ' ')} at {position(self.path)} goes."
 
 
 class DropFields(_Edit, frozen=True, gc=False, tag="drop-fields"):
-    """Fields that the provider does not know go: they say something of an answer, and nothing that was said."""
+    """Fields that are not known, or `mistyped`, go: they say something of an answer, and nothing that was said."""
 
     path: Path
     names: tuple[str, ...]
+    mistyped: bool = False
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
-        return f"The provider does not know these fields of {position(self.path)}, they go: {', '.join(self.names)}."
+        """Return what the edit does, in one sentence."""
+        return f"{_fields_of(self.path, mistyped=self.mistyped)}, they go: {', '.join(self.names)}."
+
+
+class QuoteFields(_Edit, frozen=True, gc=False, tag="quote-fields"):
+    """Fields that are not known, or `mistyped`, say something: it becomes text, there or in a message `before` one.
+
+    The message there becomes one of the `role`; None: it keeps its own.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    before: int | None = None
+    mistyped: bool = False
+    role: Role | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Return what the edit does, in one sentence."""
+        return f"{_fields_of(self.path, mistyped=self.mistyped)}, text quotes them: {', '.join(self.names)}."
+
+
+def _fields_of(path: Path, *, mistyped: bool) -> str:
+    fields = f"these fields of {position(path)}"
+    return f"Of a wrong type are {fields}" if mistyped else f"The provider does not know {fields}"
 
 
 class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
@@ -268,8 +313,8 @@ class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
-        return f"{_spot(self.message, self.part)} holds nothing and goes."
+        """Return what the edit does, in one sentence."""
+        return f"{spot(self.message, self.part)} holds nothing and goes."
 
 
 class DeclareTools(_Edit, frozen=True, gc=False, tag="declare-tools"):
@@ -279,7 +324,7 @@ class DeclareTools(_Edit, frozen=True, gc=False, tag="declare-tools"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return f"The request declares no tools; it declares those that were called: {', '.join(self.names)}."
 
 
@@ -288,7 +333,7 @@ class TurnOffThinking(_Edit, frozen=True, gc=False, tag="turn-off-thinking"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
+        """Return what the edit does, in one sentence."""
         return "Thinking is off for this request: the calls that it answers were made without any."
 
 
@@ -301,8 +346,8 @@ class Merge(_Edit, frozen=True, gc=False, tag="merge"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
-        return f"{_spot(self.message, self.part)} is joined to the {self.role} message before it."
+        """Return what the edit does, in one sentence."""
+        return f"{spot(self.message, self.part)} is joined to the {self.role} message before it."
 
 
 class Insert(_Edit, frozen=True, gc=False, tag="insert"):
@@ -315,8 +360,8 @@ class Insert(_Edit, frozen=True, gc=False, tag="insert"):
 
     @property
     def sentence(self) -> str:
-        """Return what it does, for a person."""
-        where = "at the end" if self.message is None else f"before {_spot(self.message, self.part)}"
+        """Return what the edit does, in one sentence."""
+        where = "at the end" if self.message is None else f"before {spot(self.message, self.part)}"
         return f"A placeholder of the {self.role} goes {where}: {self.text}"
 
 
@@ -335,58 +380,14 @@ Edit = (
     | Complete
     | AsText
     | LeaveOut
+    | Shorten
     | Declare
     | DropField
     | DropFields
+    | QuoteFields
     | DeclareTools
     | TurnOffThinking
     | DropMessage
     | Merge
     | Insert
 )
-
-
-def located(edit: Edit, where: Callable[[Path], Path], place: Callable[[Place], Place]) -> Edit:
-    """Return the edit of what is sent as an edit of the document: `where` and `place` tell where in it something is."""
-    match edit:
-        case AddResult(call=call):
-            found = msgspec.structs.replace(edit, call=where(call), place=place(edit.place))
-        case MoveResult(result=result, call=call):
-            found = MoveResult(where(result), where(call), place(edit.place))
-        case MoveCall(call=call, message=message):
-            found = MoveCall(where(call), _index(where((message,))))
-        case Split(calls=calls, results=results):
-            found = Split(tuple(where(path) for path in calls), tuple(where(path) for path in results))
-        case Quote(path=path, place=Place() as given):
-            found = msgspec.structs.replace(edit, path=where(path), place=place(given))
-        case SetId(paths=paths) | Rename(paths=paths):
-            found = msgspec.structs.replace(edit, paths=tuple(where(path) for path in paths))
-        case CleanText(message=int(message)):
-            found = CleanText(_index(where((message,))))
-        case DropMessage(message=int(message)) | Merge(message=int(message)) | Insert(message=int(message)):
-            at = where((message,))
-            part = at[-1] if len(at) > 1 and isinstance(at[-1], int) else None
-            found = msgspec.structs.replace(edit, message=_index(at), part=part)
-        case CleanText() | Insert() | DeclareTools() | TurnOffThinking():
-            found = edit  # beside the messages, or behind all of them
-        case _:
-            found = msgspec.structs.replace(edit, path=where(edit.path))
-    return found
-
-
-def _index(path: Path) -> int:
-    index = path[0]
-    assert isinstance(index, int)
-    return index
-
-
-def _spot(message: int, part: int | None) -> str:
-    return position((message,) if part is None else (message, "parts", part))
-
-
-def _all(paths: tuple[Path, ...]) -> str:
-    return " and ".join(position(path) for path in paths)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")  # noqa: PLR2004 - a line's worth

@@ -21,12 +21,14 @@ _Array = Sequence[object]
 class Fields(msgspec.Struct, frozen=True):
     """What is known of an object: the names of its fields, and the objects that some of them hold.
 
-    `judged` are fields that are known where they hold something: then other rules judge them.
+    `judged` are fields that are known where they hold something: then other rules judge them. `texts` are known where
+    they hold a text, an empty one too.
     """
 
     names: frozenset[str]
     within: tuple[tuple[str, Kinds], ...] = ()
     judged: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
 
 
 class Kinds(msgspec.Struct, frozen=True):
@@ -64,8 +66,9 @@ def odd_fields(raw: object, kinds: Kinds, path: Path) -> Iterator[Odd]:
     known = _known(held, kinds)
     if known is None:
         return
-    if not held.keys() <= known.names and (names := tuple(key for key in held if not _is_known(key, held, known))):
-        yield Odd(path, names)
+    if not held.keys() <= known.names and (gone := [key for key in held if not _is_known(key, held, known)]):
+        said = tuple(key for key in gone if key in _SAYING and _says(held[key]))
+        yield Odd(path, tuple(key for key in gone if key not in said), said)
     for key, inner in known.within:
         value = held.get(key)
         if isinstance(value, dict):
@@ -107,12 +110,23 @@ def _known(held: _Object, kinds: Kinds) -> Fields | None:
     return kinds.fields.get(kind) if isinstance(kind, str) else None
 
 
-_SAYING = frozenset({"content", "text", "output", "input", "arguments", "function", "custom"})
-"""Names under which words stand in one place or another: out of place they are kept, for nothing said may be lost."""
+_SAYING = frozenset(
+    {"content", "text", "output", "input", "arguments", "args", "function", "custom", "refusal", "transcript"}
+    | {"parts", "response", "tool_calls", "function_call"}
+)
+"""Names under which words stand in one place or another: out of place they are quoted, for nothing said may be lost."""
+
+
+def _says(value: object) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip())
+    return isinstance(value, dict | list | tuple) and len(cast("Sequence[object]", value)) > 0
 
 
 def _is_known(key: str, held: _Object, known: Fields) -> bool:
-    return key in known.names or (key in known.judged | _SAYING and bool(held[key]))
+    if key in known.texts and isinstance(held[key], str):
+        return True
+    return key in known.names or (key in known.judged and bool(held[key]))
 
 
 # --- the tables ------------------------------------------------------------------------------------------------------
@@ -175,7 +189,7 @@ _BLOCKS = {
     ),
 }
 _SAID = _one("role content", ("content", _kinds("type", _BLOCKS)), judged="tool_calls function_call")
-ANTHROPIC = _kinds("role", {"user": _SAID, "assistant": _SAID})
+ANTHROPIC_FIELDS = _kinds("role", {"user": _SAID, "assistant": _SAID})
 """Messages of Anthropic's, and the blocks they hold."""
 
 _BLOB = "data mimeType mime_type displayName display_name"
@@ -220,7 +234,7 @@ _GEMINI_PART = _one(
         ("toolResponse", "tool_response", _alone(_one("id toolType tool_type response"))),
     ),
 )
-GEMINI = _alone(_one("role parts", ("parts", _alone(_GEMINI_PART))))
+GEMINI_FIELDS = _alone(_one("role parts", ("parts", _alone(_GEMINI_PART))))
 """Contents of Gemini's, and their parts."""
 
 _RESPONSES_PARTS = _plain(
@@ -236,7 +250,7 @@ _SUMMARY = _kinds("type", _plain({"summary_text": "type text"}))
 _THOUGHTS = _kinds("type", _plain({"reasoning_text": "type text"}))
 _MESSAGE = _one("type role content id status phase", ("content", _kinds("type", _RESPONSES_PARTS)))
 _OUTPUT = ("output", _kinds("type", _RESPONSES_PARTS))
-OPENAI_RESPONSES = _kinds(
+OPENAI_RESPONSES_FIELDS = _kinds(
     "type",
     {
         "": _MESSAGE,
@@ -268,11 +282,18 @@ OPENAI_RESPONSES = _kinds(
 
 
 def _chat(parts: Mapping[str, Fields], call: str, messages: Mapping[str, str], *, judged: str = "") -> Kinds:
-    """Return messages of Chat, whose contents and calls are alike whoever says them."""
+    """Return messages of Chat, whose contents and calls are alike for every role."""
     content = ("content", _kinds("type", parts))
     function = ("function", _alone(_one("name arguments")))
     calls = ("tool_calls", _alone(_one(call, function, ("custom", _alone(_one("name input"))))))
-    return _kinds("role", {role: _one(names, content, calls, judged=judged) for role, names in messages.items()})
+    inner = (content, calls, ("function_call", _alone(_one("name arguments"))))
+    return _kinds("role", {role: _one(names, *inner, judged=judged) for role, names in messages.items()})
+
+
+def _with_texts(kinds: Kinds, kind: str, *texts: str) -> Kinds:
+    """Return the kinds, one of which may hold these texts, also empty ones."""
+    held = msgspec.structs.replace(kinds.fields[kind], texts=frozenset(texts))
+    return _kinds(kinds.by, {**kinds.fields, kind: held})
 
 
 _IMAGE_URL = ("image_url", _alone(_one("url detail")))
@@ -285,7 +306,7 @@ _OPENAI_PARTS = {
     "refusal": _one("type refusal"),
 }
 _THINKING = "reasoning_content reasoning"
-OPENAI_CHAT = _chat(
+OPENAI_CHAT_FIELDS = _chat(
     _OPENAI_PARTS,
     "id type function custom",
     {
@@ -312,7 +333,7 @@ _STRICT = {
     "tool": "role content tool_call_id name",
 }
 _JUDGED = f"tool_calls function_call refusal audio {_THINKING}"
-MISTRAL = _chat(_STRICT_PARTS, "id type function index", _STRICT, judged=_JUDGED)
+MISTRAL_FIELDS = _chat(_STRICT_PARTS, "id type function index", _STRICT, judged=_JUDGED)
 """Messages of Chat as Mistral has them: nothing else may stand there, if it is only null."""
 
 COMPATIBLE = _chat(
@@ -327,6 +348,9 @@ COMPATIBLE = _chat(
     judged=_JUDGED,
 )
 """Messages of Chat as all services have them that refuse what they do not know."""
+
+COMPATIBLE_THINKING = _with_texts(COMPATIBLE, "assistant", "reasoning_content")
+"""The same, where thinking is on: Moonshot wants it beside calls, and takes an empty one."""
 
 EVERYWHERE = _chat(
     _STRICT_PARTS, "id type function", {**_STRICT, "assistant": "role content tool_calls"}, judged=_JUDGED

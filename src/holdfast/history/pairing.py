@@ -1,7 +1,7 @@
-"""Which result answers which call: by id where there is one, else by name and position, nearest first.
+"""Decides which result answers which call: by id if there is one, else by name and position, nearest first.
 
-Two rules. A result answers only a call before it. Two different results of one call never count as one: the first
-stands, unless a repair made it up and the other is real.
+A result answers only an earlier call. Two different results of one call never count as one: the first wins, unless a
+repair invented it and the other is real.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Verdict = Literal[
     "orphan",  # there is no such call before it
 ]
 
-_FEW = 8  # calls that are looked through faster than in an index
+_FEW = 8  # up to this many calls, a scan is faster than an index
 
 
-class Answer(msgspec.Struct, gc=False):
+class PairedResult(msgspec.Struct, gc=False):
     """A result, and how it stands to its call; `at` is the position of its message."""
 
     item: Item
@@ -35,26 +35,26 @@ class Answer(msgspec.Struct, gc=False):
     at: int
 
 
-class Call(msgspec.Struct, gc=False):
+class PairedCall(msgspec.Struct, gc=False):
     """A call, the result that answers it, if any, and a made-up one that this replaces; `at` is its position."""
 
     item: Item
     at: int
-    answer: Answer | None = None
-    replaced: Answer | None = None
+    answer: PairedResult | None = None
+    replaced: PairedResult | None = None
 
 
-class Step(msgspec.Struct, gc=False):
+class CallStep(msgspec.Struct, gc=False):
     """The calls of one response. `last` is its last message, `tail` the last that holds results in their place."""
 
     last: int
     tail: int
-    calls: list[Call] = []
+    calls: list[PairedCall] = []
     clean: bool = True  # nothing but results in their place has come since
     closed: bool = False  # something has come since
-    _waiting: dict[tuple[str, str], deque[Call]] | None = None
+    _waiting: dict[tuple[str, str], deque[PairedCall]] | None = None
 
-    def first(self, key: tuple[str, str]) -> Call | None:
+    def first(self, key: tuple[str, str]) -> PairedCall | None:
         """Return the first call without an answer that has that id, that name (`bare`: and no id), both, or `any`."""
         if len(self.calls) <= _FEW:
             return next((call for call in self.calls if call.answer is None and _fits(call.item, key)), None)
@@ -67,8 +67,8 @@ class Step(msgspec.Struct, gc=False):
             waiting.popleft()
         return None
 
-    def _index(self) -> dict[tuple[str, str], deque[Call]]:
-        waiting: dict[tuple[str, str], deque[Call]] = {}
+    def _index(self) -> dict[tuple[str, str], deque[PairedCall]]:
+        waiting: dict[tuple[str, str], deque[PairedCall]] = {}
         for call in self.calls:
             for key in _keys(call.item):
                 waiting.setdefault(key, deque()).append(call)
@@ -100,8 +100,8 @@ def _exact(item: Item) -> tuple[str, str]:
 class Pairing(msgspec.Struct):
     """All steps that have calls, and all results in order, each with its call if there is one."""
 
-    steps: list[Step]
-    answers: list[tuple[Answer, Call | None]]
+    steps: list[CallStep]
+    answers: list[tuple[PairedResult, PairedCall | None]]
 
 
 def pair(shape: Shape, *, kept: bool = True) -> Pairing:
@@ -127,21 +127,21 @@ class _Walk:
         self._kept = kept
         self._continued = kept and shape.continued
         self._elsewhere: set[str] = set()  # what was answered of the calls that the provider keeps
-        self._known: dict[tuple[str, str], Call] = {}  # the last call of each id, or of each name without one
-        self._step = Step(last=-1, tail=-1, closed=True)
-        self.steps: list[Step] = []
-        self.answers: list[tuple[Answer, Call | None]] = []
+        self._known: dict[tuple[str, str], PairedCall] = {}  # the last call of each id, or of each name without one
+        self._step = CallStep(last=-1, tail=-1, closed=True)
+        self.steps: list[CallStep] = []
+        self.answers: list[tuple[PairedResult, PairedCall | None]] = []
 
     def response(self, at: int, message: Message) -> None:
         """Take what the model said."""
         if self._step.closed or not (self._atomic or at in self._joined):
-            self._step = Step(last=at, tail=at)
+            self._step = CallStep(last=at, tail=at)
             self.steps.append(self._step)
         step = self._step
         step.last = step.tail = at
         for item in message.items:
             if item.kind == "call" and "misplaced" not in item.flags:
-                call = Call(item, at)
+                call = PairedCall(item, at)
                 step.calls.append(call)
                 self._known[_key(item)] = call
             elif item.kind == "result":
@@ -150,7 +150,7 @@ class _Walk:
                 self._continued = self._kept
 
     def others(self, at: int, message: Message) -> None:
-        """Take what anybody else said."""
+        """Take what another role said."""
         step = self._step
         step.closed = True
         if not message.items:
@@ -166,7 +166,7 @@ class _Walk:
         call = self._waiting(item)
         if call is not None:
             verdict = self._stands(at) if item.role == self._side else "displaced"
-            call.answer = Answer(item, verdict, at)
+            call.answer = PairedResult(item, verdict, at)
             self.answers.append((call.answer, call))
         else:
             verdict = self._stray(item, at)
@@ -175,7 +175,7 @@ class _Walk:
         elif verdict != "split":
             step.clean = False
 
-    def _waiting(self, item: Item) -> Call | None:
+    def _waiting(self, item: Item) -> PairedCall | None:
         """Return the call of this step that the result answers: by its id (equal ones by name too), else by name."""
         step = self._step
         name = item.name
@@ -196,7 +196,7 @@ class _Walk:
     def _stray(self, item: Item, at: int) -> Verdict:
         """Take a result that no call of this step waits for."""
         call = self._known.get(_key(item))
-        answer = Answer(item, "orphan", at)
+        answer = PairedResult(item, "orphan", at)
         self.answers.append((answer, call))
         if call is None:
             if self._continued and item.id is not None:

@@ -9,18 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TypedDict
+
+import msgspec
 
 from holdfast.errors import UsageError
-from holdfast.history.fields import ANTHROPIC as _ANTHROPIC_FIELDS
-from holdfast.history.fields import COMPATIBLE, EVERYWHERE
-from holdfast.history.fields import GEMINI as _GEMINI_FIELDS
-from holdfast.history.fields import MISTRAL as _MISTRAL_FIELDS
-from holdfast.history.fields import OPENAI_CHAT as _CHAT_FIELDS
-from holdfast.history.fields import OPENAI_RESPONSES as _RESPONSES_FIELDS
-from holdfast.history.profile import Evidence, MediaLimits, Profile
+from holdfast.history.fields import ANTHROPIC_FIELDS as _ANTHROPIC_FIELDS
+from holdfast.history.fields import COMPATIBLE, COMPATIBLE_THINKING, EVERYWHERE
+from holdfast.history.fields import GEMINI_FIELDS as _GEMINI_FIELDS
+from holdfast.history.fields import MISTRAL_FIELDS as _MISTRAL_FIELDS
+from holdfast.history.fields import OPENAI_CHAT_FIELDS as _CHAT_FIELDS
+from holdfast.history.fields import OPENAI_RESPONSES_FIELDS as _RESPONSES_FIELDS
+from holdfast.history.rules.profile import MediaLimits, Profile, RuleEvidence, TextLimits
 
 _OF_THE_FORMAT = "field-mistyped"
-"""What is wrong whoever it is sent to: the format itself does not have it."""
+"""What is wrong for every provider: the format itself does not have it."""
 
 
 def _known(
@@ -31,8 +34,8 @@ def _known(
     quoted: str = "",
     inherent: str = "",
     hearsay: str = "",
-) -> Mapping[str, Evidence]:
-    by_evidence: dict[Evidence, str] = {
+) -> Mapping[str, RuleEvidence]:
+    by_evidence: dict[RuleEvidence, str] = {
         "verified": verified,
         "recorded": recorded,
         "documented": documented,
@@ -61,7 +64,21 @@ _CALLS_BESIDE = "assistant/tool_calls assistant/function_call user/tool_calls us
 _CLAUDE = """
 unknown-role late-system last-not-user block-misplaced arguments-not-object media-invalid server-call-without-result
 server-result-without-call thinking-unsigned thinking-foreign thinking-altered thinking-not-first thinking-forbidden
+pdf-unreadable pdf-too-large
 """
+
+
+class _Pdf(TypedDict):
+    pdf: int
+    pages: int
+    encrypted: bool
+
+
+_CLAUDES_PDF: _Pdf = {"pdf": 25_000_000, "pages": 100, "encrypted": False}
+"""A request holds 32 MB, and a third of that is what base64 adds; "no passwords/encryption" is documented."""
+
+_OPENAI_TEXTS = TextLimits(text=10_485_760, arguments=1_048_576)
+"""The texts: Shopify/roast#52, VectorlyApp/bluebox#31. The arguments, in Responses: inspect_ai#4682."""
 
 _OPENAI_MEDIA = MediaLimits(most=500, total=36_000_000)  # 500, and 50 MB a request
 
@@ -71,16 +88,17 @@ OPENAI_CHAT = Profile(
         recorded="foreign-content",
         quoted=f"no-messages unknown-role empty-content {_PAIRING} duplicate-call-id result-id-missing call-id-length"
         " tool-name-illegal empty-calls too-many-calls arguments-type media-invalid lone-surrogate unknown-field"
-        " media-unseen",
+        " media-unseen text-too-long",
         inherent="malformed-message block-misplaced call-id-missing",
-        hearsay=_RUMOURS,
+        hearsay=f"{_RUMOURS} arguments-too-long arguments-too-deep",
     ),
     id_length=40,
     makers=frozenset({"openai"}),
     calls=128,
+    texts=msgspec.structs.replace(_OPENAI_TEXTS, depth=125),
     media=_OPENAI_MEDIA,
     fields=MappingProxyType({"openai-chat": _CHAT_FIELDS}),
-    unknown=_words(openai_chat="assistant/untyped assistant/mistyped user/bare-image tool/bare-image"),
+    unknown=_words(openai_chat="assistant/untyped assistant/mistyped user/bare-image tool/image_url tool/bare-image"),
 )
 OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they stand: adjacency is no rule of it
     name="openai-responses",
@@ -88,13 +106,14 @@ OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they 
         recorded="thinking-unbound media-invalid",
         quoted="call-without-result result-without-call call-id-length tool-name-illegal empty-content lone-surrogate"
         " field-missing thinking-foreign item-without-thinking duplicate-item item-id-illegal unknown-field"
-        " item-not-stored",
+        " item-not-stored thinking-in-content text-too-long arguments-too-long",
         inherent=f"no-messages malformed-message unknown-role duplicate-result {_IDS} reused-call-id arguments-type"
         " block-misplaced foreign-content media-unseen",
         hearsay=_RUMOURS,
     ),
     id_length=64,
     makers=frozenset({"openai"}),
+    texts=_OPENAI_TEXTS,
     unknown=_words(
         openai_responses="user/text user/output_text system/text system/output_text assistant/text assistant/input_text"
         " tool/text tool/output_text"
@@ -122,7 +141,7 @@ ANTHROPIC = Profile(
     fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
     unknown=_words(anthropic=_CALLS_BESIDE),
     media=MediaLimits(  # 100; and 32 MB a request, documented
-        size=5_000_000, crowded=20, crowded_side=2_000, most=100, count=100, total=22_000_000
+        size=5_000_000, crowded=20, crowded_side=2_000, most=100, count=100, total=22_000_000, **_CLAUDES_PDF
     ),
 )
 GEMINI = Profile(
@@ -130,7 +149,7 @@ GEMINI = Profile(
     rules=_known(
         documented="signature-required",
         quoted=f"{_PAIRING} results-split call-not-after-user empty-content result-name-missing tool-name-illegal"
-        " thinking-foreign thinking-altered unknown-role media-invalid unknown-field",
+        " thinking-foreign thinking-altered unknown-role media-invalid unknown-field pdf-unreadable",
         inherent="no-messages malformed-message lone-surrogate block-misplaced arguments-type arguments-not-object"
         " foreign-content result-name-wrong media-unseen",
         hearsay=f"{_RUMOURS} result-not-first result-not-alone first-not-user blank-text",
@@ -139,7 +158,9 @@ GEMINI = Profile(
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
     makers=frozenset({"google"}),
     media=MediaLimits(  # 3,000, documented; and 20 MB a request
-        types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}), most=3_000
+        types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
+        most=3_000,
+        pdf=52_428_800,
     ),
 )
 MISTRAL = Profile(
@@ -148,7 +169,7 @@ MISTRAL = Profile(
         verified=f"no-messages malformed-message unknown-role developer-role {_PAIRING} {_IDS} call-id-length"
         " call-id-charset tool-name-illegal arguments-type empty-content foreign-content system-after-answer"
         " last-not-user call-first result-name-missing result-name-wrong",
-        quoted="blank-answer thinking-beside user-after-result unknown-field",  # 2025-05 to 2026-06: docs/invariants.md
+        quoted="blank-answer thinking-beside user-after-result unknown-field",  # 2025-05 to 2026-06: invariants.md
         inherent="lone-surrogate block-misplaced media-unseen",
         hearsay=f"{_RUMOURS} media-invalid",
     ),
@@ -165,10 +186,10 @@ MISTRAL_TEMPLATES = Profile(  # its models behind chat templates, which vLLM and
     rules=_known(
         verified="consecutive-roles first-not-user user-after-result late-system several-systems unknown-role"
         " developer-role call-id-missing result-id-missing call-id-length call-id-charset empty-content"
-        " foreign-content last-not-user lone-surrogate arguments-not-object",
+        " foreign-content last-not-user lone-surrogate arguments-not-object blank-answer",
         inherent=f"no-messages malformed-message {_PAIRING} duplicate-call-id block-misplaced arguments-type"
         " tool-name-illegal result-name-missing result-name-wrong media-unseen",
-        hearsay=f"{_RUMOURS} media-invalid blank-answer",
+        hearsay=f"{_RUMOURS} media-invalid",
     ),
     id_length=9,
     id_exact=True,
@@ -192,7 +213,7 @@ BEDROCK = Profile(
     makers=frozenset({"anthropic", "bedrock"}),
     fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
     unknown=_words(anthropic=_CALLS_BESIDE),
-    media=MediaLimits(size=3_750_000, crowded=20, crowded_side=2_000),  # Claude's
+    media=MediaLimits(size=3_750_000, crowded=20, crowded_side=2_000, **_CLAUDES_PDF),  # Claude's
 )
 DEEPSEEK = Profile(
     name="deepseek",
@@ -249,30 +270,33 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
         " consecutive-roles first-not-user last-not-user late-system several-systems user-after-result null-content"
         " empty-calls tool-name-illegal",
         quoted="blank-answer blank-text blank-result call-id-length too-many-calls media-invalid unknown-field"
-        " media-unseen",
+        " media-unseen text-too-long",
         inherent="block-misplaced",
-        hearsay=_RUMOURS,
+        hearsay=f"{_RUMOURS} arguments-too-long",
     ),
+    in_items=frozenset({"call-not-last"}),
     id_length=40,
     calls=128,
+    texts=_OPENAI_TEXTS,
     unknown=_unknown_to((OPENAI_CHAT, OPENAI_RESPONSES, MISTRAL, DEEPSEEK, COHERE)),
     fields=MappingProxyType({"openai-chat": COMPATIBLE}),
+    thinking_fields=MappingProxyType({"openai-chat": COMPATIBLE_THINKING}),
 )
 
 SERIALISER_ONLY: Mapping[str, str] = MappingProxyType(
     {
         "null-content": 'beside calls some want null, some "" and some no content: no value pleases all',
-        "thinking-required": "with thinking off nobody wants any",
+        "thinking-required": "with thinking off no provider wants any",
         "tools-not-declared": "it is a question of the request, not of the conversation",
-        "thinking-not-first": "with thinking off nobody wants any",
+        "thinking-not-first": "with thinking off no provider wants any",
     }
 )
 """The rules that `any` leaves out, each with the reason: they are kept where a request is written."""
 
 
-def _strictest(profiles: tuple[Profile, ...]) -> Mapping[str, Evidence]:
-    strength: tuple[Evidence, ...] = ("hearsay", "inherent", "quoted", "documented", "recorded", "verified")
-    known: dict[str, Evidence] = {}
+def _strictest(profiles: tuple[Profile, ...]) -> Mapping[str, RuleEvidence]:
+    strength: tuple[RuleEvidence, ...] = ("hearsay", "inherent", "quoted", "documented", "recorded", "verified")
+    known: dict[str, RuleEvidence] = {}
     for profile in profiles:
         for rule, evidence in profile.rules.items():
             if rule not in SERIALISER_ONLY and strength.index(evidence) >= strength.index(known.get(rule, "hearsay")):
@@ -301,6 +325,7 @@ ANY = Profile(
     name_pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}"),
     calls=128,
     marks=4,
+    texts=OPENAI_CHAT.texts,
     fields=MappingProxyType(
         {
             "openai-chat": EVERYWHERE,
@@ -317,6 +342,7 @@ ANY = Profile(
         crowded_side=2_000,
         most=8,
         count=100,
+        **_CLAUDES_PDF,
     ),
 )
 
@@ -342,12 +368,15 @@ PAIRS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """The profiles that a document of each format can be sent to; the first is its own provider's."""
 
 
-def find_profile(name: str, format: str) -> Profile:  # noqa: A002 - the word of the glossary
-    """Return the profile; raises `UsageError` if there is none, or if it cannot be sent documents of that format."""
+def find_profile(name: str | Profile, format: str) -> Profile:  # noqa: A002 - the word of the glossary
+    """Return the profile, itself where it is one.
+
+    Raises `UsageError` if there is none of that name, or if it cannot be sent documents of that format.
+    """
+    if isinstance(name, Profile):
+        return name
     allowed = PAIRS[format]
     if name not in allowed:
-        is_there = "takes no such documents" if name in PROFILES else "is unknown"
-        raise UsageError(
-            f"Profile {name!r} {is_there}, one of {', '.join(allowed)} was expected for the format {format}. Name one."
-        )
+        what = f"Profile {name!r} does not apply to" if name in PROFILES else f"Unknown profile {name!r} for"
+        raise UsageError(f"{what} the format {format} (expected one of {', '.join(allowed)}). Name one of them.")
     return PROFILES[name]

@@ -1,7 +1,7 @@
-"""The edits that make a conversation acceptable to a provider: the fewest and smallest, and never at a loss of words.
+"""Plans the edits that make a conversation acceptable to a provider: few, small, and without losing text.
 
-Two rules. Nothing is edited unless a rule of the profile is broken, and nothing before `frozen`, which was sent. The
-same shape always gives the same edits.
+Nothing is edited unless a rule of the profile is broken, and nothing before `frozen`, which was sent already. The same
+shape always gives the same edits.
 
 Laws (`tests/history/test_repair_laws.py`): a repaired conversation is valid; a second repair is empty; a valid one gets
 no edits; texts and finished results survive; the same input gives the same edits; what is frozen is never edited.
@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from holdfast.history.profile import Profile
-from holdfast.history.rules import Looked, look
+from holdfast.history.rules import Found, Inspection, inspect
+from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import Shape
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ CANNOT_BE_MENDED: Mapping[str, str] = MappingProxyType(
         "thinking-not-first": "thinking cannot be made up; hand over the whole request, or turn it off for this one",
     }
 )
-"""The rules that no edit of messages mends, each with the reason."""
+"""The rules that no edit of messages can restore, each with the reason."""
 
 
 _IN_PLACE = frozenset(
@@ -42,44 +42,53 @@ _IN_PLACE = frozenset(
         "tool-name-illegal",
     }
 )
-"""The rules that are mended without a change of who speaks, unless the user may not speak behind a result."""
+"""The rules restored without changing roles, unless the user may not speak after a result."""
 
 
-def repair(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ...]:
+def repair_shape(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Edit, ...]:
     """Return the edits after which the profile accepts the conversation; none if it does already.
 
-    The first `frozen` messages are never edited, and nothing is put between them.
+    The first `frozen` messages are never edited, and nothing is inserted between them.
     """
-    return edits_for(look(shape, profile, frozen=frozen), frozen=frozen)
+    return edits_for(inspect(shape, profile, frozen=frozen), frozen=frozen)
 
 
-def edits_for(looked: Looked, *, frozen: int) -> tuple[Edit, ...]:
-    """Return the edits for what was found."""
+def edits_for(looked: Inspection, *, frozen: int) -> tuple[Edit, ...]:
+    """Return the edits for these findings."""
     shape, profile, pairing = looked.shape, looked.profile, looked.pairing
     enforced = profile.enforced(shape.grammar)
     found = [each for each in looked.found if each.rule in enforced]
     if not found:
         return ()
-    # Twenty milliseconds of imports that a check, and what is valid, never need.
-    from holdfast.history.draft import arrange  # noqa: PLC0415 - see above
+    # These imports take 20 ms, which a check or a valid conversation never needs.
+    from holdfast.history.apply_edits import arrange  # noqa: PLC0415 - see above
     from holdfast.history.edits import AddResult, Merge, QuoteArguments, Rename, SetId  # noqa: PLC0415 - see above
-    from holdfast.history.mending import content_edits  # noqa: PLC0415 - see above
-    from holdfast.history.placing import id_edits, result_edits  # noqa: PLC0415 - see above
-    from holdfast.history.splits import split_edits  # noqa: PLC0415 - see above
-    from holdfast.history.turns import Turns  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.call_limit import split_edits  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.content import content_edits  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.order import Turns  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.pairing import id_edits, result_edits  # noqa: PLC0415 - see above
 
     edits: list[Edit] = [
         *content_edits(shape, found, frozen),
         *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen, found),
     ]
-    in_place = (
-        not shape.joined and "user-after-result" not in enforced and all(each.rule in _IN_PLACE for each in found)
-    )
+    in_place = not shape.joined and all(each.rule in _IN_PLACE or each.rule == "last-not-user" for each in found)
     if in_place and all(isinstance(edit, AddResult | QuoteArguments | Rename | SetId) for edit in edits):
-        return tuple(edits)  # everybody speaks where he did: a third of the cost of a long conversation
+        behind = [edit.place.message for edit in edits if isinstance(edit, AddResult)]
+        if _stay_in_turn(behind, shape, found, enforced):
+            return tuple(edits)  # roles are unchanged: saves a third of the time for a long conversation
     edits += Turns(shape, enforced, frozen, joins=profile.joins).edits(arrange(shape, edits))
     joined = any(isinstance(edit, Merge) and edit.role == "assistant" for edit in edits)
     if profile.calls is not None and (joined or any(each.rule == "too-many-calls" for each in found)):
         edits += split_edits(arrange(shape, edits), pairing, profile.calls, frozen)
     return tuple(edits)
+
+
+def _stay_in_turn(behind: list[int], shape: Shape, found: list[Found], enforced: frozenset[str]) -> bool:
+    """Return whether who speaks when stays right, with new results behind these messages and all else in its place."""
+    last = len(shape.messages) - 1
+    if any(each.rule == "last-not-user" for each in found) and last not in behind:
+        return False
+    roles = (shape.messages[each + 1].role for each in behind if each < last)
+    return "user-after-result" not in enforced or "user" not in roles

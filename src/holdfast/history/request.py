@@ -1,4 +1,4 @@
-"""What only the caller knows of the request that a conversation is sent with."""
+"""What only the caller knows about the request that will carry a conversation."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 from holdfast.errors import UsageError
 from holdfast.history.formats.format import Declared
 
-PROVIDERS = frozenset({"anthropic", "bedrock", "openai", "google", "mistral", "deepseek", "cohere"})
-"""Who makes what is signed or encrypted, as `signed_by` names it."""
+_PROVIDERS = frozenset({"anthropic", "bedrock", "openai", "google", "mistral", "deepseek", "cohere"})
+"""The makers of signed or encrypted content, as `signed_by` names them."""
 
-ANOTHER = "another"
-"""Who made it in an account or an organisation that is not the request's."""
+_ANOTHER = "another"
+"""The maker of content from another account or organization than the request's."""
 
 
 class Request(TypedDict, total=False):
@@ -36,7 +36,7 @@ class Request(TypedDict, total=False):
     signed: Mapping[str, str] | None
 
 
-def declared(said: Declared, request: Request, *, makers: frozenset[str]) -> Declared:
+def with_request(said: Declared, request: Request, *, makers: frozenset[str]) -> Declared:
     """Return what the body said with what the caller knows beside it; `makers` are whose signatures are accepted."""
     tools, thinking, store = request.get("tools"), request.get("thinking"), request.get("store")
     model = said.model or request.get("model")
@@ -57,7 +57,7 @@ def _is_foreign(signed_by: str | None, model: str | None, makers: frozenset[str]
     if signed_by is None:
         return False
     provider, _, made_by = signed_by.rpartition(":")
-    if not provider and made_by in PROVIDERS | {ANOTHER}:
+    if not provider and made_by in _PROVIDERS | {_ANOTHER}:
         provider, made_by = made_by, ""
     if provider and provider not in makers:
         return True
@@ -65,7 +65,7 @@ def _is_foreign(signed_by: str | None, model: str | None, makers: frozenset[str]
         return False
     if model is None:
         raise UsageError(
-            f"Model {signed_by!r} cannot be compared with that of the request, a request that names its model was"
-            " expected. Say which model it asks."
+            f"Cannot compare the signing model {signed_by!r} with the request's model: the request names none."
+            " Name the model of the request too."
         )
     return made_by != model.rpartition(":")[2]

@@ -47,6 +47,8 @@ Flag = Literal[
     "spelling",  # written in a way that not every provider knows, though there is one that all know
     "other-wire",  # a result as another format writes it
     "mistyped",  # with a field that says nothing, of a JSON type that the format does not have for it
+    "odd-value",  # with a field that has to be there, of none of the values that it may have
+    "thoughts",  # thinking that tells its thoughts in its content
     "holds-calls",  # a result beside which calls stand
     "old-kind",  # a result of the kind that has no id
 ]
@@ -65,7 +67,7 @@ MessageFlag = Literal[
 
 
 class Media(msgspec.Struct, frozen=True, gc=False):
-    """An image or a file: its declared type, the type its bytes have, its size, its name; 0 and "" are unknown."""
+    """An image or a file: its declared type, the type its bytes have, its size, name, pages; 0 and "" are unknown."""
 
     declared: str = ""
     found: str = ""
@@ -73,6 +75,7 @@ class Media(msgspec.Struct, frozen=True, gc=False):
     width: int = 0
     height: int = 0
     name: str = ""
+    pages: int = 0
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
@@ -107,10 +110,11 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
 
 class Odd(msgspec.Struct, frozen=True, gc=False):
-    """An object that holds fields which the provider does not know, and their names."""
+    """An object with fields that have to go, unknown or of a wrong type: `names`, and `said`, which say something."""
 
     path: Path
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
 
 
 class Unclean(msgspec.Struct, frozen=True, gc=False):
@@ -118,6 +122,14 @@ class Unclean(msgspec.Struct, frozen=True, gc=False):
 
     path: Path
     what: Literal["lone-surrogate", "nul"]
+
+
+class Long(msgspec.Struct, frozen=True, gc=False):
+    """A text, or the arguments of a call, with more characters than the provider accepts, or nested deeper."""
+
+    path: Path
+    what: Literal["text", "arguments", "depth"]
+    size: int
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -129,6 +141,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     flags: frozenset[MessageFlag] = frozenset()
     unclean: tuple[Unclean, ...] = ()
     odd: tuple[Odd, ...] = ()
+    long: tuple[Long, ...] = ()
+    mistyped: tuple[Odd, ...] = ()
 
 
 class Grammar(msgspec.Struct, frozen=True):
@@ -136,11 +150,13 @@ class Grammar(msgspec.Struct, frozen=True):
 
     `results`: "own" if a result is a message, "user" if results stand at the head of a user message. `atomic`: a
     message is one item, so that one response of the model is several. `by_id`: calls and results are paired by id.
+    `ids`: calls and results have ids, at every provider.
     """
 
     results: Literal["own", "user"]
     atomic: bool = False
     by_id: bool = True
+    ids: bool = False
 
     @property
     def side(self) -> Role:
@@ -151,11 +167,11 @@ class Grammar(msgspec.Struct, frozen=True):
 class Shape(msgspec.Struct, frozen=True):
     """A conversation as rules see it. `tools` are the names declared, None if not known; the same for `thinking`.
 
-    `continued` tells that the provider keeps what came before: there may be calls that do not stand here.
-    `beside` are the strings of the request beside its messages (its system prompt, say) that are not clean, `marks`
-    counts the cache markers there, `blocks` are the parts of it that rules look at. `text_only` tells that the model
-    takes no images and no files. `joined` are the messages that go on with the response of the one before them,
-    `leading` those of nothing but thinking that something said goes on with (`holdfast.history.joining`).
+    `continued` tells that the provider keeps what came before: there may be calls that do not stand here. `beside` are
+    the strings of the request beside its messages (its system prompt, say) that are not clean, `marks` counts the cache
+    markers there, `blocks` are the parts of it that rules look at. `text_only` tells that the model takes no images and
+    no files. `joined` are the messages that continue the response of the one before them, `leading` those of nothing
+    but thinking that something said continues (`holdfast.history.rules.divided_responses`).
     """
 
     format: str

@@ -1,23 +1,23 @@
-"""How many tokens a text or an image is, about: no tokenizer, for each provider has its own."""
+"""Estimates the tokens of a text or an image without a tokenizer, since each provider has its own."""
 
 from __future__ import annotations
 
 BYTES = 4
-"""Of UTF-8 in a token, over prose, code and JSON; a letter of a language that is no ASCII counts as its bytes do."""
+"""UTF-8 bytes per token, averaged over prose, code and JSON. Non-ASCII letters count by their bytes."""
 
 
 def tokens_of(text: str) -> int:
-    """Return about how many tokens the text is; one that is not empty has at least one."""
+    """Return the approximate number of tokens of the text, at least one unless it is empty."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     return -(-size // BYTES)
 
 
 PIXELS = 750
-"""In a token of an image, as Anthropic documents it; OpenAI and Google come to about as many."""
+"""Pixels per token of an image, as Anthropic documents it; OpenAI and Google are close to that."""
 LARGEST_IMAGE = 1600
-"""Tokens of an image that is scaled down before a model sees it, and of one whose size is not known."""
+"""Tokens of an image that is scaled down before the model sees it, or whose size is unknown."""
 
 
 def tokens_of_image(width: int, height: int) -> int:
-    """Return about how many tokens an image of so many pixels is."""
+    """Return the approximate number of tokens of an image of this size."""
     return min(-(-width * height // PIXELS) or LARGEST_IMAGE, LARGEST_IMAGE)

@@ -1,6 +1,6 @@
-"""What is wrong with a session, if anything: with its record, and with what would be sent of it to each provider. Pure.
+"""Reports what is wrong with a session: with its record, and with what each provider would reject. Pure.
 
-Two rules. Nothing is changed, and nothing is asked of anybody. Each thing found comes with what to do about it.
+Nothing is changed, and no server is contacted. Each problem comes with what to do about it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.history.profile import Profile
 from holdfast.history.profiles import PROFILES
-from holdfast.session.conversation import Conversation
-from holdfast.session.entries import Repaired
-from holdfast.session.fold import fold
-from holdfast.session.gate import left_broken, violations
-from holdfast.session.store import Finding, Reading
+from holdfast.history.rules.profile import Profile
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import Repaired
+from holdfast.session.journal.store import Finding, Reading
+from holdfast.session.request.validate import left_broken, violations
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong: where it is, what it is, and what to do about it."""
+    """One problem: where it is, what it is, and what to do about it."""
 
     kind: Literal["damage", "violation", "unreadable"]
     where: str
@@ -29,7 +29,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that was verified: how much of it there is, and every problem."""
+    """The result for one session: its size, and every problem."""
 
     session: str
     entries: int
@@ -39,12 +39,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(session: str, reading: Reading, own: Profile) -> Report:
-    """Return what is wrong with a session; `own` are the rules of the provider it works with."""
+    """Return what is wrong with a session; `own` is the profile of its provider."""
     conversation = fold(record.entry for record in reading.records)
     told = {each for r in reading.records if isinstance(r.entry, Repaired) for each in r.entry.findings}
     lost = conversation.opened is None
     problems = [_damage(finding, session, told=finding.what in told, lost=lost) for finding in reading.findings]
-    if lost and not problems:  # it says nothing of itself, and nothing says why
+    if lost and not problems:  # the first entry is missing and no finding explains it
         problems.append(_damage(Finding(seq=1, what="Its first entry is lost."), session, told=False, lost=True))
     for profile in PROFILES.values():
         problems += _violations(as_sent_to(profile, conversation, own), profile)
@@ -58,20 +58,20 @@ def verify(session: str, reading: Reading, own: Profile) -> Report:
 
 
 def as_sent_to(profile: Profile, conversation: Conversation, own: Profile) -> Conversation:
-    """Return the conversation as if it went on with a model of that provider: its own model, or another's."""
+    """Return the conversation as if it continued with that provider: with its own model, or another one."""
     return conversation if profile == own else replace(conversation, model=f"{profile.name}:another")
 
 
 def _damage(finding: Finding, session: str, *, told: bool, lost: bool) -> Problem:
     if lost:
         todo = (
-            f"Go on with holdfast -r {session}: its folder and its model are known from its summary, its system prompt "
-            "and its tools are made again."
+            f"Continue with holdfast -r {session}: its directory and model are known from its summary, and it gets "
+            "today's system prompt and tools."
         )
     elif told:
-        todo = "Nothing: you and the model were told when the session went on."
+        todo = "Nothing: it was reported to you and the model when the session continued."
     else:
-        todo = f"Go on with holdfast -r {session}: what can be read is kept, and the model is told of the gap."
+        todo = f"Continue with holdfast -r {session}: everything readable is kept, and the model reads about the gap."
     where = f"entry {finding.seq}" if finding.seq else "journal"
     return Problem(kind="damage", where=where, what=finding.what, todo=todo)
 
@@ -79,12 +79,12 @@ def _damage(finding: Finding, session: str, *, told: bool, lost: bool) -> Proble
 def _violations(conversation: Conversation, profile: Profile) -> list[Problem]:
     found = violations(conversation, profile)
     rule = left_broken(conversation, profile) if found else ""
-    goes_on = "the session works, for this is repaired before each request."
+    goes_on = "The session works: this is repaired before each request."
     ends = (
-        f"no repair restores the rule {rule!r}, so nothing more is sent to this provider: go back to an earlier prompt "
+        f"No repair restores the rule {rule!r}, so nothing more is sent to this provider. Rewind to an earlier prompt "
         "(/rewind), or continue with a model of another provider."
     )
-    todo = f"Report it, it is a fault of holdfast; {ends if rule else goes_on}"
+    todo = f"Report it: this is a bug in holdfast. {ends if rule else goes_on}"
     return [
         Problem(
             kind="violation",

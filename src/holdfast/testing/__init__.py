@@ -1,11 +1,9 @@
-"""Public fakes and checks, for our tests and for everyone else's.
+"""Public fakes and conformance checks, for holdfast's tests and for yours.
 
-Nothing here comes from `holdfast.history`: a scripted provider that shared our rules would share our mistakes.
-`holdfast.testing.memory` is imported by itself, for its HTTP library is not light.
+Nothing here imports `holdfast.history`: a scripted provider that shared holdfast's rules would share its mistakes.
+`holdfast.testing.http_transport` has to be imported separately, because its HTTP library is slow to import.
 """
 
-from holdfast.testing.model import ScriptedModel
-from holdfast.testing.provider import Captured, Ending, ScriptedProvider
 from holdfast.testing.script import (
     SCRIPT_OVER,
     Action,
@@ -19,16 +17,18 @@ from holdfast.testing.script import (
     Hold,
     Ping,
     Raw,
+    ReceivedRequest,
     Reply,
-    Request,
     Reset,
     Say,
     Script,
-    Step,
+    ScriptStep,
     Think,
     Wait,
     WireName,
 )
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.testing.scripted_provider import Captured, Ending, ScriptedProvider
 from holdfast.testing.store_checks import check_store
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 
@@ -49,14 +49,14 @@ __all__ = [
     "Hold",
     "Ping",
     "Raw",
+    "ReceivedRequest",
     "Reply",
-    "Request",
     "Reset",
     "Say",
     "Script",
+    "ScriptStep",
     "ScriptedModel",
     "ScriptedProvider",
-    "Step",
     "Think",
     "Wait",
     "WireName",

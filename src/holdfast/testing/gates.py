@@ -1,4 +1,4 @@
-"""Gates: where a reply waits until a test, in whatever thread, lets it go on."""
+"""Gates: a scripted reply waits at one until a test, in any thread, releases it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 
 
 class Gates:
-    """Gates by name; one that was opened stays open. A reply waits on its event loop, a test blocks its thread."""
+    """Gates by name; an opened gate stays open. A reply waits on its event loop, a test blocks its thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -16,7 +16,7 @@ class Gates:
         self._waiting: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def passed(self, name: str) -> None:
-        """Return when the gate is open."""
+        """Wait until the gate is open."""
         mine = (name, asyncio.get_running_loop(), asyncio.Event())
         with self._changed:
             self._reached.add(name)
@@ -31,7 +31,7 @@ class Gates:
                 self._waiting.remove(mine)
 
     def release(self, name: str) -> None:
-        """Open the gate, for the replies that wait at it and for all to come."""
+        """Open the gate, for replies that wait now and later."""
         with self._changed:
             self._open.add(name)
             for waiting, loop, event in self._waiting:
@@ -39,14 +39,14 @@ class Gates:
                     loop.call_soon_threadsafe(event.set)
 
     def reached(self, name: str) -> bool:
-        """Return whether a reply has come to the gate."""
+        """Return whether a reply has reached the gate."""
         with self._changed:
             return name in self._reached
 
     def wait_for(self, name: str, *, timeout: float) -> None:
-        """Block until a reply has come to the gate; raises `TimeoutError`."""
+        """Block until a reply has reached the gate. Raise `TimeoutError`."""
         with self._changed:
             if not self._changed.wait_for(lambda: name in self._reached, timeout):
                 raise TimeoutError(
-                    f"Gate {name!r} was not reached in {timeout:g} s, a reply holding at it was expected."
+                    f"No reply reached gate {name!r} within {timeout:g} s (expected one that holds there)."
                 )

@@ -1,6 +1,6 @@
-"""What a scripted model does: frozen actions, a reply made of them, a script made of replies.
+"""The script of a scripted model: frozen actions, replies made of actions, a script made of replies.
 
-A reply means the same on every wire; how it looks in bytes is the wire's business.
+A reply means the same in every protocol; each protocol writes its own bytes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ WireName = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
 """The protocols a scripted provider speaks."""
 
 FinishReason = Literal["stop", "tool_calls", "length", "refusal"]
-"""Why a reply ended, in one spelling for all wires."""
+"""Why a reply ended, with the same names for all protocols."""
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Stream text, `chunk` characters at a time with `delay` seconds between; a `Say` after a `Say` goes on with it."""
+    """Stream text, `chunk` characters at a time with `delay` seconds between. Consecutive `Say`s form one text."""
 
     text: str
     _: KW_ONLY
@@ -30,9 +30,9 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """Stream reasoning, signed so that this provider accepts it again.
+    """Stream reasoning, signed so that this provider accepts it when it is sent back.
 
-    A `signature` given here is sent as written: it is a foreign one, which is refused when it comes back.
+    An explicit `signature` is sent as written. It counts as foreign and is refused when it is sent back.
     """
 
     text: str
@@ -44,7 +44,7 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Stream a tool call; `arguments` as a string is sent as it is, JSON or not. `id` None gives a new one."""
+    """Stream a tool call; a string as `arguments` is sent unchanged, valid JSON or not. `id` None creates a new ID."""
 
     name: str
     arguments: dict[str, object] | str
@@ -56,21 +56,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Send nothing for so many seconds. Before anything else in a reply, not even the status line is sent."""
+    """Send nothing for this many seconds. First in a reply, it delays the status line too."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Send nothing until the test calls `release(name)`. First in a reply, it holds the status line back too."""
+    """Send nothing until the test calls `release(name)`. First in a reply, it delays the status line too."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Send `count` keep-alives, each followed by `every` seconds of silence: bytes that are no progress."""
+    """Send `count` keep-alives, each followed by `every` seconds of silence: bytes without progress."""
 
     count: int = 1
     every: float = 0.0
@@ -78,14 +78,14 @@ class Ping:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Say why the reply ends; without it that is "tool_calls" if there were calls, else "stop"."""
+    """The finish reason; without it, "tool_calls" if there were calls, else "stop"."""
 
     reason: FinishReason
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """End the body politely, as HTTP goes, without the wire's terminal event. The open block stays open."""
+    """End the HTTP body regularly, but without the protocol's terminal event. The open block stays open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """Send the status line and headers, before anything is said and after nothing but pauses; they may be wrong.
+    """Send this status line and these headers, which may be wrong. Only pauses may come before it.
 
-    `encoding` is what the body is said to be packed as: whatever is said to follow is sent as it is.
+    `encoding` is a content encoding that is claimed but not applied: the body is sent as it is.
     """
 
     status: int = 200
@@ -107,7 +107,7 @@ class Headers:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Send bytes that the protocol does not ask for, `times` over and with `every` seconds of silence after each."""
+    """Send bytes that the protocol does not provide for, `times` over, each followed by `every` seconds of silence."""
 
     data: bytes
     _: KW_ONLY
@@ -117,12 +117,12 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Send the terminal event now: what follows comes after the end, where nothing may."""
+    """Send the terminal event now, so that the following actions come after the end, where nothing is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """Answer with an HTTP error instead, in the provider's JSON shape and, without `message`, its words."""
+    """Answer with an HTTP error in the provider's JSON shape and, without `message`, in its words."""
 
     status: int
     message: str | None = None
@@ -135,10 +135,10 @@ Reply = Sequence[Action]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """An accepted request as a reply function sees it; `messages` and `body` are the wire's own JSON.
+class ReceivedRequest:
+    """An accepted request, for a reply function; `messages` and `body` are the protocol's own JSON.
 
-    `system` are the system prompts, one expected; `tools` the declared names.
+    `system` are the system prompts (normally one), `tools` the declared names.
     """
 
     wire: WireName
@@ -150,45 +150,45 @@ class Request:
     body: dict[str, object]
 
 
-Step = Reply | Callable[[Request], Reply]
-"""One reply of a script, or a function that makes it from the request."""
+ScriptStep = Reply | Callable[[ReceivedRequest], Reply]
+"""One reply of a script, or a function that returns it for a request."""
 
-Script = Sequence[Step]
+Script = Sequence[ScriptStep]
 
-SCRIPT_OVER: Reply = (Fail(500, "The script is over: a reply was asked for after its last. Give the script more."),)
-"""What is played after the last reply, unless the test says otherwise."""
+SCRIPT_OVER: Reply = (Fail(500, "The script is over: a request came after its last reply. Add more replies."),)
+"""What is played after the last reply by default."""
 
 _PAUSES = Wait | Hold
 _LAST = Cut | Reset | Fail
 
 
-def checked(reply: Reply) -> tuple[Action, ...]:
-    """Return the reply; raises `UsageError` if it cannot be played.
+def check_reply(reply: Reply) -> tuple[Action, ...]:
+    """Return the reply. Raise `UsageError` if it cannot be played.
 
-    Nothing may follow a Cut, Reset or Fail; only pauses may come before a Fail or Headers; a Finish comes once, after
-    what is said; an End comes once, and anything may be said after it; a chunk has at least one character.
+    Nothing may follow a Cut, Reset or Fail. Only pauses may come before a Fail or Headers. At most one Finish, after
+    the content. At most one End, after which anything may come. A chunk has at least one character.
     """
     actions = tuple(reply)
     finished = ended = False
     for place, action in enumerate(actions):
         if isinstance(action, _LAST) and place != len(actions) - 1:
-            raise _unplayable(action, place, "is not the last action, but nothing can follow it")
+            raise _unplayable(action, place, "must be the last action")
         if isinstance(action, Fail) and not all(isinstance(before, _PAUSES) for before in actions[:place]):
-            raise _unplayable(action, place, "follows something said, but a whole reply is an error or none of it is")
+            raise _unplayable(action, place, "follows content, but an HTTP error must be the whole reply")
         if isinstance(action, Headers) and not all(isinstance(before, _PAUSES) for before in actions[:place]):
-            raise _unplayable(action, place, "follows something said, but headers come first")
+            raise _unplayable(action, place, "follows content, but headers must come first")
         if isinstance(action, Say | Think | Call):
             if finished and not ended:
-                raise _unplayable(action, place, "follows a Finish, but nothing can be said then")
+                raise _unplayable(action, place, "follows a Finish, but content must come before it")
             if action.chunk < 1:
-                raise _unplayable(action, place, "has a chunk below 1, one character or more was expected")
+                raise _unplayable(action, place, "has a chunk size below 1")
         if isinstance(action, Finish):
             if finished:
-                raise _unplayable(action, place, "is the second Finish, one was expected")
+                raise _unplayable(action, place, "is the second Finish (expected at most one)")
             finished = True
         if isinstance(action, End):
             if ended:
-                raise _unplayable(action, place, "is the second End, one was expected")
+                raise _unplayable(action, place, "is the second End (expected at most one)")
             finished = ended = True
     return actions
 

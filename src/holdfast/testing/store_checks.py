@@ -1,6 +1,6 @@
-"""A conformance suite for any `Store`: what the agent relies on, tried on a journal of yours.
+"""A conformance suite for any `Store`: it tries everything that the agent relies on.
 
-Two rules. A law is tried on a journal of its own, so that one breach hides no other. A breach is an AssertionError that
+Two rules. Each law is tried on a new journal, so that one failure hides no other. A failure is an AssertionError that
 begins with the law's name, whatever the store raised.
 """
 
@@ -10,47 +10,16 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
-from holdfast.calls import FileChange, FileSeen, Image, Pattern, ProcessId, ToolSchema
 from holdfast.errors import AppendConflict, StateError
-from holdfast.session.entries import (
-    ApprovalAnswered,
-    ApprovalAsked,
-    CallEnded,
-    CallLate,
-    CallPart,
-    CallStarted,
-    Compacted,
-    Entry,
-    FilesChanged,
-    ModelChanged,
-    ProcessStarted,
-    PromptAccepted,
-    Pruned,
-    Queued,
-    Recalled,
-    Repaired,
-    RequestFailed,
-    RequestStarted,
-    ResponseCheckpoint,
-    ResponseEnded,
-    Rewound,
-    SessionOpened,
-    ShellEnded,
-    ShellStarted,
-    Steered,
-    TextPart,
-    ThinkingPart,
-    Titled,
-    TurnEnded,
-    Uncompacted,
-    Usage,
-)
-from holdfast.session.store import Store
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.store import Store
+from holdfast.tool_calls import FileChange, FileSeen, Image, Pattern, ProcessId, ToolSchema
 
 _IMAGE = Image(media_type="image/png", data=b"\x89PNG", name="a.png", width=2, height=3)
 
-EXAMPLES: tuple[Entry, ...] = (
-    SessionOpened(
+EXAMPLES: tuple[e.Entry, ...] = (
+    e.SessionOpened(
         session="20261121-2318-k3f9",
         cwd="/srv/engine",
         model="anthropic:m",
@@ -61,15 +30,15 @@ EXAMPLES: tuple[Entry, ...] = (
         imported_from="chat.json",
         instructions=(FileSeen(path="AGENTS.md", size=9, modified=1763852345678901234, sha256="a" * 64),),
     ),
-    ModelChanged(model="openai-chat:n"),
-    Titled(title="The engine, grüßend"),
-    PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7", images=(_IMAGE,)),
-    Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),
-    Recalled(queued="q7"),
-    Steered(queued="q7", text="And the tests too.", images=(_IMAGE,)),
-    Rewound(turn=1, note="[Note: its effects stay.]"),
-    Pruned(outputs={"c1": "[Note: it is left out.]"}, saved=20480),
-    Compacted(
+    e.ModelChanged(model="openai-chat:n"),
+    e.Titled(title="The engine, grüßend"),
+    e.PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7", images=(_IMAGE,)),
+    e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),
+    e.Recalled(queued="q7"),
+    e.Steered(queued="q7", text="And the tests too.", images=(_IMAGE,)),
+    e.Rewound(turn=1, note="[Note: its effects stay.]"),
+    e.Pruned(outputs={"c1": "[Note: it is left out.]"}, saved=20480),
+    e.Compacted(
         step=1,
         note="[Note: this stands for what is older.]",
         why="overflow",
@@ -81,9 +50,9 @@ EXAMPLES: tuple[Entry, ...] = (
         usage=Usage(input_tokens=9, output_tokens=8, cache_read_tokens=7, cache_write_tokens=6, cost="0.01"),
         said=1,
     ),
-    Uncompacted(),
-    RequestStarted(step=1, attempt=1, model="openai-chat:n"),
-    RequestFailed(
+    e.Uncompacted(),
+    e.RequestStarted(step=1, attempt=1, model="openai-chat:n"),
+    e.RequestFailed(
         step=1,
         attempt=1,
         fault="overloaded",
@@ -93,8 +62,8 @@ EXAMPLES: tuple[Entry, ...] = (
         attempts=4,
         retry_whole=True,
     ),
-    ResponseCheckpoint(step=1, text="I will", thinking="Let me see"),
-    ResponseEnded(
+    e.ResponseCheckpoint(step=1, text="I will", thinking="Let me see"),
+    e.ResponseEnded(
         step=1,
         model="openai-chat:n",
         parts=(
@@ -114,19 +83,21 @@ EXAMPLES: tuple[Entry, ...] = (
         finish="tool_calls",
         cut="user",
     ),
-    ApprovalAsked(call="c1", why="It is outside the workspace.", pattern=Pattern(effect="execute", text="make test *")),
-    ApprovalAnswered(
+    e.ApprovalAsked(
+        call="c1", why="It is outside the workspace.", pattern=Pattern(effect="execute", text="make test *")
+    ),
+    e.ApprovalAnswered(
         call="c1",
         allowed=False,
         words="Not that one.",
         remember="session",
         pattern=Pattern(effect="write", text="src/**"),
     ),
-    CallStarted(
+    e.CallStarted(
         call="c1", effect="write", change=FileChange(path="a.py", before="0" * 64, after="f" * 64), spool="c1.out"
     ),
-    ProcessStarted(call="c1", process=ProcessId(pid=4711, start=987654, boot="0b0c33d2-1f6e-4f0a-9d0e-8a4f1c2b3d4e")),
-    CallEnded(
+    e.ProcessStarted(call="c1", process=ProcessId(pid=4711, start=987654, boot="0b0c33d2-1f6e-4f0a-9d0e-8a4f1c2b3d4e")),
+    e.CallEnded(
         call="c1",
         outcome="ok",
         text="done",
@@ -134,14 +105,14 @@ EXAMPLES: tuple[Entry, ...] = (
         seen=FileSeen(path="a.py", size=12, modified=1763852345678901234, sha256="f" * 64),
         images=(_IMAGE,),
     ),
-    CallLate(call="c1", outcome="failed", text="It ended with exit status 1."),
-    ShellStarted(id="s13", command="git status", shared=True, spool="s13.out"),
-    ShellEnded(id="s13", outcome="ok", text="clean\n(exit code 0, 0.1 s)", seconds=0.125, note="[The user ran it.]"),
-    TurnEnded(turn=1, reason="cancelled", cause="user", detail="ESC", note="[Note: stopped.]"),
-    FilesChanged(files=(FileSeen(path="a.py"),), note="[Note: it is gone.]"),
-    Repaired(findings=("Entry 3 is missing.",), note="[Note: an entry was lost.]"),
+    e.CallLate(call="c1", outcome="failed", text="It ended with exit status 1."),
+    e.ShellStarted(id="s13", command="git status", shared=True, spool="s13.out"),
+    e.ShellEnded(id="s13", outcome="ok", text="clean\n(exit code 0, 0.1 s)", seconds=0.125, note="[The user ran it.]"),
+    e.TurnEnded(turn=1, reason="cancelled", cause="user", detail="ESC", note="[Note: stopped.]"),
+    e.FilesChanged(files=(FileSeen(path="a.py"),), note="[Note: it is gone.]"),
+    e.Repaired(findings=("Entry 3 is missing.",), note="[Note: an entry was lost.]"),
 )
-"""One entry of each kind, every field of it set."""
+"""One entry of each kind, with every field set."""
 
 _TEXTS = (
     "",
@@ -154,15 +125,15 @@ _SIZES = (32 * 1024 - 200, 32 * 1024, 32 * 1024 + 1, 1_000_000)
 
 
 class Harness(Protocol):
-    """One journal that can be closed and opened again."""
+    """A journal that can be closed and opened again."""
 
     def open(self) -> Store:
-        """Return the journal, empty the first time; afterwards, the last one being closed, as it was then."""
+        """Open the journal: empty the first time, later with what it held when it was last closed."""
         ...
 
 
 def check_store(make: Callable[[], Harness]) -> None:
-    """Raise `AssertionError` naming the law if a store breaks one; `make` gives a new, empty journal each time."""
+    """Raise `AssertionError` with the law's name if a store breaks one; `make` returns a new, empty journal."""
     for law in (
         _starts_empty,
         _keeps_order,
@@ -182,7 +153,7 @@ def check_store(make: Callable[[], Harness]) -> None:
 
 
 class _Law:
-    """Names the law in whatever ends the block."""
+    """A context manager that adds the law's name to any failure of the block."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -197,31 +168,31 @@ class _Law:
             raise AssertionError(message) from error  # noqa: TRY004 - a breach, not a type
 
 
-def _prompt(text: str) -> PromptAccepted:
-    return PromptAccepted(turn=1, text=text)
+def _prompt(text: str) -> e.PromptAccepted:
+    return e.PromptAccepted(turn=1, text=text)
 
 
-def _append(store: Store, *entries: Entry) -> None:
+def _append(store: Store, *entries: e.Entry) -> None:
     before = store.length
     length = store.append(entries, expected=before)
-    assert length == before + len(entries), f"append returned {length}, {before + len(entries)} was expected"
+    assert length == before + len(entries), f"append returned {length} (expected {before + len(entries)})"
     assert store.length == length, f"its length is {store.length} after append returned {length}"
 
 
-def _expect(store: Store, *entries: Entry) -> None:
-    """Assert that the store holds exactly these, numbered from 1, without a finding."""
+def _expect(store: Store, *entries: e.Entry) -> None:
+    """Assert that the store holds exactly these entries, numbered from 1, without a finding."""
     reading = store.read()
-    assert not reading.findings, f"it found {reading.findings[0].what!r} in a journal that nothing damaged"
+    assert not reading.findings, f"it reported {reading.findings[0].what!r} in an undamaged journal"
     found = [record.entry for record in reading.records]
-    assert len(found) == len(entries), f"{len(found)} entries were read, {len(entries)} were expected"
+    assert len(found) == len(entries), f"{len(found)} entries were read (expected {len(entries)})"
     for seq, (record, entry) in enumerate(zip(reading.records, entries, strict=True), start=1):
         assert record.seq == seq, f"entry {seq} has the number {record.seq}"
         assert record.entry == entry, f"entry {seq} was read as {str(record.entry)[:200]}, not {str(entry)[:200]}"
-    assert store.length == len(entries), f"its length is {store.length}, {len(entries)} was expected"
+    assert store.length == len(entries), f"its length is {store.length} (expected {len(entries)})"
 
 
 def _conflict(store: Store, *, expected: int) -> AppendConflict | None:
-    """Return the error of an append with a wrong length, None if it was taken."""
+    """Return the error of an append with a wrong length, None if the append succeeded."""
     try:
         store.append([_prompt("never")], expected=expected)
     except AppendConflict as conflict:
@@ -293,7 +264,7 @@ def _appends_all_or_none(harness: Harness) -> None:
     except (ValueError, StateError):
         pass
     else:
-        raise AssertionError("it took text that is not Unicode")
+        raise AssertionError("it accepted text that is not valid Unicode")
     _expect(store, _prompt("kept"))
     store.close()
     store = harness.open()
@@ -306,8 +277,8 @@ def _refuses_a_conflict(harness: Harness) -> None:
     _append(store, _prompt("one"), _prompt("two"))
     for expected in (0, 1, 3):
         conflict = _conflict(store, expected=expected)
-        assert conflict is not None, f"it appended to 2 entries although {expected} were expected"
-        assert (conflict.expected, conflict.found) == (expected, 2), "its conflict names other lengths"
+        assert conflict is not None, f"it appended to 2 entries although the caller passed expected={expected}"
+        assert (conflict.expected, conflict.found) == (expected, 2), "its conflict has other lengths"
         _expect(store, _prompt("one"), _prompt("two"))
     store.close()
 
@@ -327,7 +298,7 @@ def _reopens_the_same(harness: Harness) -> None:
     before = store.read()
     store.close()
     store = harness.open()
-    assert store.read() == before, "what is read after opening it again is not what was read before"
+    assert store.read() == before, "after reopening, it reads something else than before"
     _append(store, _prompt("more"))
     store.close()
     store = harness.open()
@@ -343,7 +314,7 @@ def _refuses_once_closed(harness: Harness) -> None:
     try:
         store.append([_prompt("two")], expected=1)
     except AppendConflict as conflict:
-        raise AssertionError("a closed store reports a conflict, not that it is closed") from conflict
+        raise AssertionError("a closed store reports a conflict instead of being closed") from conflict
     except StateError:
         pass
     else:

@@ -1,4 +1,4 @@
-"""Tools made of plain functions, and a toolbox of them: for turns whose calls do exactly what a test says."""
+"""Tools made of plain functions, and a toolbox of them, for turns whose calls do exactly what a test says."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from holdfast.calls import Effect, FileChange, FileSeen, Looked, ProcessId, ToolSchema
 from holdfast.errors import ToolFailed
-from holdfast.tools.tool import Context, Instruction, Output, Plan, Tool, Traces
+from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
+from holdfast.tools.tool import Instruction, Plan, Tool, ToolContext, ToolOutput, Traces
 
-Run = Callable[[dict[str, object], Context], Awaitable[Output]]
+_Run = Callable[[dict[str, object], ToolContext], Awaitable[ToolOutput]]
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """A tool whose run is `run`; its arguments are any JSON object."""
+    """A tool that calls `run`; its arguments are any JSON object."""
 
     name: str
     effect: Effect
-    run: Run = field(repr=False)
+    run: _Run = field(repr=False)
     change: FileChange | None = None
     spool: str | None = None
 
@@ -30,16 +30,16 @@ class FunctionTool:
         return ToolSchema(name=self.name, description=f"Test tool {self.name}.", parameters={"type": "object"})
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
-        """Return a plan that runs the function; raises `ToolFailed` if the arguments are no JSON object."""
+        """Return a plan that runs the function. Raise `ToolFailed` if the arguments are not a JSON object."""
         try:
             given = msgspec.json.decode(arguments or "{}", type=dict[str, object])
         except msgspec.DecodeError as error:
             raise ToolFailed(
-                f"Arguments of {self.name!r} are not a JSON object: {error}. Nothing was done; call it again."
+                f"Arguments of {self.name!r} are not a JSON object: {error}. Nothing was done. Call it again."
             ) from error
         run = self.run
 
-        async def act(context: Context) -> Output:
+        async def act(context: ToolContext) -> ToolOutput:
             return await run(given, context)
 
         return Plan(effect=self.effect, title=self.name, run=act, change=self.change, spool=self.spool)
@@ -47,13 +47,13 @@ class FunctionTool:
 
 @dataclass(slots=True)
 class FunctionToolbox:
-    """A toolbox of given tools; what a look finds and what a command printed is given too, by path and by spool.
+    """A toolbox of the given tools, with given results of file checks (by path) and traces (by spool).
 
-    `files` are those that are not as they were seen, `held` the instructions that hold.
+    `files` are those that differ from what was seen, `held` the instructions that apply.
     """
 
     given: Sequence[Tool]
-    looked: Mapping[str, Looked] = field(default_factory=dict[str, Looked])
+    looked: Mapping[str, FileCheck] = field(default_factory=dict[str, FileCheck])
     spooled: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[str, FileSeen] = field(default_factory=dict[str, FileSeen])
     held: tuple[Instruction, ...] = ()
@@ -65,29 +65,29 @@ class FunctionToolbox:
         return {tool.schema.name: tool for tool in self.given}
 
     async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:  # noqa: ARG002 - the Toolbox protocol's
-        """Return True: no process of an earlier holder is ever left."""
+        """Return True: no process of an earlier agent is ever left."""
         return True
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:  # noqa: ARG002 - the Toolbox protocol's
-        """Return "": no process of an earlier holder is ever left."""
+        """Return "": no process of an earlier agent is ever left."""
         return ""
 
     def instructions(self) -> tuple[Instruction, ...]:
-        """Return what was given."""
+        """Return the given instructions."""
         return self.held
 
     def present(self, seen: FileSeen) -> FileSeen:
-        """Return what was given for the path, the file as it was seen if nothing was."""
+        """Return the file given for the path, else the file unchanged."""
         return self.files.get(seen.path, seen)
 
-    def look(self, change: FileChange) -> Looked:
-        """Return what was given for the path, "unreadable" if nothing was."""
+    def look(self, change: FileChange) -> FileCheck:
+        """Return the result given for the path, else "unreadable"."""
         return self.looked.get(change.path, "unreadable")
 
     def traces(self, spool: str, since: float) -> Traces | None:  # noqa: ARG002 - the Toolbox protocol's
-        """Return what was given for the spool, as the output of an interrupted call, None if nothing was."""
+        """Return the traces given for the spool of an interrupted call, None if there are none."""
         text = self.spooled.get(spool)
-        return None if text is None else Traces(output=Output(text=text, interrupted=True))
+        return None if text is None else Traces(output=ToolOutput(text=text, interrupted=True))
 
     def forget(self, spool: str) -> None:
         """Do nothing: a function leaves nothing behind."""
@@ -96,5 +96,5 @@ class FunctionToolbox:
         """Do nothing: a function leaves nothing behind."""
 
     async def close(self) -> None:
-        """Remember that it was closed."""
+        """Note that it was closed."""
         self.closed = True

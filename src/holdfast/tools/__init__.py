@@ -1,1 +1,1 @@
-"""What the model may do: every tool, the approval rule in front of them, and the process that keeps their children."""
+"""What the model may do: the tools, the approval rule for them, and the supervisor of their processes."""

@@ -1,18 +1,18 @@
-"""Whether a call may run: the one place where that is decided, from its plan and the approval policy alone."""
+"""Decides whether a call may run, from its plan and the approval policy alone. No other code decides this."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import assert_never
 
-from holdfast.calls import Effect, Mode, Pattern
-from holdfast.tools.patterns import allowed, obeyed
+from holdfast.tool_calls import Effect, Mode, Pattern
+from holdfast.tools.approval_patterns import allowed, obeyed
 from holdfast.tools.tool import Plan
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The approval mode, and what a person has allowed for good."""
+    """The approval mode, and the patterns the user has allowed permanently."""
 
     mode: Mode
     patterns: tuple[Pattern, ...] = ()
@@ -25,14 +25,14 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person must say; `why` is one sentence for them."""
+    """The user must decide; `why` is one sentence for them."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """The call may not run; `why` are the words for the model."""
+    """The call may not run; the model reads `why`."""
 
     why: str
 
@@ -45,16 +45,16 @@ _DOES: dict[Effect, str] = {"read": "reads", "write": "changes files", "execute"
 def decide(plan: Plan, policy: Policy) -> Decision:
     """Return whether the planned call may run.
 
-    Whatever touches a path outside the workspace asks, and whatever asks a host over the network, in every mode but
-    `yolo`. In mode `plan` nothing is allowed that does more than read: what is remembered is not looked at before that.
+    A path outside the workspace or a network host always needs approval, except in mode `yolo`. Mode `plan` allows only
+    reading, whatever patterns the user has allowed.
     """
     match policy.mode:
         case "yolo":
             return Allow()
         case "plan" if plan.effect != "read":
             return Deny(
-                f"plan mode: {plan.title!r} {_DOES[plan.effect]}, only reading was expected. "
-                "It was not run. Go on reading, or present your plan and ask the person to leave plan mode."
+                f"Plan mode allows only reading: {plan.title!r} {_DOES[plan.effect]}. "
+                "It was not run. Continue reading, or present your plan and ask the user to leave plan mode."
             )
         case "plan" | "ask" | "accept-edits":
             free = plan.outside is None and _is_free(plan, policy.mode)
@@ -66,7 +66,7 @@ def decide(plan: Plan, policy: Policy) -> Decision:
 def _is_free(plan: Plan, mode: Mode) -> bool:
     """Return whether the mode alone allows what the plan does in the workspace."""
     if plan.effect == "read":
-        return not plan.host  # what is asked of somebody tells them something
+        return not plan.host  # a request also sends information to the host
     known = plan.change is not None and not obeyed(plan)
     return plan.effect == "write" and mode == "accept-edits" and known
 

@@ -1,8 +1,8 @@
-"""The words that may stand behind a remembered command, in the place of its ` *`. Pure.
+"""Which words may follow an allowed command in place of its ` *`. Pure.
 
-A word is let through if it names nothing outside the project, no file that other programs run, sets no variable, and is
-no option that writes, loads or runs something. `holdfast.tools.programs` has those options; of a program that is not in
-there, the usual ones are held back. What is held back is asked about: a doubt costs a question.
+A word is accepted if it names nothing outside the project and no file that other programs run, sets no variable, and is
+no option that writes, loads or runs something. `holdfast.tools.programs` lists those options; for unlisted programs the
+usual ones are refused. A refused word only means that the user is asked.
 
 Laws (`tests/tools/test_command_words_laws.py`).
 """
@@ -13,17 +13,17 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
-from holdfast.tools.autorun import runs_by_itself
 from holdfast.tools.programs import BY_NAME
-from holdfast.tools.programs.program import Program, program, spelt
+from holdfast.tools.programs.program import Program, known_program, spelt
+from holdfast.tools.workspace.autorun_files import runs_by_itself
 
 _LAUNCHERS = (
     *(["uv", "run"], ["poetry", "run"], ["pdm", "run"], ["pipenv", "run"], ["hatch", "run"], ["rye", "run"]),
     *(["python", "-m"], ["coverage", "run", "-m"], ["bundle", "exec"], ["pnpm", "exec"], ["npx"], ["bunx"]),
 )
-"""Behind these exact words stands a program, and all that follows is that program's."""
+"""After exactly these words comes a program, and the rest belongs to that program."""
 
-_USUAL = program(
+_USUAL = known_program(
     "*",
     "the names that options of this kind have in many programs",
     "-ocfCeIlL output output-file output-dir output-directory out outfile out-file outdir out-dir log-file logfile "
@@ -37,18 +37,18 @@ _OTHER = Program(names=("*",), source=_USUAL.source, short=_USUAL.short)
 
 
 def harmless(known: Sequence[str], more: Iterable[str]) -> bool:
-    """Return whether a command that begins with the `known` words does no more with the others behind them."""
+    """Return whether `more` words after the `known` ones add nothing dangerous to the command."""
     programs, tasks = _programs(known)
     return all(_is_free(word, programs, tasks=tasks) for word in more)
 
 
 def lets_nothing_through(known: Sequence[str]) -> bool:
-    """Return whether no word at all may stand behind the `known` ones: each would be a program, an address, or code."""
+    """Return whether no word may follow the `known` ones: each would be a program, an address, or code."""
     return any(each.closed for each in _programs(known)[0])
 
 
 def _programs(known: Sequence[str]) -> tuple[list[Program], bool]:
-    """Return the programs that get the words behind the `known` ones, and whether those are held to what they name."""
+    """Return the programs that get the words after the `known` ones, and whether path rules apply to those words."""
     words = list(known)
     while words and "=" in words[0]:
         del words[0]
@@ -68,7 +68,7 @@ def _programs(known: Sequence[str]) -> tuple[list[Program], bool]:
 
 
 def _name(word: str) -> str:
-    """Return the name of a program without its folder and version: `python` for `/usr/bin/python3.12`."""
+    """Return the name of a program without folder and version: `python` for `/usr/bin/python3.12`."""
     name = word.rpartition("/")[2]
     return name if name in BY_NAME else re.sub(r"-?[0-9.]+$", "", name)
 
@@ -84,9 +84,9 @@ def _is_free(word: str, programs: Sequence[Program], *, tasks: bool) -> bool:
 
 
 def _stays_inside(word: str) -> bool:
-    """Return whether no part of a word is a path that leads out of the project, or to what other programs run."""
+    """Return whether no part of a word is a path out of the project or to files that other programs run."""
     for part in re.split("[=:,@%+]", word):
-        # Behind the letters of an option its value may stand at once: -C.., -I/usr, -fsub/../..
+        # An option's value may follow its letters directly: -C.., -I/usr, -fsub/../..
         for path in (part, re.sub("^-+[A-Za-z0-9]*", "", part)) if part.startswith("-") else (part,):
             if path.startswith("/") or ".." in path.split("/") or _is_run_by_others(path):
                 return False
@@ -96,7 +96,7 @@ def _stays_inside(word: str) -> bool:
 
 
 def _is_run_by_others(path: str) -> bool:
-    # A name alone is more often a word than a file: HEAD, config, update.
+    # A bare name is more often a word than a file: HEAD, config, update.
     return not set(path).isdisjoint("./") and runs_by_itself(path)
 
 
@@ -106,11 +106,11 @@ def _reaches_out(word: str, of: Program) -> bool:
     option = spelt(name)
     if not option:
         return False
-    if dot and not option.isdecimal():  # --coverage.reportsDirectory, -test.cpuprofile: a setting within another
+    if dot and not option.isdecimal():  # --coverage.reportsDirectory, -test.cpuprofile: a nested setting
         return True
     if of.single:
         return option in of.long or option in _USUAL.long
-    if word.startswith("--"):  # which may be cut short: --base for --basetemp
+    if word.startswith("--"):  # it may be abbreviated: --base for --basetemp
         return option not in of.exact and any(each.startswith(option) for each in (*of.long, *_USUAL.long))
     letters = [*takewhile(lambda letter: letter not in of.values or letter in of.short, word[1:])]
     return option in of.long or not set(letters).isdisjoint(of.short)

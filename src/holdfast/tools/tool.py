@@ -1,7 +1,7 @@
-"""What a tool is: a schema, a plan that only looks, and a run that acts.
+"""The interface of a tool: a schema, a plan that only looks, and a run that acts.
 
-Two rules. `plan` has no effect, so that what is asked of a person and written to the journal is known before anything
-happens. A tool never decides whether it may run: that is `holdfast.tools.approval`, in one place.
+`plan` has no effect, so what the user approves and the journal records is known before anything happens. A tool never
+decides whether it may run; `holdfast.tools.approval` does.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from holdfast.calls import Effect, FileChange, FileSeen, Image, Looked, ProcessId, ToolSchema
+from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, ProcessId, ToolSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
     """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output.
 
-    What lies beneath `private` (absolute, resolved) is holdfast's own, and never written by a tool that edits files.
+    Everything beneath `private` (absolute, resolved) is holdfast's own and never written by a file tool.
     """
 
     root: Path
@@ -28,11 +28,11 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """What a run gave: `text` is what the model reads; `ok` False makes the call `failed` (a non-zero exit, say).
+class ToolOutput:
+    """The result of a run: the model reads `text`; `ok` False makes the call `failed` (a non-zero exit, for example).
 
-    `interrupted` True says the tool was stopped before it finished; the text then holds what there was. `seen` is the
-    file whose content the model knows by this, `images` what it is shown beside the text.
+    `interrupted` means that the tool was stopped early; `text` is then what it had. `seen` is the file whose content
+    the model now knows, `images` are shown besides the text.
     """
 
     text: str
@@ -44,22 +44,22 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traces:
-    """What a call left whose end nobody wrote down.
+    """What a call left whose end was not journalled.
 
-    `output` is what it gave, or `interrupted` with what is left of it; `seconds` how long it ran, 0 if unknown.
+    `output` is its result, or `interrupted` with the output so far; `seconds` how long it ran, 0 if unknown.
     """
 
-    output: Output
+    output: ToolOutput
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What a running call is given.
+class ToolContext:
+    """What a running call gets.
 
-    `stop` is set when the call should end soon: a tool that waits must watch it and then return what it has, with
-    `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. `began` is told of a
-    process as soon as the call runs one, so that it can be found again.
+    `stop` is set when the call should end soon: a tool that waits must watch it and return what it has, with
+    `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. `began` must be called with
+    a process as soon as one runs, so that recovery can find it.
     """
 
     call: str
@@ -70,18 +70,18 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a call will do if it is allowed to.
+    """What a call will do if it is allowed.
 
-    `title` is one line for a person ("edit src/app.py", "run: make test"); `detail` more of it (a diff, the whole
-    command). `outside` names a path outside the workspace that it touches, else None; `host` one that it asks over the
-    network, else "". `change` is set for file edits, `known_as` too if a link has other programs run the file by that
-    name. `command` is set for shell commands, `spool` (a file name within the workspace's spool folder) where live
-    output is kept. `run` may be called once.
+    `title` is one line for the user ("edit src/app.py", "run: make test"); `detail` is more (a diff, the whole
+    command). `outside` names a path outside the workspace that it touches, else None; `host` is a network host that it
+    contacts, else "". `change` is set for file edits; `known_as` is a name under which another program would run the
+    file. `command` is set for shell commands, `spool` (a file name in the workspace's spool folder) is its live output.
+    `run` may be called once.
     """
 
     effect: Effect
     title: str
-    run: Callable[[Context], Awaitable[Output]] = field(repr=False)
+    run: Callable[[ToolContext], Awaitable[ToolOutput]] = field(repr=False)
     detail: str = ""
     outside: str | None = None
     change: FileChange | None = None
@@ -92,84 +92,82 @@ class Plan:
 
 
 class Tool(Protocol):
-    """One thing the model may ask for."""
+    """One tool for the model."""
 
     @property
     def schema(self) -> ToolSchema:
-        """Return what the model is told: name, description, JSON schema of the arguments."""
+        """Return name, description and the JSON schema of the arguments."""
         ...
 
     @property
     def effect(self) -> Effect:
-        """Return the most this tool can do; a plan of it never does more. Calls of `read` tools run in parallel."""
+        """Return the strongest effect of this tool; no plan exceeds it. Calls of `read` tools run in parallel."""
         ...
 
     def plan(self, call: str, arguments: str) -> Plan:
-        """Return what the call would do, having only looked.
+        """Return what the call would do, without any effect.
 
-        `call` is our id of the call, `arguments` the raw string the model wrote. Raises `ToolFailed`, in words the
-        model can use, if the arguments do not fit the schema or the thing asked for cannot be.
+        `call` is holdfast's id of the call, `arguments` the raw string the model wrote. Raises `ToolFailed`, with a
+        message for the model, if the arguments are invalid or the request is impossible.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """A file of instructions for the model: `seen` is the file when it was read, `text` what is shown of it."""
+    """An instruction file: `seen` is the file when it was read, `text` what is shown of it."""
 
     seen: FileSeen
     text: str
 
 
 class Toolbox(Protocol):
-    """The tools of a session, and what can be learnt about calls whose outcome was lost."""
+    """The tools of a session, and how to gather evidence about calls whose outcome was lost."""
 
     @property
-    def tools(self) -> Mapping[str, Tool]:
-        """Return the tools by name."""
-        ...
+    def tools(self) -> Mapping[str, Tool]: ...
 
     async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
-        """Return whether every process of an earlier holder is known to be gone, having waited at most a second for it.
+        """Wait up to a second; return whether all processes of an earlier holdfast are known to be gone.
 
-        `commands` are those without an outcome, by the name of their live output, some of whose processes are known.
+        `commands` are those without an outcome, by the name of their live output, with their process if known.
         """
         ...
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
-        """Return what is to be said of processes that an earlier holder left alive, "" if there are none.
+        """End processes that an earlier holdfast left running and return a note about them, "" if there are none.
 
-        Looks for those of `calls`, some of whose processes are known, and ends them within a second.
+        Looks for those of `calls`, with their process if known, and takes up to a second.
         """
         ...
 
     def instructions(self) -> tuple[Instruction, ...]:
-        """Return the instructions that hold in the workspace now, the person's own first; never raises."""
+        """Return the present instructions of the workspace, the user's own first. Never raises."""
         ...
 
     def present(self, seen: FileSeen) -> FileSeen:
-        """Return a file that was seen as it is now: `seen` itself if nothing tells of a change; never raises."""
+        """Return the present state of a file, or `seen` itself if nothing changed. Never raises."""
         ...
 
-    def look(self, change: FileChange) -> Looked:
-        """Return what is at the path of an interrupted edit; never raises."""
+    def look(self, change: FileChange) -> FileCheck:
+        """Return which content the file of an interrupted edit has. Never raises."""
         ...
 
     def traces(self, spool: str, since: float) -> Traces | None:
-        """Return what a command that began at `since` (seconds since the epoch) left, None if nothing; never raises."""
+        """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises."""
         ...
 
     def forget(self, spool: str) -> None:
-        """Remove what a command left: its call has its outcome."""
+        """Delete what a command left; its call has its outcome."""
         ...
 
     def sweep(self, edits: Mapping[str, FileChange]) -> None:
-        """Remove what calls left that nobody could clean up after; `edits` are file changes of theirs, by call id.
+        """Delete leftover files of settled calls; `edits` are their file changes, by call id.
 
-        No call may run, and each must have its outcome.
+        No call may be running, and each must have its outcome.
         """
         ...
 
     async def close(self) -> None:
-        """End every process of the tools, within a second."""
+        """End all processes of the tools, within a second."""
         ...

@@ -1,4 +1,4 @@
-"""The tools of one session in one workspace, and the look at what interrupted calls left behind."""
+"""The tools of one session in one workspace, and the evidence about interrupted calls."""
 
 from __future__ import annotations
 
@@ -8,35 +8,36 @@ import shutil
 from collections.abc import Container, Mapping
 from pathlib import Path
 
-from holdfast.calls import FileChange, FileSeen, Looked, ProcessId, ToolSchema
-from holdfast.config import homes
 from holdfast.errors import StorageFailed
-from holdfast.tools.bash import BashTool
-from holdfast.tools.change import remove_unfinished
-from holdfast.tools.edit import EditTool
-from holdfast.tools.end_record import read_end
-from holdfast.tools.fetch import FetchTool
-from holdfast.tools.files import ReadTool, WriteTool, landed
-from holdfast.tools.instructions import NAMES, instructions
-from holdfast.tools.leftovers import reap, said
-from holdfast.tools.processes import boot
-from holdfast.tools.search import GlobTool, GrepTool
-from holdfast.tools.seen import present
-from holdfast.tools.shell import Keeper, forget, left_nothing, wait_gone
-from holdfast.tools.thread import in_daemon
-from holdfast.tools.todo import TodoTool
+from holdfast.system.threads import in_daemon
+from holdfast.system.user_directories import homes
+from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
+from holdfast.tools.builtin.bash import BashTool
+from holdfast.tools.builtin.edit import EditTool
+from holdfast.tools.builtin.fetch import FetchTool
+from holdfast.tools.builtin.glob import GlobTool
+from holdfast.tools.builtin.grep import GrepTool
+from holdfast.tools.builtin.read_write import ReadTool, WriteTool, landed
+from holdfast.tools.builtin.todo import TodoTool
+from holdfast.tools.process.command_traces import traces_of
+from holdfast.tools.process.end_record import read_end
+from holdfast.tools.process.orphans import reap, said
+from holdfast.tools.process.process_table import boot
+from holdfast.tools.process.supervisor_client import Supervisor, forget, left_nothing, remove_entry, wait_gone
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
-from holdfast.tools.traces import traces_of
+from holdfast.tools.workspace.atomic_write import remove_unfinished
+from holdfast.tools.workspace.file_snapshots import present
+from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
 
 class LocalToolbox:
-    """read, write, edit, bash, grep and glob over the files and processes of this machine; fetch and todo."""
+    """read, write, edit, bash, grep and glob for this machine's files and processes; fetch and todo."""
 
     def __init__(self, cwd: Path, session_folder: Path, *, declared: Container[str] | None = None) -> None:
-        """Serve a session that works in `cwd` and keeps its own files in `session_folder`; starts no process yet.
+        """Serve a session that works in `cwd` and keeps its own files in `session_folder`. Starts no process yet.
 
-        `declared` are the tools that its model was told of, all if None. Raises `StorageFailed` if the folder for live
-        output cannot be made.
+        `declared` are the tools its model knows, all if None. Raises `StorageFailed` if the folder for live output
+        cannot be created.
         """
         self._folder = session_folder
         own = (session_folder.parent, homes(os.environ).config.parent, homes(os.environ).sessions.parent)
@@ -49,10 +50,10 @@ class LocalToolbox:
             self._workspace.spool.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise StorageFailed(
-                f"Folder {str(self._workspace.spool)!r} cannot be made: {error.strerror}, one for what commands print "
-                "was expected. Free some space, or correct its permissions."
+                f"Folder {str(self._workspace.spool)!r} for command output cannot be created: {error.strerror}. "
+                "Free some disk space, or fix the permissions of its parent folder."
             ) from error
-        self._keeper = Keeper(session_folder)
+        self._keeper = Supervisor(session_folder)
         run = self._keeper.capture if shutil.which("rg") else None
         self._fetch = FetchTool()
         tools: tuple[Tool, ...] = (
@@ -69,27 +70,26 @@ class LocalToolbox:
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """Return the tools by name."""
         return self._tools
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """Return what a model is told of them."""
+        """Return the declarations of the tools."""
         return tuple(tool.schema for tool in self._tools.values())
 
     def contain(self) -> None:
-        """Run commands in a PID namespace of their own from now on, where bubblewrap can make one (decision 0010)."""
+        """From now on run commands in a PID namespace, if bubblewrap can create one (decision 0010)."""
         self._keeper.contained = True
 
     def may_fetch(self, networks: tuple[str, ...]) -> None:
-        """Let pages be fetched of these networks too, though they are not public."""
+        """Allow fetching from these networks although they are not public."""
         self._fetch.networks = networks
 
     async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
-        """Return whether every process of an earlier holder is known to be gone, having waited at most a second for it.
+        """Wait up to a second; return whether all processes of an earlier holdfast are known to be gone.
 
-        Of a command that is known by the keeper's word, by its guard's, by a restart of the system, or by the end of
-        its namespace. If both were killed, nobody was there to see it.
+        A command's end is known from its supervisor, its watchdog, a reboot, or the end of its namespace. If supervisor
+        and watchdog were both killed, it is unknown.
         """
         if not await wait_gone(self._folder):
             return False
@@ -100,39 +100,38 @@ class LocalToolbox:
         )
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
-        """Return what is to be said of processes that an earlier holder left alive, having ended them, or ""."""
+        """End processes that an earlier holdfast left running and return a note about them, or ""."""
         known = [process for process in calls.values() if process is not None]
         return said(await in_daemon(lambda: reap(set(calls), known)))
 
     def instructions(self) -> tuple[Instruction, ...]:
-        """Return the instructions that hold in the workspace now, the person's own first; never raises."""
+        """Return the present instructions of the workspace, the user's own first. Never raises."""
         return instructions(self._workspace.root, homes(os.environ).config.parent / NAMES[0])
 
     def present(self, seen: FileSeen) -> FileSeen:
-        """Return a file that was seen as it is now: `seen` itself if nothing tells of a change; never raises."""
+        """Return the present state of a file, or `seen` itself if nothing changed. Never raises."""
         return present(self._workspace.root, seen)
 
-    def look(self, change: FileChange) -> Looked:
-        """Return what is at the path of an interrupted edit; never raises."""
+    def look(self, change: FileChange) -> FileCheck:
+        """Return which content the file of an interrupted edit has. Never raises."""
         return landed(self._workspace.root, change)
 
     def traces(self, spool: str, since: float) -> Traces | None:
-        """Return what a command that began at `since` (seconds since the epoch) left, None if nothing; never raises."""
+        """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises."""
         return traces_of(self._workspace.spool / spool, since)
 
     def forget(self, spool: str) -> None:
-        """Remove what a command left: its call has its outcome."""
+        """Delete what a command left; its call has its outcome."""
         forget(self._workspace.spool / spool)
 
     def sweep(self, edits: Mapping[str, FileChange]) -> None:
-        """Remove what calls left that nobody could clean up after; `edits` are file changes of theirs, by call id."""
+        """Delete leftover files of settled calls; `edits` are their file changes, by call id."""
         for call, change in edits.items():
             remove_unfinished(self._workspace.root, call, change)
-        with contextlib.suppress(OSError):  # a folder of ours that cannot be read: nothing in it can be removed
+        with contextlib.suppress(OSError):  # holdfast's folder cannot be read: nothing in it can be deleted
             for left in self._workspace.spool.iterdir():
-                with contextlib.suppress(OSError):  # a folder that a command made here
-                    left.unlink()
+                remove_entry(left)
 
     async def close(self) -> None:
-        """End every process of the tools, within a second."""
+        """End all processes of the tools, within a second."""
         await self._keeper.close()

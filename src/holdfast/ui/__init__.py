@@ -1,1 +1,1 @@
-"""What people and programs see: every serialiser of the one event stream; none of them owns a loop."""
+"""The user interfaces: each turns the one event stream into output; none runs its own agent loop."""

@@ -12,9 +12,9 @@ from holdfast.history.formats.format import Format
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         "openai-chat": "holdfast.history.formats.openai_chat",
-        "anthropic": "holdfast.history.formats.anthropic",
+        "anthropic": "holdfast.history.formats.anthropic.messages",
         "openai-responses": "holdfast.history.formats.openai_responses",
-        "pydantic-ai": "holdfast.history.formats.pydantic_ai",
+        "pydantic-ai": "holdfast.history.formats.pydantic_ai.messages",
         "gemini": "holdfast.history.formats.gemini",
     }
 )
@@ -24,6 +24,6 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 def find_format(name: str) -> Format:
     """Return the format; raises `UsageError` if there is none of that name."""
     if name not in FORMATS:
-        raise UsageError(f"Format {name!r} is unknown, one of {', '.join(FORMATS)} was expected. Name one.")
+        raise UsageError(f"Unknown format {name!r} (expected one of {', '.join(FORMATS)}). Name one of them.")
     found: Format = import_module(FORMATS[name]).FORMAT
     return found

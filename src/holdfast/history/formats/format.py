@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 
+from holdfast.history.draft_messages import DraftMessage
+from holdfast.history.field_types import with_faults
 from holdfast.history.fields import Kinds, all_known, odd_fields
-from holdfast.history.formats.marking import marked, with_odd
-from holdfast.history.media import type_of
-from holdfast.history.rows import Row
-from holdfast.history.shape import Grammar, Item, Message, MessageFlag, Path, Role, Shape, Unclean
+from holdfast.history.formats.shape_marks import marked, typed_messages, with_odd
+from holdfast.history.formats.strings import with_strings
+from holdfast.history.media.images import type_of
+from holdfast.history.rules.profile import TextLimits
+from holdfast.history.shape import Grammar, Item, Message, MessageFlag, Path, Role, Shape
 from holdfast.text import valid_unicode
 
 Json = dict[str, object]
@@ -77,7 +80,7 @@ class Format(Protocol):
         """Return the projection of one message (without `unclean`, which is the same for every format)."""
         ...
 
-    def build(self, row: Row, messages: Sequence[object]) -> object:
+    def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
         """Return the message that a touched row stands for; `messages` are the originals, with clean text."""
         ...
 
@@ -91,30 +94,30 @@ class Across(Protocol):
         ...
 
 
-def project(
+def project_messages(
     form: Format,
     messages: Sequence[object],
     declared: Declared | None = None,
     *,
     known: Kinds | None = None,
+    limits: TextLimits | None = None,
     begin: int = 0,
 ) -> Shape:
     """Return the shape of the messages; the index of the first is `begin`.
 
-    `known` are the fields that the provider knows, if it refuses others.
+    `known` are the fields that the provider knows, if it refuses others; `limits` those of its texts.
     """
     declared = declared or Declared()
-    projected = [form.message(index, raw) for index, raw in enumerate(messages, begin)]
+    read, wrong = typed_messages(form.name, messages, begin, known)
+    projected = [form.message(index, raw) for index, raw in enumerate(read, begin)]
+    for at, (found, raw) in wrong.items():
+        projected[at] = with_faults(projected[at], found, raw)
     if known is not None:
-        for at, raw in enumerate(messages):
+        for at, raw in enumerate(read):
             if not all_known(raw, known):
                 projected[at] = with_odd(projected[at], tuple(odd_fields(raw, known, (begin + at,))))
-    if not all(_is_clean(messages[at : at + _MANY]) for at in range(0, len(messages), _MANY)):  # almost always they are
-        projected = [
-            message if _is_clean(raw) else msgspec.structs.replace(message, unclean=tuple(unclean(raw, (index,))))
-            for index, (message, raw) in enumerate(zip(projected, messages, strict=True), begin)
-        ]
-    whole = form.across(projected, messages) if isinstance(form, Across) else projected
+    projected = with_strings(projected, messages, limits, begin=begin)
+    whole = form.across(projected, read) if isinstance(form, Across) else projected
     if declared.signed:
         texts = {digest(signature): digest(text) for signature, text in declared.signed.items()}
         whole = [_compared(message, texts) for message in whole]
@@ -137,11 +140,10 @@ def project(
 def spliced(
     form: Format,
     messages: Sequence[object],
-    declared: Declared,
     *,
     of: Sequence[object],
     shape: Shape,
-    known: Kinds | None,
+    project: Callable[[Sequence[object], int], Shape],
 ) -> Shape | None:
     """Return the shape of messages most of which are objects in `of`, whose shape is known; None if it takes all.
 
@@ -151,7 +153,7 @@ def spliced(
     if isinstance(form, Across) or len(projected) != len(of) or shape.beside:
         return None
     new = [raw for raw in messages if id(raw) not in projected]
-    made = iter(project(form, new, declared, known=known, begin=len(of)).messages)
+    made = iter(project(new, len(of)).messages)
     return msgspec.structs.replace(shape, messages=tuple(projected.get(id(raw)) or next(made) for raw in messages))
 
 
@@ -168,34 +170,7 @@ def _compared(message: Message, known: Mapping[int, int]) -> Message:
     return msgspec.structs.replace(message, items=tuple(items))
 
 
-_MANY = 1_000
-"""Messages that are looked at at once: quicker than each, and no second copy of all that was said."""
-
 # --- text ------------------------------------------------------------------------------------------------------------
-
-
-def _is_clean(raw: object) -> bool:
-    """Return whether no string in `raw` is refused by JSON parsers: a fast look, which may say no too often."""
-    try:
-        return b"\\u0000" not in msgspec.json.encode(raw)
-    except (UnicodeEncodeError, TypeError, RecursionError, OverflowError):
-        return False
-
-
-def unclean(raw: object, path: Path) -> Iterator[Unclean]:
-    """Yield every string in `raw` that is not valid Unicode without NUL."""
-    if isinstance(raw, str):
-        if valid_unicode(raw) != raw:
-            yield Unclean(path, "nul" if valid_unicode(raw) == raw.replace("\x00", "\ufffd") else "lone-surrogate")
-    elif is_object(raw):
-        for key, value in raw.items():
-            yield from unclean(key, path)
-            yield from unclean(value, (*path, valid_unicode(key)))
-    elif is_array(raw):
-        for index, value in enumerate(raw):
-            yield from unclean(value, (*path, index))
-    elif is_dataclass(raw):
-        yield from unclean(msgspec.to_builtins(raw), path)
 
 
 def cleaned(raw: object) -> object:
@@ -211,14 +186,14 @@ def cleaned(raw: object) -> object:
     return raw
 
 
-def declared(raw: object, path: Path) -> object:
+def declare_media(raw: object, path: Path) -> object:
     """Return `raw` in which images and files at the path are declared as what their bytes are, where that is known."""
     if not path:
         return _declared(raw)
     key, rest = path[0], path[1:]
     if is_object(raw) and isinstance(key, str):
-        return {**raw, key: declared(raw.get(key), rest)}
-    return [declared(each, rest) if at == key else each for at, each in enumerate(as_array(raw))]
+        return {**raw, key: declare_media(raw.get(key), rest)}
+    return [declare_media(each, rest) if at == key else each for at, each in enumerate(as_array(raw))]
 
 
 _TYPES = ("media_type", "mimeType", "mime_type")
@@ -281,7 +256,7 @@ _ELSEWHERE = ("parts", "text", "message")
 
 
 def not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
-    """Return the projection of what is no message, or is one of somebody who is not known: `written` is who."""
+    """Return the projection of something that is not a message, or has an unknown role: `written` is that role."""
     return Message(index, "user", (Item("other", "user", (index,), name=written),), frozenset({flag}))
 
 
@@ -291,7 +266,7 @@ _MISNAMED: Mapping[str, Role] = MappingProxyType(
 
 
 def role_in(roles: Mapping[str, Role], written: object) -> Role | None:
-    """Return who speaks, by the words of the format or else by other programs', None if nobody who is known."""
+    """Return the role, by the format's words or else by other programs', None if it is unknown."""
     return (roles.get(written) or _MISNAMED.get(written)) if isinstance(written, str) else None
 
 
@@ -371,7 +346,7 @@ def words(raw: object) -> str:
         return raw
     if is_array(raw):
         return "\n".join(words(each) for each in raw)
-    text = "" if is_object(raw) and raw.get("type") == "text" and is_hollow(raw) else text_of(raw)
+    text = "" if is_object(raw) and raw.get("type") == "text" and is_hollow(raw) else block_text(raw)
     return json_text(_without_bytes(raw)) if text is None else text
 
 
@@ -380,7 +355,7 @@ def is_hollow(block: Json) -> bool:
     return not any(value for key, value in block.items() if key not in ("type", "cache_control"))
 
 
-def text_of(raw: object) -> str | None:
+def block_text(raw: object) -> str | None:
     """Return the text of a block that holds nothing else, by whatever name, None if it is none."""
     if not is_object(raw) or not isinstance(text := raw.get("text"), str) or not raw.keys() <= _TEXT_BLOCK:
         return None
@@ -388,7 +363,7 @@ def text_of(raw: object) -> str | None:
 
 
 def _without_bytes(raw: object) -> object:
-    """Return `raw` with a note in place of files in base64, which nobody can read as text."""
+    """Return `raw` with a note in place of files in base64, which cannot be read as text."""
     if is_object(raw):
         return {
             key: f"({len(value)} characters of base64, left out)"

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.formats.elsewhere import result_beside, result_of_another, text_of_another
+from holdfast.history.draft_messages import DraftMessage, DraftPart
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS
+from holdfast.history.formats.content_writer import note_block, quoted_result, raw_at
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -27,11 +29,10 @@ from holdfast.history.formats.format import (
     told_by,
     words,
 )
-from holdfast.history.formats.gemini_parts import KINDS, KNOWN, field, is_mistyped, key_of, signature_of, typed
-from holdfast.history.formats.reading import BLANK, FOREIGN
-from holdfast.history.formats.writing import note, quoted_result, raw_at
-from holdfast.history.media import STANDARD, look
-from holdfast.history.rows import Piece, Row
+from holdfast.history.formats.gemini_parts import KINDS, KNOWN, field, key_of, signature_of
+from holdfast.history.formats.other_wire_results import result_beside, result_of_another, text_of_another
+from holdfast.history.media import pdf
+from holdfast.history.media.images import STANDARD, inspect_base64
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role
 from holdfast.history.shape import is_synthetic as is_made_up
 
@@ -47,7 +48,7 @@ _ROLES: dict[str, Role] = {
 }
 _OWN = {"role", "parts"}
 _NOTHING: frozenset[Flag] = frozenset({"null"})
-_OF_RESULTS: frozenset[MessageFlag] = frozenset({"role-misnamed"})  # a role that nobody else has
+_OF_RESULTS: frozenset[MessageFlag] = frozenset({"role-misnamed"})  # a role that no other message has
 
 
 class Gemini:
@@ -93,7 +94,7 @@ class Gemini:
             flags.add("blank-answer")
         return Message(index, role, items, frozenset(flags))
 
-    def build(self, row: Row, messages: Sequence[object]) -> object:
+    def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
         """Return the message that a touched row stands for."""
         base: Json = {}
         for index in row.sources:
@@ -158,9 +159,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
     item = _item(path, role, raw, key)
     if item is None and role != "system" and not key:
         item = result_of_another(path, role, raw, Gemini.grammar)
-    item = item or Item("other", role, path, flags=FOREIGN)
-    if is_mistyped(raw):
-        item = msgspec.structs.replace(item, flags=item.flags | {"mistyped"})
+    item = item or Item("other", role, path, flags=FOREIGN_BLOCKS)
     signature = None if item.kind == "other" or not is_object(part) else signature_of(raw)
     if signature is None or (signature and field(raw, "thoughtSignature") == UNSIGNED):
         return item
@@ -238,16 +237,18 @@ def _response(response: object) -> str:
 
 
 def _media(raw: object) -> Media | None:
-    """Return what is known of an image or a file, None if there is none; only images are looked at."""
+    """Return what is known of an image or a file, None if there is none; only images and PDFs are looked at."""
     blob = as_object(raw)
     declared, data = as_text(field(blob, "mimeType")), as_text(blob.get("data"))
     if as_text(field(blob, "fileUri")) is not None:
         return Media(declared) if declared is not None and declared.startswith("image/") else Media()
     if data is None:
         return None
+    padding = "=" * (-len(data) % 4)
     if declared is None or declared.startswith("image/") or declared == "application/octet-stream":
-        padding = "=" * (-len(data) % 4)
-        return look(declared or "no type", data.translate(STANDARD) + padding)
+        return inspect_base64(declared or "no type", data.translate(STANDARD) + padding)
+    if declared == pdf.TYPE:
+        return pdf.look(data.translate(STANDARD) + padding, name=as_text(blob.get("displayName")) or "")
     return Media()
 
 
@@ -264,7 +265,7 @@ def _said(raw: object) -> str:
     return text if isinstance(text, str) else words(raw)
 
 
-def _built(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
+def _built(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
     """Yield the parts that the piece stands for."""
     if piece.item is None:
         yield _made_up(piece, messages) if piece.kind == "result" else {"text": piece.text or ""}
@@ -275,28 +276,27 @@ def _built(piece: Piece, messages: Sequence[object]) -> Iterator[object]:
         return
     part: object = raw
     if piece.left_out and piece.kind == "media":
-        part = {"text": note(piece.left_out)}
+        own = as_text(as_object(raw).get("text"))
+        part = {"text": "\n".join(filter(None, (own, note_block(piece.left_out))))}
     elif piece.touched and piece.kind in ("call", "result"):
         part = (_built_call if piece.kind == "call" else _built_result)(piece, as_object(raw))
-    if "mistyped" in piece.dropped:
-        part = typed(as_object(part))
     yield _signed(piece, as_object(part)) if "signature" in (*piece.added, *piece.dropped) else part
 
 
-def _kept(piece: Piece, result: Json) -> list[object]:
+def _kept(piece: DraftPart, result: Json) -> list[object]:
     """Return the images and files of a result that can be sent."""
     gone = {which for which, _ in piece.left_out}
     return [held for which, held in enumerate(as_array(result.get("parts"))) if which not in gone]
 
 
-def _quoted(what: str, piece: Piece, raw: object) -> Iterator[object]:
+def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
     part, item = as_object(raw), piece.item
     if item is not None and "other-wire" in item.flags:
         yield {"text": quoted(what, text_of_another(raw))}
     elif item is not None and item.kind == "result":
         result = as_object(part.get(key_of(part)))
         beside = as_text(part.get("text")) or ""  # which a program wrote into the part of the result
-        held = [_response(result.get("response")), beside, note(piece.left_out), *_kept(piece, result)]
+        held = [_response(result.get("response")), beside, note_block(piece.left_out), *_kept(piece, result)]
         for value in quoted_result(what, held, _is_said):
             yield {"text": value} if isinstance(value, str) else value
     elif item is not None and len(item.path) == 1:
@@ -311,7 +311,7 @@ def _is_said(part: object) -> bool:
     return item.kind in ("text", "media") and not item.flags - {"signed"}
 
 
-def _made_up(piece: Piece, messages: Sequence[object]) -> Json:
+def _made_up(piece: DraftPart, messages: Sequence[object]) -> Json:
     """Return a new result, its fields spelled as those of its call."""
     call = as_object(raw_at(piece.call.item.path, messages)) if piece.call and piece.call.item else {}
     known = {} if piece.id is None else {"id": piece.id}
@@ -319,7 +319,7 @@ def _made_up(piece: Piece, messages: Sequence[object]) -> Json:
     return {key: {**known, "name": piece.name or "", "response": {"output": piece.text}}}
 
 
-def _built_result(piece: Piece, part: Json) -> Json:
+def _built_result(piece: DraftPart, part: Json) -> Json:
     if piece.item is not None and "other-wire" in piece.item.flags:
         known = {} if piece.id is None else {"id": piece.id}
         said = text_of_another(part) if piece.text is None else piece.text
@@ -332,11 +332,11 @@ def _built_result(piece: Piece, part: Json) -> Json:
         result["response"] = {"output": _response(result.get("response"))}
     if piece.left_out:
         result["parts"] = _kept(piece, result)
-        result["response"] = {**as_object(result.get("response")), "left_out": note(piece.left_out)}
+        result["response"] = {**as_object(result.get("response")), "left_out": note_block(piece.left_out)}
     return {**part, key: result}
 
 
-def _built_call(piece: Piece, part: Json) -> Json:
+def _built_call(piece: DraftPart, part: Json) -> Json:
     key = key_of(part)
     call = _named(piece, as_object(part[key]))
     if piece.quote_arguments:
@@ -344,7 +344,7 @@ def _built_call(piece: Piece, part: Json) -> Json:
     return {**part, key: call}
 
 
-def _named(piece: Piece, raw: Json) -> Json:
+def _named(piece: DraftPart, raw: Json) -> Json:
     """Return a copy of the call or result, under the id and the name that it has now."""
     assert piece.item is not None
     named = dict(raw)
@@ -355,7 +355,7 @@ def _named(piece: Piece, raw: Json) -> Json:
     return named
 
 
-def _signed(piece: Piece, part: Json) -> Json:
+def _signed(piece: DraftPart, part: Json) -> Json:
     """Return the part without its signature, if that goes, and with what stands for one, if it needs one."""
     kept = {key: value for key, value in part.items() if key not in ("thoughtSignature", "thought_signature")}
     if "signature" in piece.added:

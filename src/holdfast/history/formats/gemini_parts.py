@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.history.formats.format import Json, as_object, is_object
+from holdfast.history.formats.format import Json
 from holdfast.history.shape import Kind
 
 CAMEL: dict[str, Kind] = {
@@ -51,18 +51,3 @@ def signature_of(raw: Json) -> bool | None:
     return isinstance(signature, bytes) or (  # as an SDK holds it
         isinstance(signature, str) and _BASE64.fullmatch(signature) is not None and len(signature.rstrip("=")) % 4 != 1
     )
-
-
-def is_mistyped(part: Json) -> bool:
-    """Return whether a flag or an id has another type than its field."""
-    own = as_object(part.get(key_of(part))).get("id")
-    return not isinstance(part.get("thought"), bool | None) or not isinstance(own, str | None)
-
-
-def typed(part: Json) -> Json:
-    """Return the part without the flags and ids that have another type than their field."""
-    kept = {key: value for key, value in part.items() if key != "thought" or isinstance(value, bool | None)}
-    key = key_of(part)
-    if is_object(held := part.get(key)) and not isinstance(held.get("id"), str | None):
-        kept[key] = {name: value for name, value in held.items() if name != "id"}
-    return kept

@@ -1,6 +1,6 @@
 """Messages of OpenAI's Chat Completions, and of the many services that speak it.
 
-Two rules. A result is a message of its own, paired by `tool_call_id`. A message keeps every field that is not known
+Two rules. A result is one message, paired by `tool_call_id`. A message keeps every field that is not known
 here, also when another field of it changes.
 """
 
@@ -11,17 +11,8 @@ from functools import cache
 
 import msgspec
 
-from holdfast.history.formats.chat_messages import (
-    ROLES,
-    THINKING,
-    build,
-    calls_in,
-    flat_function,
-    is_misnamed,
-    name_of,
-    role_of,
-)
-from holdfast.history.formats.elsewhere import result_beside, result_of_another
+from holdfast.history.draft_messages import DraftMessage
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, foreign, says_nothing
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -38,9 +29,18 @@ from holdfast.history.formats.format import (
     says_elsewhere,
     words,
 )
-from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, foreign, says_nothing
-from holdfast.history.media import look_at
-from holdfast.history.rows import Row
+from holdfast.history.formats.openai_chat_writer import (
+    CHAT_ROLES,
+    THINKING,
+    build_message,
+    calls_in,
+    chat_role,
+    flat_function,
+    has_unusable_name,
+    name_of,
+)
+from holdfast.history.formats.other_wire_results import result_beside, result_of_another
+from holdfast.history.media.images import look_at
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
 
 _USER_KINDS = frozenset({"text", "image_url", "input_audio", "file", "video_url"})
@@ -77,7 +77,7 @@ class OpenAIChat:
         """Return the projection of one message."""
         if not is_object(raw):
             return not_a_message(index, "malformed")
-        role = role_of(raw)
+        role = chat_role(raw)
         if role is None:
             other = result_of_another((index,), "tool", raw, self.grammar)
             written = as_text(raw.get("role")) or as_text(raw.get("type"))
@@ -95,15 +95,15 @@ class OpenAIChat:
         flags: set[MessageFlag] = set() if items else {"empty"}
         if raw.get("role") == "developer":
             flags.add("developer")
-        elif raw.get("role") not in ROLES:
+        elif raw.get("role") not in CHAT_ROLES:
             flags.add("role-misnamed")
-        if is_misnamed(raw):
+        if has_unusable_name(raw):
             flags.add("mistyped")
         return Message(index, role, items, frozenset(flags))
 
-    def build(self, row: Row, messages: Sequence[object]) -> object:
+    def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
         """Return the message that a touched row stands for."""
-        return build(row, messages)
+        return build_message(row, messages)
 
 
 FORMAT = OpenAIChat()
@@ -119,15 +119,15 @@ def _assistant(index: int, raw: Json) -> Message:
         if isinstance(raw.get(key), str)
     ]
     flags: set[MessageFlag] = set()
-    if raw.get("role") not in ROLES:
+    if raw.get("role") not in CHAT_ROLES:
         flags.add("role-misnamed")
-    if is_misnamed(raw):
+    if has_unusable_name(raw):
         flags.add("mistyped")
     content = raw.get("content")
     calls = tuple(_calls(index, raw, flags))
     if content != "" or not (calls or raw.get("refusal") or raw.get("audio")):
         items.extend(content_of((index, "content"), "assistant", content, _part))
-    alone = content is None and not calls  # then whoever does not know them finds nothing
+    alone = content is None and not calls  # then a provider that does not know them finds nothing
     if as_text(raw.get("refusal")) is not None:
         written = _by("assistant", "refusal") if alone else ()
         items.append(Item("text", "assistant", (index, "refusal"), flags=_SPELLING, written=written))
@@ -152,15 +152,18 @@ def _calls(index: int, raw: Json, flags: set[MessageFlag]) -> Iterator[Item]:
             if call is None:  # a stream that counts from one leaves it
                 yield Item("other", "assistant", (index, "tool_calls", number), flags=_NOTHING)
                 continue
-            yield _call((index, "tool_calls", number), as_object(call))
+            path = (index, "tool_calls", number)
+            yield _call(path, call) if is_object(call) else Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
     elif listed is not None:
-        yield Item("other", "assistant", (index, "tool_calls"), flags=FOREIGN)
+        yield Item("other", "assistant", (index, "tool_calls"), flags=FOREIGN_BLOCKS)
     if is_object(legacy := raw.get("function_call")):
         yield _call((index, "function_call"), {"function": legacy, "type": "function_call"})
+    elif legacy is not None:
+        yield Item("other", "assistant", (index, "function_call"), flags=FOREIGN_BLOCKS)
 
 
 def _misplaced(calls: Iterator[Item], role: Role) -> Iterator[Item]:
-    """Yield the calls as those of somebody who cannot call."""
+    """Yield the calls of a role that cannot call."""
     for call in calls:
         yield msgspec.structs.replace(call, role=role, flags=call.flags | {"misplaced"})
 
@@ -174,12 +177,15 @@ def _call(path: Path, raw: Json) -> Item:
     flags: set[Flag] = set()
     kind = raw.get("type", "untyped")
     if kind not in ("function", "function_call", "untyped"):
-        kind = "custom" if is_custom else "mistyped"
+        kind = "custom" if is_custom and kind == "custom" else "mistyped"
     if kind != "function":
         flags.add("spelling")
     if call is None and kind != "function_call":
         flags.add("id-missing")
-    if not is_custom:  # a custom tool takes text, not arguments
+    if is_custom:  # a custom tool takes text, not arguments
+        if not isinstance(custom.get("input"), str):
+            flags.add("arguments-type")
+    else:
         arguments = function.get("arguments")
         if flat or not isinstance(arguments, str):
             flags.add("arguments-type")
@@ -188,7 +194,7 @@ def _call(path: Path, raw: Json) -> Item:
     name = as_text(function.get("name")) or as_text(custom.get("name"))
     if not flags:
         return Item("call", "assistant", path, call, name)
-    kinds = ("custom", kind) if is_custom and kind == "untyped" else (kind,)
+    kinds = ("custom", kind) if is_custom and kind != "custom" else (kind,)
     written = () if kind == "function" else tuple(word for each in kinds for word in _by("assistant", str(each)))
     return Item("call", "assistant", path, call, name, frozenset(flags), written=written)
 
@@ -209,7 +215,7 @@ def _result(index: int, raw: Json) -> Item:
         flags.add("id-missing")
     if raw.get("name") == "":
         flags.add("name-missing")
-    if is_misnamed(raw):
+    if has_unusable_name(raw):
         flags.add("mistyped")
     if calls_in(raw):
         flags.add("holds-calls")
@@ -255,7 +261,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
     if kind not in _TEXTS:
         return Item("media", role, path, written=_by(role, kind))
     if not isinstance(text := part.get(kind), str):
-        return Item("other", role, path, flags=_NOTHING if is_hollow(part) else FOREIGN)
+        return Item("other", role, path, flags=_NOTHING if is_hollow(part) else FOREIGN_BLOCKS)
     flags = NO_FLAGS if text.strip() else BLANK
     spelled = (NO_FLAGS, ()) if kind == "text" else (_SPELLING, _by(role, kind))
     return Item("text", role, path, flags=flags | spelled[0], written=spelled[1])
@@ -264,7 +270,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
 def _image(path: Path, role: Role, image: object) -> Item:
     url = image if isinstance(image, str) else as_object(image).get("url")
     if not isinstance(url, str) or not url:
-        return Item("other", role, path, flags=FOREIGN)
+        return Item("other", role, path, flags=FOREIGN_BLOCKS)
     if isinstance(image, str):
         return Item("media", role, path, flags=_SPELLING, media=(look_at(url),), written=_by(role, "bare-image"))
     return Item("media", role, path, media=(look_at(url),), written=_by(role, "image_url"))

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.formats.elsewhere import result_beside, result_of_another
+from holdfast.history.draft_messages import DraftMessage
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, foreign, says_nothing
 from holdfast.history.formats.format import (
     Declared,
     Json,
@@ -26,22 +27,21 @@ from holdfast.history.formats.format import (
     says_elsewhere,
     words,
 )
-from holdfast.history.formats.reading import BLANK, FOREIGN, content_of, foreign, says_nothing
-from holdfast.history.formats.responses_items import (
+from holdfast.history.formats.openai_responses_writer import (
     CALLS,
+    CONTENT_TYPES,
+    RESPONSES_ROLES,
     RESULTS,
-    ROLES,
-    SAID,
     TEXTUAL,
-    build,
-    has_odd_status,
+    build_item,
+    has_odd_value,
     id_key,
-    is_file,
-    is_image,
+    is_file_part,
+    is_image_part,
     is_message,
 )
-from holdfast.history.media import NO_TYPE, look_at, type_of
-from holdfast.history.rows import Row
+from holdfast.history.formats.other_wire_results import result_beside, result_of_another
+from holdfast.history.media.images import NO_TYPE, look_at, type_of
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
 
 _OTHERS = frozenset(
@@ -67,10 +67,9 @@ _SERVED = frozenset(
 )
 """Calls that the provider runs itself, which hold their results."""
 
+_ODD: frozenset[Flag] = frozenset({"odd-value"})
 _SEALED: frozenset[Flag] = frozenset({"signed", "untold"})
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-_WITHOUT_STATUS = frozenset({*_PREFIXES, "function_call_output", "custom_tool_call_output"})
-"""Kinds that may leave their status out."""
 
 _ID_LENGTH = 64
 _NEVER_REASON = ("gpt-3.5", "gpt-4", "chatgpt-4o")
@@ -110,9 +109,9 @@ class OpenAIResponses:
         """Return the projection with what shows only across items: those that stand twice, reasoning without effect."""
         return _bound(_once(projected, messages))
 
-    def build(self, row: Row, messages: Sequence[object]) -> object:
+    def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
         """Return the item that a touched row stands for."""
-        return build(row, messages)
+        return build_item(row, messages)
 
 
 FORMAT = OpenAIResponses()
@@ -133,13 +132,6 @@ def _tools(listed: object) -> Iterator[str]:
 
 def _item(index: int, kind: str, raw: Json) -> Item | None:
     """Return what is not a message as an item, None if it is nothing that is known."""
-    item = _of_kind(index, kind, raw)
-    if item is not None and kind in _WITHOUT_STATUS and has_odd_status(raw):
-        return _flagged(item, "mistyped")
-    return item
-
-
-def _of_kind(index: int, kind: str, raw: Json) -> Item | None:
     item: Item | None = None
     if kind == "reasoning":
         item = _reasoning(index, raw)
@@ -151,35 +143,34 @@ def _of_kind(index: int, kind: str, raw: Json) -> Item | None:
         written = () if kind else ("assistant/untyped-reference",)
         item = Item("other", "assistant", (index,), flags=frozenset({"reference"}), written=written)
     elif kind.endswith(("_call", "_output")) and kind not in _OTHERS | _SERVED:
-        item = Item("other", "assistant", (index,), name=kind, flags=FOREIGN)
+        item = Item("other", "assistant", (index,), name=kind, flags=FOREIGN_BLOCKS)
     elif kind in _OTHERS | _SERVED:
         nameless = kind.startswith("tool_search_") and as_text(raw.get("call_id")) is None
         written = ("assistant/tool-search-without-id",) if nameless else ()
         sealed = kind == "compaction" and as_text(raw.get("encrypted_content"))
-        item = Item("other", "assistant", (index,), flags=_SEALED if sealed else NO_FLAGS, written=written)
+        flags = _SEALED if sealed else _ODD if kind in _SERVED and has_odd_value(raw) else NO_FLAGS
+        item = Item("other", "assistant", (index,), name=kind if flags == _ODD else None, flags=flags, written=written)
     return item
 
 
 def _message(index: int, raw: Json) -> Message:
     written = raw.get("role")
-    role = role_in(ROLES, written)
+    role = role_in(RESPONSES_ROLES, written)
     if role is None:
         return not_a_message(index, "unknown-role", as_text(written))
     if says_elsewhere(raw, "tool_calls"):
         return not_a_message(index, "malformed")
     items = tuple(content_of((index, "content"), role, raw.get("content"), _part))
     flags = says_nothing(role, items)
-    if written not in ROLES:
+    if written not in RESPONSES_ROLES:
         flags.add("role-misnamed")
     if items and (own := _own_id("message", raw)):
         items = (_flagged(items[0], own), *items[1:])
-    if items and has_odd_status(raw):
-        items = (_flagged(items[0], "mistyped"), *items[1:])
     return Message(index, role, items, frozenset(flags))
 
 
 def _own_id(kind: str, raw: Json) -> Flag | None:
-    """Return what is to be told of the id that is the item's own."""
+    """Return the findings about the item's own id."""
     own = raw.get("id")
     if own is None:
         spoken = kind != "message" or raw.get("role") == "assistant"
@@ -198,15 +189,17 @@ def _part(path: Path, role: Role, part: object) -> Item:
     raw = as_object(part)
     kind = as_text(raw.get("type")) or ""
     text = part if isinstance(part, str) else raw.get("refusal" if kind == "refusal" else "text")
-    said = kind == SAID[role]
-    if isinstance(text, str) and (kind in ("", "text", *SAID.values()) or (kind == "refusal" and role == "assistant")):
+    said = kind == CONTENT_TYPES[role]
+    if isinstance(text, str) and (
+        kind in ("", "text", *CONTENT_TYPES.values()) or (kind == "refusal" and role == "assistant")
+    ):
         blank = NO_FLAGS if text.strip() else BLANK
         if isinstance(part, str):
-            return Item("text", role, path, flags=blank | FOREIGN)
+            return Item("text", role, path, flags=blank | FOREIGN_BLOCKS)
         return Item("text", role, path, flags=blank, written=() if said else (f"{role}/{kind or 'text'}",))
-    if role != "assistant" and is_image(raw):
+    if role != "assistant" and is_image_part(raw):
         return Item("media", role, path, media=(look_at(raw.get("image_url")),))
-    if role != "assistant" and is_file(raw):
+    if role != "assistant" and is_file_part(raw):
         return Item("media", role, path, media=(_file(raw),))
     result = result_of_another(path, role, part, OpenAIResponses.grammar) if role == "user" else None
     return result or foreign(path, role, part)
@@ -232,6 +225,8 @@ def _reasoning(index: int, raw: Json) -> Item:
         flags.add("foreign")
     if not any(as_text(text) for text in told) and not as_text(content):
         flags.add("untold")
+    if content:
+        flags.add("thoughts")
     maker = None
     if as_text(raw.get("encrypted_content")):
         maker = "openai"

@@ -6,22 +6,26 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from holdfast.history.joining import joined
 from holdfast.history.pairing import Pairing, pair
-from holdfast.history.profile import Profile
-from holdfast.history.rules import content, fields, order, pairs, thinking
+from holdfast.history.rules import content, fields, order, pairs, text_limits, thinking
+from holdfast.history.rules.divided_responses import joined
+from holdfast.history.rules.profile import Profile
 from holdfast.history.rules.rule import Found, Rule, Severity, Violation
 from holdfast.history.shape import Shape
 from holdfast.text import valid_unicode
 
-__all__ = ["RULES", "Found", "Looked", "Rule", "Violation", "check", "look", "told"]
+__all__ = ["RULES", "Found", "Inspection", "Rule", "Violation", "check_shape", "inspect", "violations_found"]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
-    {rule.id: rule for rule in (*pairs.RULES, *order.RULES, *content.RULES, *fields.RULES, *thinking.RULES)}
+    {
+        rule.id: rule
+        for rules in (pairs.RULES, order.RULES, content.RULES, text_limits.RULES, fields.RULES, thinking.RULES)
+        for rule in rules
+    }
 )
 
 
-class Looked(NamedTuple):
+class Inspection(NamedTuple):
     """A conversation that was looked at: how calls and results belong together, and each place that breaks a rule."""
 
     shape: Shape
@@ -30,7 +34,7 @@ class Looked(NamedTuple):
     found: list[Found]
 
 
-def look(shape: Shape, profile: Profile, *, frozen: int = 0) -> Looked:
+def inspect(shape: Shape, profile: Profile, *, frozen: int = 0) -> Inspection:
     """Return what there is to say of the conversation, also by rules that are known by hearsay.
 
     The first `frozen` messages were sent as they are: what comes behind them is no part of the same response.
@@ -38,20 +42,22 @@ def look(shape: Shape, profile: Profile, *, frozen: int = 0) -> Looked:
     shape = joined(shape, profile, frozen=frozen)
     pairing = pair(shape, kept=profile.keeps)
     found = [*pairs.find(shape, pairing, profile), *order.find(shape, profile)]
-    found += [*content.find(shape, profile), *fields.find(shape), *thinking.find(shape, profile)]
-    known = [each for each in found if each.rule in profile.rules or each.rule in profile.in_items]
-    return Looked(shape, profile, pairing, known)
+    found += [*content.find(shape, profile), *text_limits.find(shape, profile)]
+    found += [*fields.find(shape), *thinking.find(shape, profile)]
+    names = profile.enforced(shape.grammar).union(profile.rules, profile.in_items)
+    known = [each for each in found if each.rule in names]
+    return Inspection(shape, profile, pairing, known)
 
 
-def check(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Violation, ...]:
+def check_shape(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tuple[Violation, ...]:
     """Return every violation of the profile's rules, in the order of the messages; none if it accepts the conversation.
 
     With `hearsay`, also what breaks a rule that is known by hearsay only, as warnings.
     """
-    return told(look(shape, profile), hearsay=hearsay)
+    return violations_found(inspect(shape, profile), hearsay=hearsay)
 
 
-def told(looked: Looked, *, hearsay: bool = False) -> tuple[Violation, ...]:
+def violations_found(looked: Inspection, *, hearsay: bool = False) -> tuple[Violation, ...]:
     """Return what was found as violations, in the order of the messages; with `hearsay`, as warnings too."""
     shape, profile = looked.shape, looked.profile
     enforced = profile.enforced(shape.grammar)
@@ -85,7 +91,7 @@ def _facts(found: Found, shape: Shape) -> dict[str, str | int]:
     call = (item and item.id) or ""
     return {
         "id": call,
-        "length": len(call),
+        "length": found.size or len(call),
         "name": name,
         "role": role,
         "media": item.media[found.which].declared if item and item.media else "",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.profile import Profile
-from holdfast.history.rules.album import Album
-from holdfast.history.rules.rule import Found, Rule, about, within
+from holdfast.history.rules.media_limits import Album
+from holdfast.history.rules.profile import Profile
+from holdfast.history.rules.rule import Found, Rule, about, in_message
 from holdfast.history.shape import Flag, Item, Message, MessageFlag, Shape, Unclean
 
 _BLANK_FIELD = (
@@ -220,6 +220,28 @@ RULES = (
         },
     ),
     Rule(
+        "pdf-unreadable",
+        "A PDF is one, and is read without a password.",
+        {
+            "anthropic": "messages.{message}.content.{part}.pdf.source.base64.data: The PDF specified was not valid.",
+            "anthropic/with a password": "messages.{message}.content.{part}.pdf.source.base64.data: The PDF specified"
+            " is password protected.",
+            "anthropic/of no bytes": "PDF cannot be empty",
+            "anthropic/also": "Could not process PDF",
+            "gemini": "The document has no pages.",
+        },
+    ),
+    Rule(
+        "pdf-too-large",
+        "A PDF has no more pages, and no more bytes, than the provider accepts.",
+        {
+            "anthropic": "messages.{message}.content.{part}.pdf.source.base64.data: A maximum of 100 PDF pages may be"
+            " provided.",
+            "anthropic/elsewhere": "A maximum of 100 PDF pages may be provided.",
+            "anthropic/bytes": "Request exceeds the maximum allowed number of bytes.",
+        },
+    ),
+    Rule(
         "field-mistyped",
         "Fields beside what is said are of the type, and of the few values, that the format has for them.",
         {},
@@ -269,6 +291,7 @@ _ITEM_FLAGS: dict[Flag, tuple[str, str]] = {
     "misplaced": ("block-misplaced", "stands in a message that cannot hold it"),
     "null": ("empty-content", "has no content"),
     "mistyped": ("field-mistyped", "has a field of the wrong type"),
+    "odd-value": ("field-mistyped", "has a field of none of the values that it may have"),
     "holds-calls": ("block-misplaced", "holds calls"),
 }
 _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
@@ -319,17 +342,16 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
 
 
 def _of_message(message: Message, *, thinks: bool) -> Iterator[Found]:
-    for flag in message.flags:
-        if flag in _MESSAGE_FLAGS and not thinks:
-            rule, what = _MESSAGE_FLAGS[flag]
-            yield within(rule, message, what)
+    for flag, (rule, what) in _MESSAGE_FLAGS.items():  # never in the order of a set, which each process has its own of
+        if flag in message.flags and not thinks:
+            yield in_message(rule, message, what)
     yield from _unclean(message.unclean)
 
 
 def _crowd(message: Message, limit: int) -> Iterator[Found]:
     calls = sum(item.kind == "call" for item in message.items)
     if calls > limit:
-        yield within("too-many-calls", message, f"holds {calls} calls")
+        yield in_message("too-many-calls", message, f"holds {calls} calls")
 
 
 def _references(item: Item, declared: frozenset[str]) -> Iterator[Found]:
@@ -346,9 +368,8 @@ def _unclean(bad: tuple[Unclean, ...]) -> Iterator[Found]:
 
 
 def _flagged(item: Item) -> Iterator[Found]:
-    for flag in item.flags:
-        if flag in _ITEM_FLAGS:
-            rule, what = _ITEM_FLAGS[flag]
+    for flag, (rule, what) in _ITEM_FLAGS.items():
+        if flag in item.flags:
             yield about(rule, item, what)._replace(fit=flag == "other-wire")
     if "blank" in item.flags:
         yield about("blank-result" if item.kind == "result" else "blank-text", item, "is blank")

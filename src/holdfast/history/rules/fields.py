@@ -49,11 +49,16 @@ RULES = (
 
 
 def find(shape: Shape) -> Iterator[Found]:
-    """Yield what the request cannot be sent with, as far as it is known."""
+    """Yield what the provider is known to refuse."""
     for message in shape.messages:
         for odd in message.odd:
-            what = f"{_holder(message, odd.path)} has fields that the provider does not know: {', '.join(odd.names)}"
-            yield Found("unknown-field", odd.path, what, names=odd.names)
+            names = (*odd.names, *odd.said)
+            what = f"{_holder(message, odd.path)} has fields that the provider does not know: {', '.join(names)}"
+            yield Found("unknown-field", odd.path, what, names=names, said=odd.said)
+        for odd in message.mistyped:
+            names = (*odd.names, *odd.said)
+            what = f"{_holder(message, odd.path)} has fields of a wrong type: {', '.join(names)}"
+            yield Found("field-mistyped", odd.path, what, names=names, said=odd.said)
         for item in message.items:
             if shape.text_only and (item.kind == "media" or item.media) and "readable" not in item.flags:
                 yield from _unseen(item)

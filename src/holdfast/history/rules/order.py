@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.profile import Profile
-from holdfast.history.rules.rule import Found, Rule, short, within
+from holdfast.history.rules.profile import Profile
+from holdfast.history.rules.rule import Found, Rule, in_message, quoted_name
 from holdfast.history.shape import SERVED, Message, Shape
 
 _ALTERNATE = 'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
@@ -167,37 +167,39 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
                 yield _unknown(message)
         if message.role == "system":
             if "developer" in message.flags:
-                yield within("developer-role", message, "is said to be the developer's")
+                yield in_message("developer-role", message, "is said to be the developer's")
             if begun:
-                yield within("late-system", message, "stands in the middle of the conversation")
+                yield in_message("late-system", message, "stands in the middle of the conversation")
             elif previous is not None:
-                yield within("several-systems", message, "is not the first of its kind")
+                yield in_message("several-systems", message, "is not the first of its kind")
             if answered:
-                yield within("system-after-answer", message, "follows the assistant or a result")
+                yield in_message("system-after-answer", message, "follows the assistant or a result")
         else:
             if message.items:
                 answered = message.role != "user"
             if not begun and message.role != "user":
-                yield within("first-not-user", message, "is the first")
+                yield in_message("first-not-user", message, "is the first")
             if previous is not None:
                 yield from _after(previous, message, shape)
             elif holds_call(message):
-                yield within("call-not-after-user", message, "begins the conversation with a call")
-                yield within("call-first", message, "has calls and nothing is before it")
+                yield in_message("call-not-after-user", message, "begins the conversation with a call")
+                yield in_message("call-first", message, "has calls and nothing is before it")
             begun = True
         previous = message
     if previous is not None and (previous.role == "assistant" or not begun) and not _paused(previous, profile):
-        yield within("last-not-user", previous, "is the last")
+        yield in_message("last-not-user", previous, "is the last")
 
 
 def _unknown(message: Message) -> Found:
     """Return the finding about a role that is not known: as it is written where it does not tell who speaks."""
-    found = within("unknown-role", message, "has a role that the provider does not know")
+    found = in_message("unknown-role", message, "has a role that the provider does not know")
     if "unknown-role" not in message.flags or message.role == "system":
         return found
     written = next((item.name for item in message.items), None)
     what = (
-        f"the role {short(written)}, which the provider does not know" if written else "no role that the provider knows"
+        f"the role {quoted_name(written)}, which the provider does not know"
+        if written
+        else "no role that the provider knows"
     )
     return found._replace(what=f"The message has {what}")
 
@@ -205,14 +207,14 @@ def _unknown(message: Message) -> Found:
 def _after(previous: Message, message: Message, shape: Shape) -> Iterator[Found]:
     if message.role == "assistant":
         if previous.role == "assistant" and not shape.grammar.atomic:
-            yield within("consecutive-roles", message, "follows another of the assistant")
+            yield in_message("consecutive-roles", message, "follows another of the assistant")
             if holds_call(message):
-                yield within("call-not-after-user", message, "has calls and follows another of the assistant")
+                yield in_message("call-not-after-user", message, "has calls and follows another of the assistant")
     elif message.role == "user":
         if previous.role == "user":
-            yield within("consecutive-roles", message, "follows another of the user")
+            yield in_message("consecutive-roles", message, "follows another of the user")
         elif previous.role == "tool":
-            yield within("user-after-result", message, "directly follows a result")
+            yield in_message("user-after-result", message, "directly follows a result")
 
 
 def _paused(message: Message, profile: Profile) -> bool:

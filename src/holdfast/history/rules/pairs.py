@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.joining import whole
-from holdfast.history.pairing import Call, Pairing, Step, Verdict
-from holdfast.history.profile import Profile
-from holdfast.history.rules.rule import Found, Rule, about, titled, within
-from holdfast.history.rules.served import server_pairs
+from holdfast.history.pairing import CallStep, PairedCall, Pairing, Verdict
+from holdfast.history.rules.divided_responses import whole
+from holdfast.history.rules.profile import Profile
+from holdfast.history.rules.provider_calls import server_pairs
+from holdfast.history.rules.rule import Found, Rule, about, in_message, item_title
 from holdfast.history.shape import Grammar, Item, Shape
 
 _MUST_FOLLOW = (
@@ -320,7 +320,8 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             yield about(rule, answer.item, what)
         if answer.item.role != shape.grammar.side:
             yield about("block-misplaced", answer.item, f"stands in a message of the {answer.item.role}")
-        if "old-kind" in answer.item.flags and call is not None and call.item.id is not None:
+        named = call is not None and (call.item.id is not None or "id-missing" in call.item.flags)  # or will be
+        if "old-kind" in answer.item.flags and named:
             found = about(
                 "result-id-missing", answer.item, "is of a kind without an id, and answers a call that has one"
             )
@@ -329,12 +330,12 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
             yield about("result-id-missing", answer.item, "does not say which call it answers")
         if "name-missing" in answer.item.flags:
             yield about("result-name-missing", answer.item, "has no name")
-    if "call-not-last" in profile.rules:
+    if "call-not-last" in (profile.rules.keys() | profile.in_items if shape.grammar.atomic else profile.rules):
         yield from _before_content(shape)
     yield from server_pairs(shape, {answer.item.path for answer, _ in pairing.answers if answer.verdict == "ok"})
 
 
-def _answered(call: Call, step: Step, shape: Shape, profile: Profile) -> Iterator[Found]:
+def _answered(call: PairedCall, step: CallStep, shape: Shape, profile: Profile) -> Iterator[Found]:
     """Yield what is wrong with how a call is answered."""
     answer = call.answer
     if answer is None:
@@ -347,7 +348,7 @@ def _answered(call: Call, step: Step, shape: Shape, profile: Profile) -> Iterato
     if call is step.calls[-1] and len(step.calls) > 1 and shape.grammar.results == "user":
         message = shape.messages[answer.at]
         if {"result"} < {item.kind for item in message.items}:
-            yield within("result-not-alone", message, "holds results of parallel calls, and something beside them")
+            yield in_message("result-not-alone", message, "holds results of parallel calls, and something beside them")
 
 
 def _before_content(shape: Shape) -> list[Found]:
@@ -361,7 +362,7 @@ def _before_content(shape: Shape) -> list[Found]:
             if is_content(item, shape.grammar):
                 behind = item
             elif item.kind == "call" and behind is not None:
-                what = f"{titled(item)} stands before other content of its response"
+                what = f"{item_title(item)} stands before other content of its response"
                 found.append(Found("call-not-last", behind.path, what, item))
     return found[::-1]
 
@@ -369,7 +370,7 @@ def _before_content(shape: Shape) -> list[Found]:
 def is_content(item: Item, grammar: Grammar) -> bool:
     """Return whether the item of a response has to stand before its calls: all but calls do, and results, which go.
 
-    Thinking parts calls only where it is an item of its own.
+    Thinking parts calls only where it is a separate item.
     """
     return item.kind not in ("call", "result") and (item.kind != "thinking" or grammar.atomic)
 
@@ -379,7 +380,7 @@ def _limits(item: Item, profile: Profile) -> Iterator[Found]:
         yield about(rule, item, f"has an id that is not accepted, of {len(item.id or '')} characters")
 
 
-def is_misnamed(call: Call, profile: Profile, grammar: Grammar) -> bool:
+def is_misnamed(call: PairedCall, profile: Profile, grammar: Grammar) -> bool:
     """Return whether the call's result has another name, where names count or the provider does not accept it."""
     name = call.answer.item.name if call.answer is not None else None
     if name is None or name == call.item.name:

@@ -12,7 +12,7 @@ from holdfast.history.shape import Item, Message, Path, position
 Severity = Literal["violation", "warning"]
 
 _CALLED = {"other": "content", "media": "image or file"}
-"""What items are called for a person, where that is not what their kind is called."""
+"""What messages call items, where that is not the name of their kind."""
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -40,7 +40,8 @@ class Found(NamedTuple):
     """A place where a rule is broken; `what` is a sentence about it without its full stop.
 
     `which` counts the images of an item, `fit` tells that it would be taken if it were declared or spelled as it is,
-    `names` are the fields that are meant.
+    `names` are the fields that are meant, `said` those of them that say something, `size` is how long what is too long
+    is.
     """
 
     rule: str
@@ -50,13 +51,15 @@ class Found(NamedTuple):
     which: int = 0
     fit: bool = False
     names: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    size: int = 0
 
 
 class Violation(msgspec.Struct, frozen=True, gc=False):
     """A place where a conversation breaks a rule of a provider, and the error it answers with.
 
-    `error_by` is who says the words of `error`: the provider itself, or one that answers so to the same where its own
-    words are not known; "" if nobody's are.
+    `error_by` is the source of the words of `error`: the provider itself, or another that answers so to the same where
+    its own words are not known; "" if none are.
     """
 
     rule: str
@@ -75,24 +78,24 @@ class Violation(msgspec.Struct, frozen=True, gc=False):
 
 def about(rule: str, item: Item, what: str) -> Found:
     """Return a finding about an item."""
-    return Found(rule, item.path, f"{titled(item)} {what}", item)
+    return Found(rule, item.path, f"{item_title(item)} {what}", item)
 
 
-def within(rule: str, message: Message, what: str) -> Found:
+def in_message(rule: str, message: Message, what: str) -> Found:
     """Return a finding about a message."""
     return Found(rule, (message.index,), f"The {message.role} message {what}")
 
 
-def titled(item: Item) -> str:
+def item_title(item: Item) -> str:
     """Return what the item is, with its name and id as far as it has them."""
     named = ""
     if item.name:
         before = {"call": "", "other": "of the type "}.get(item.kind, "of ")
-        named = f" {before}{short(item.name) if item.kind == 'other' else item.name}"
-    known = f" ({short(item.id)})" if item.id else ""
+        named = f" {before}{quoted_name(item.name) if item.kind == 'other' else item.name}"
+    known = f" ({quoted_name(item.id)})" if item.id else ""
     return f"The {_CALLED.get(item.kind, item.kind).replace('-', ' ')}{named}{known}"
 
 
-def short(text: str) -> str:
+def quoted_name(text: str) -> str:
     """Return the text in quotes, its end cut off if it is long."""
     return repr(text if len(text) <= 48 else f"{text[:45]}...")  # noqa: PLR2004 - as much as tells one id from another

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.joining import whole
-from holdfast.history.profile import Profile
-from holdfast.history.rules.rule import Found, Rule, about, within
+from holdfast.history.rules.divided_responses import whole
+from holdfast.history.rules.profile import Profile
+from holdfast.history.rules.rule import Found, Rule, about, in_message
 from holdfast.history.shape import Flag, Item, Message, Shape
 
 RULES = (
@@ -46,6 +46,14 @@ RULES = (
         {
             "mistral": '"loc": ["body", "messages", {message}, "assistant", "reasoning_content"],'
             ' "msg": "Extra inputs are not permitted"'
+        },
+    ),
+    Rule(
+        "thinking-in-content",
+        "Reasoning tells its thoughts in its summary, and nothing in its content.",
+        {
+            "openai-responses": "Invalid 'input[{message}].content': array too long. Expected an array with maximum"
+            " length 0, but got an array with length 1 instead."
         },
     ),
     Rule(
@@ -111,7 +119,11 @@ RULES = (
     Rule(
         "item-id-illegal",
         "An item's own id has the prefix of its kind, and an accepted length.",
-        {"openai-responses": "Invalid 'input[{message}].id': '{id}'. Expected an ID that begins with 'fc'."},
+        {
+            "openai-responses": "Invalid 'input[{message}].id': '{id}'. Expected an ID that begins with 'fc'.",
+            "openai-responses/an empty one": "Invalid 'input[{message}].id': ''. Expected an ID that contains letters,"
+            " numbers, underscores, or dashes, but this value contained additional characters.",
+        },
     ),
     Rule(
         "field-missing",
@@ -124,9 +136,10 @@ _FLAGS: dict[Flag, tuple[str, str]] = {
     "unsigned": ("thinking-unsigned", "has no signature"),
     "altered": ("thinking-altered", "is not as it was signed"),
     "beside": ("thinking-beside", "stands in a field beside the content"),
+    "thoughts": ("thinking-in-content", "tells its thoughts in its content"),
     "unbound": ("thinking-unbound", "is not followed by what it produced"),
     "duplicate": ("duplicate-item", "stands there already"),
-    "item-id": ("item-id-illegal", "has an id of its own that is not accepted"),
+    "item-id": ("item-id-illegal", "has an item id that is not accepted"),
     "incomplete": ("field-missing", "lacks a field that is required"),
 }
 
@@ -148,9 +161,8 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
 
 
 def _of_item(item: Item, profile: Profile) -> Iterator[Found]:
-    for flag in item.flags:
-        if flag in _FLAGS:
-            rule, what = _FLAGS[flag]
+    for flag, (rule, what) in _FLAGS.items():
+        if flag in item.flags:
             yield about(rule, item, what)
     if item.kind == "thinking":
         yield about("thinking-off", item, "is there")
@@ -180,7 +192,7 @@ def _parted(shape: Shape, profile: Profile) -> Iterator[Found]:
         elif item.kind == "thinking":
             lost = not _goes(item, profile)
         elif "own-id" in item.flags and (lost or (stripped and item.kind == "call")):
-            yield about("item-without-thinking", item, "has an id of its own, and its thinking does not go with it")
+            yield about("item-without-thinking", item, "has an item id, but its thinking is missing")
 
 
 def _goes(item: Item, profile: Profile) -> bool:
@@ -215,7 +227,7 @@ def _lacking_before(shape: Shape, profile: Profile) -> Iterator[Found]:
             thought = False
         for item in message.items:
             if item.kind == "call" and not thought:
-                yield within("thinking-required", message, "has calls and no thinking before them")
+                yield in_message("thinking-required", message, "has calls and no thinking before them")
             thought = thought or item.kind == "call" or ("untold" not in item.flags and _counts(item, shape, profile))
 
 
@@ -254,7 +266,7 @@ def _opening(shape: Shape) -> Iterator[Found]:
     for message in reversed(whole(shape)):
         if message.role == "assistant":
             if any(item.kind == "call" for item in message.items) and message.items[0].kind != "thinking":
-                yield within("thinking-not-first", message, "does not begin with thinking")
+                yield in_message("thinking-not-first", message, "does not begin with thinking")
             return
         if any(item.kind != "result" for item in message.items):
             return

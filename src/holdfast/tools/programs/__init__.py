@@ -1,4 +1,4 @@
-"""What words of programs do beyond reading and testing the project: a table per kind, each row with its source."""
+"""What arguments of known programs do beyond reading and testing the project: tables with their sources."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from holdfast.tools.programs.program import Program
 
 BY_NAME: dict[str, Program] = {
     name: program
-    for table in (builders.TABLE, languages.TABLE, system.TABLE)
+    for table in (builders.BUILDERS, languages.LANGUAGES, system.SYSTEM_PROGRAMS)
     for program in table
     for name in program.names
 }
-"""The programs by each of their names."""
+"""The programs, by each of their names."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.tools.programs.program import program
+from holdfast.tools.programs.program import known_program
 
-TABLE = (
-    program(
+BUILDERS = (
+    known_program(
         "make gmake",
         "https://www.gnu.org/software/make/manual/html_node/Options-Summary.html",
         "-fCIE file makefile directory include-dir eval",
         values="fCIEoWjlO",
         tasks=True,
     ),
-    program("bmake pmake", "https://man.freebsd.org/cgi/man.cgi?make(1)", "-fCmIVvDEd", tasks=True),
-    program("ninja samu", "https://ninja-build.org/manual.html", "-Cftd", values="jklw", tasks=True),
-    program(
+    known_program("bmake pmake", "https://man.freebsd.org/cgi/man.cgi?make(1)", "-fCmIVvDEd", tasks=True),
+    known_program("ninja samu", "https://ninja-build.org/manual.html", "-Cftd", values="jklw", tasks=True),
+    known_program(
         "cmake",
         "https://cmake.org/cmake/help/latest/manual/cmake.1.html",
         "-PCEDUSBGTA install prefix toolchain preset open graphviz trace-redirect trace-source profiling-output "
@@ -22,7 +22,7 @@ TABLE = (
         exact="config parallel",
         tasks=True,
     ),
-    program(
+    known_program(
         "ctest",
         "https://cmake.org/cmake/help/latest/manual/ctest.1.html",
         "-SDOTM script script-new-process dashboard output-log test-dir build-and-test build-makeprogram build-exe-dir "
@@ -30,13 +30,13 @@ TABLE = (
         values="jRELICU",
         exact="parallel verbose",
     ),
-    program(
+    known_program(
         "meson",
         "https://mesonbuild.com/Commands.html",
         "-CD wrap wrapper gdb gdb-path setup logbase native-file cross-file prefix destdir backend",
         words="setup configure install init dist devenv wrap",
     ),
-    program(
+    known_program(
         "bazel bazelisk",
         "https://bazel.build/reference/command-line-reference",
         "run-under bazelrc output-base output-user-root script-path action-env test-env host-action-env "
@@ -47,22 +47,24 @@ TABLE = (
         words="run fetch sync shutdown mobile-install",
         tasks=True,
     ),
-    program("buck buck2", "https://buck2.build/docs/users/commands/", "-c config config-file out", tasks=True),
-    program(
+    known_program("buck buck2", "https://buck2.build/docs/users/commands/", "-c config config-file out", tasks=True),
+    known_program(
         "just",
         "https://just.systems/man/en/",
         "-fdceE justfile working-directory shell shell-arg set command chooser dotenv-path dotenv-filename edit "
         "choose cygpath tempdir init global-justfile",
         tasks=True,
     ),
-    program("task", "https://taskfile.dev/docs/reference/cli", "-tdgo taskfile dir global output init", tasks=True),
-    program(
+    known_program(
+        "task", "https://taskfile.dev/docs/reference/cli", "-tdgo taskfile dir global output init", tasks=True
+    ),
+    known_program(
         "scons",
         "https://scons.org/doc/production/HTML/scons-man.html",
         "-fCDYIu file makefile directory sconstruct site-dir include-dir repository srcdir profile",
         tasks=True,
     ),
-    program(
+    known_program(
         "cargo",
         "https://doc.rust-lang.org/cargo/commands/cargo.html",
         "-CZ manifest-path config target-dir target lockfile-path artifact-dir out-dir logfile root path git registry "
@@ -70,14 +72,14 @@ TABLE = (
         values="pFjCZ",
         words="install uninstall login logout publish owner yank new init fix add remove vendor package",
     ),
-    program(
+    known_program(
         "rustc",
         "https://doc.rust-lang.org/rustc/command-line-arguments.html",
         "-oCLlZ out-dir codegen emit extern sysroot remap-path-prefix",
     ),
-    program("rustfmt", "https://github.com/rust-lang/rustfmt", "config config-path emit print-config"),
-    program("rustup", "https://rust-lang.github.io/rustup/", closed=True),
-    program(
+    known_program("rustfmt", "https://github.com/rust-lang/rustfmt", "config config-path emit print-config"),
+    known_program("rustup", "https://rust-lang.github.io/rustup/", closed=True),
+    known_program(
         "go",
         "https://pkg.go.dev/cmd/go",
         "exec o toolexec c C modfile overlay outputdir coverprofile cpuprofile memprofile blockprofile mutexprofile "
@@ -87,14 +89,14 @@ TABLE = (
         words="run install get generate env tool work mod clean fix telemetry bug",
         single=True,
     ),
-    program("gofmt goimports", "https://pkg.go.dev/cmd/gofmt", "cpuprofile memprofile r", single=True),
-    program(
+    known_program("gofmt goimports", "https://pkg.go.dev/cmd/gofmt", "cpuprofile memprofile r", single=True),
+    known_program(
         "golangci-lint",
         "https://golangci-lint.run/docs/configuration/cli/",
         "-c config path-prefix cpu-profile-path mem-profile-path trace-path out-format",
         words="custom cache",
     ),
-    program(
+    known_program(
         "gradle gradlew",
         "https://docs.gradle.org/current/userguide/command_line_interface.html",
         "-DPIbcpgFM init-script build-file settings-file project-dir gradle-user-home include-build project-cache-dir "
@@ -102,27 +104,27 @@ TABLE = (
         values="x",
         tasks=True,
     ),
-    program(
+    known_program(
         "mvn mvnw mvnd",
         "https://maven.apache.org/ref/current/maven-embedder/cli.html",
         "-Dfstlbg define file settings global-settings toolchains global-toolchains log-file builder install-settings",
         values="pPT",
         tasks=True,
     ),
-    program(
+    known_program(
         "ant",
         "https://ant.apache.org/manual/running.html",
         "f file buildfile lib logger listener logfile l propertyfile inputhandler main s find autoproxy",
         single=True,
         tasks=True,
     ),
-    program("sbt lein mill bleep", "https://www.scala-sbt.org/1.x/docs/Command-Line-Reference.html", closed=True),
-    program(
+    known_program("sbt lein mill bleep", "https://www.scala-sbt.org/1.x/docs/Command-Line-Reference.html", closed=True),
+    known_program(
         "java javac kotlinc kotlin scala scalac groovy jshell",
         "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html",
         closed=True,
     ),
-    program(
+    known_program(
         "dotnet msbuild",
         "https://learn.microsoft.com/dotnet/core/tools/dotnet-test",
         "-oapsdlr output artifacts-path property settings test-adapter-path diag results-directory logger collect "
@@ -133,7 +135,7 @@ TABLE = (
         exact="no-restore no-build nologo",
         words="run exec tool new add nuget msbuild script workload dev-certs user-secrets publish pack sln remove",
     ),
-    program(
+    known_program(
         "swift xcodebuild",
         "https://docs.swift.org/swiftpm/documentation/packagemanagerdocs/",
         "-CI package-path scratch-path build-path cache-path config-path security-path swift-sdks-path toolchain "
@@ -141,10 +143,10 @@ TABLE = (
         "Xswiftc Xcc Xlinker Xcxx xunit-output disable-sandbox derivedDataPath resultBundlePath project xcconfig",
         words="run package",
     ),
-    program("zig nim crystal v odin", "https://ziglang.org/documentation/master/", closed=True),
-    program("mix elixir iex rebar3 erl", "https://hexdocs.pm/mix/Mix.html", closed=True),
-    program("stack cabal ghc runghc", "https://docs.haskellstack.org/en/stable/", closed=True),
-    program(
+    known_program("zig nim crystal v odin", "https://ziglang.org/documentation/master/", closed=True),
+    known_program("mix elixir iex rebar3 erl", "https://hexdocs.pm/mix/Mix.html", closed=True),
+    known_program("stack cabal ghc runghc", "https://docs.haskellstack.org/en/stable/", closed=True),
+    known_program(
         "dart flutter",
         "https://dart.dev/tools/dart-test",
         "-c packages coverage file-reporter test-runner configuration enable-vm-service pub-serve total-shards "
@@ -152,18 +154,18 @@ TABLE = (
         words="run compile create pub build",
         exact="concurrency color",
     ),
-    program(
+    known_program(
         "bats shellspec shunit2",
         "https://bats-core.readthedocs.io/en/stable/usage.html",
         "-o output report-formatter formatter gather-test-outputs-in setup-suite-file tempdir no-tempdir-cleanup "
         "code-quote-style",
     ),
-    program(
+    known_program(
         "gcc g++ cc c++ clang clang++ ld as ar tcc nvcc",
         "https://gcc.gnu.org/onlinedocs/gcc/Overall-Options.html",
         closed=True,
     ),
-    program(
+    known_program(
         "clang-format clang-tidy",
         "https://clang.llvm.org/docs/ClangFormat.html",
         "-p style config config-file load export-fixes vfsoverlay extra-arg extra-arg-before files assume-filename "

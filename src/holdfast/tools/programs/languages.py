@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.tools.programs.program import program
+from holdfast.tools.programs.program import known_program
 
-TABLE = (
-    program(
+LANGUAGES = (
+    known_program(
         "pytest py.test",
         "https://docs.pytest.org/en/stable/reference/reference.html#command-line-flags",
         "-copW basetemp rootdir confcutdir config-file override-ini junitxml junit-xml log-file pastebin debug pdbcls "
@@ -16,25 +16,25 @@ TABLE = (
         values="kmnrcopWdD",
         exact="co collect-only cov durations durations-min pdb",
     ),
-    program(
+    known_program(
         "python pypy",
         "https://docs.python.org/3/using/cmdline.html",
         "-cmWXi check-hash-based-pycs settings pythonpath",
         values="cmWX",
     ),
-    program(
+    known_program(
         "unittest",
         "https://docs.python.org/3/library/unittest.html",
         "-st start-directory top-level-directory",
         values="kp",
     ),
-    program(
+    known_program(
         "coverage",
         "https://coverage.readthedocs.io/en/latest/cmd.html",
         "-odmL rcfile data-file directory context",
         words="run annotate html xml json lcov",
     ),
-    program(
+    known_program(
         "tox",
         "https://tox.wiki/en/latest/cli_interface.html",
         "-cxr conf workdir root toxinidir override result-json installpkg force-dep devenv req-spec setenv runner "
@@ -42,22 +42,22 @@ TABLE = (
         values="emfjp",
         passes="pytest",
     ),
-    program(
+    known_program(
         "nox",
         "https://nox.thea.codes/en/stable/usage.html",
         "-fPrdb noxfile envdir report default-venv-backend force-venv-backend force-python script-mode download-python",
         values="sekt",
         passes="pytest",
     ),
-    program(
+    known_program(
         "ruff", "https://docs.astral.sh/ruff/configuration/#command-line-interface", "-o config cache-dir output-file"
     ),
-    program(
+    known_program(
         "ty",
         "https://docs.astral.sh/ty/reference/cli/",
         "-cp config config-file project python typeshed venv extra-search-path",
     ),
-    program(
+    known_program(
         "mypy dmypy stubgen",
         "https://mypy.readthedocs.io/en/stable/command_line.html",
         "-mpc config-file cache-dir python-executable custom-typeshed-dir custom-typing-module junit-xml shadow-file "
@@ -67,32 +67,32 @@ TABLE = (
         "find-occurrences "
         "dump-build-stats log-file perf-stats-file skip-cache-mtime-checks output",
     ),
-    program(
+    known_program(
         "pyright basedpyright",
         "https://microsoft.github.io/pyright/#/command-line",
         "-ptv project pythonpath venvpath venv-path typeshedpath typeshed-path createstub verifytypes writebaseline "
         "baselinefile",
     ),
-    program(
+    known_program(
         "black", "https://black.readthedocs.io/en/stable/usage_and_configuration/the_basics.html", "-c config code"
     ),
-    program(
+    known_program(
         "isort",
         "https://pycqa.github.io/isort/docs/configuration/options.html",
         "settings-path settings-file sp config-root virtual-env conda-env formatter",
     ),
-    program(
+    known_program(
         "flake8",
         "https://flake8.pycqa.org/en/latest/user/options.html",
         "config append-config output-file tee enable-extensions require-plugins format",
     ),
-    program(
+    known_program(
         "pylint",
         "https://pylint.readthedocs.io/en/stable/user_guide/usage/run.html",
         "-f rcfile init-hook load-plugins output output-format generate-rcfile generate-toml-config import-graph "
         "ext-import-graph int-import-graph",
     ),
-    program(
+    known_program(
         "pip pipx",
         "https://pip.pypa.io/en/stable/cli/",
         "-rcetif requirement constraint editable target root prefix index-url extra-index-url find-links log python "
@@ -101,7 +101,7 @@ TABLE = (
         "break-system-packages",
         words="config run runpip inject",
     ),
-    program(
+    known_program(
         "uv",
         "https://docs.astral.sh/uv/reference/cli/",
         "-pmfstcer with with-requirements with-editable python directory project config-file env-file script "
@@ -110,26 +110,26 @@ TABLE = (
         "requirements constraints overrides editable out-dir output-file",
         words="run tool pip add init python publish self build",
     ),
-    program("uvx pipx-run", "https://docs.astral.sh/uv/guides/tools/", closed=True),
-    program(
+    known_program("uvx pipx-run", "https://docs.astral.sh/uv/guides/tools/", closed=True),
+    known_program(
         "poetry pdm pipenv hatch rye conda mamba micromamba pixi",
         "https://python-poetry.org/docs/cli/",
         "-CPpn directory project config output",
         words="run shell config self source add init exec install x fix use env",
     ),
-    program(
+    known_program(
         "pre-commit prek",
         "https://pre-commit.com/#command-line-interface",
         "-ct config color template",
         words="install init-templatedir try-repo autoupdate",
     ),
-    program(
+    known_program(
         "sphinx-build sphinx",
         "https://www.sphinx-doc.org/en/master/man/sphinx-build.html",
         "-cdDwAbM conf-dir doctree-dir define warning-file html-define builder",
     ),
-    program("ipython jupyter bpython", "https://ipython.readthedocs.io/en/stable/", closed=True),
-    program(
+    known_program("ipython jupyter bpython", "https://ipython.readthedocs.io/en/stable/", closed=True),
+    known_program(
         "node nodejs tsx ts-node",
         "https://nodejs.org/api/cli.html",
         "-eprCiP eval print require import loader experimental-loader conditions env-file env-file-if-exists inspect "
@@ -142,7 +142,7 @@ TABLE = (
         "prof-process logfile test-coverage-dir entry-url",
         exact="test",
     ),
-    program(
+    known_program(
         "deno",
         "https://docs.deno.com/runtime/reference/cli/",
         "-AcorWRENSI allow-all allow-run allow-write allow-read allow-env allow-net allow-sys allow-ffi allow-import "
@@ -150,7 +150,7 @@ TABLE = (
         "inspect inspect-brk v8-flags unsafely-ignore-certificate-errors",
         words="run eval install compile x serve task upgrade repl init add jupyter",
     ),
-    program(
+    known_program(
         "bun",
         "https://bun.sh/docs/cli/test",
         "-rcepdl preload require import config cwd env-file eval print define loader outdir outfile tsconfig-override "
@@ -158,7 +158,7 @@ TABLE = (
         exact="coverage",
         words="x exec install add create upgrade run build link init",
     ),
-    program(
+    known_program(
         "npm",
         "https://docs.npmjs.com/cli/using-npm/config",
         "-Cgcw prefix script-shell global globalconfig userconfig location node-options shell editor viewer browser "
@@ -170,7 +170,7 @@ TABLE = (
         "install-ci-test cit pkg unpublish owner token login adduser version rebuild",
         passes="jest vitest mocha",
     ),
-    program(
+    known_program(
         "pnpm",
         "https://pnpm.io/pnpm-cli",
         "-Ccg dir config script-shell global global-dir global-bin-dir store-dir virtual-store-dir modules-dir "
@@ -179,7 +179,7 @@ TABLE = (
         words="dlx exec create env config install add i link publish setup patch deploy self-update",
         passes="jest vitest mocha",
     ),
-    program(
+    known_program(
         "yarn",
         "https://yarnpkg.com/cli",
         "-T cwd use-yarnrc script-shell modules-folder cache-folder prefix global-folder preferred-cache-folder "
@@ -188,8 +188,8 @@ TABLE = (
         words="dlx exec create config set global plugin node install add link publish init import patch",
         passes="jest vitest mocha",
     ),
-    program("npx bunx pnpx corepack", "https://docs.npmjs.com/cli/commands/npx", closed=True),
-    program(
+    known_program("npx bunx pnpx corepack", "https://docs.npmjs.com/cli/commands/npx", closed=True),
+    known_program(
         "jest",
         "https://jestjs.io/docs/cli",
         "-ce config root-dir roots output-file coverage-directory cache-directory global-setup global-teardown "
@@ -202,7 +202,7 @@ TABLE = (
         values="tw",
         exact="coverage watch watchall",
     ),
-    program(
+    known_program(
         "vitest",
         "https://vitest.dev/guide/cli",
         "-cr config root dir output-file environment reporter reporters global-setup setup-files api ui browser "
@@ -212,7 +212,7 @@ TABLE = (
         values="tw",
         exact="run watch coverage",
     ),
-    program(
+    known_program(
         "mocha",
         "https://mochajs.org/running/cli/",
         "-rORun require config package opts reporter reporter-option reporter-options ui file node-option loader "
@@ -221,7 +221,7 @@ TABLE = (
         values="gft",
         exact="watch",
     ),
-    program(
+    known_program(
         "eslint",
         "https://eslint.org/docs/latest/use/command-line-interface",
         "-cof config rulesdir plugin parser parser-options resolve-plugins-relative-to output-file cache-location "
@@ -229,20 +229,20 @@ TABLE = (
         values="e",
         exact="cache",
     ),
-    program(
+    known_program(
         "prettier biome",
         "https://prettier.io/docs/cli",
         "config config-path plugin plugin-search-dir cache-location ignore-path parser log-file",
         exact="cache",
         words="init",
     ),
-    program(
+    known_program(
         "tsc",
         "https://www.typescriptlang.org/docs/handbook/compiler-options.html",
         "-p project outdir outfile declarationdir rootdir rootdirs baseurl tsbuildinfofile generatetrace "
         "generatecpuprofile plugins init typeroots mapsroot sourceroot",
     ),
-    program(
+    known_program(
         "playwright cypress vite webpack rollup esbuild parcel next nuxt astro ava tap c8 nyc karma stylelint",
         "https://playwright.dev/docs/test-cli",
         "-corCPb config config-file output reporter reporter-options project require loader plugin outdir outfile dir "
@@ -251,7 +251,7 @@ TABLE = (
         words="install open codegen show-report",
         passes="node",
     ),
-    program(
+    known_program(
         "turbo nx lerna rush",
         "https://turborepo.com/docs/reference/run",
         "cwd cache-dir env-mode remote-cache-timeout api token team profile graph global-deps root-turbo-json "
@@ -260,25 +260,25 @@ TABLE = (
         words="exec run login link gen generate import add migrate",
         passes="jest vitest mocha",
     ),
-    program(
+    known_program(
         "ruby",
         "https://docs.ruby-lang.org/en/master/ruby/options_md.html",
         "-erICSxinpW require enable disable encoding",
     ),
-    program(
+    known_program(
         "rspec",
         "https://rspec.info/features/3-13/rspec-core/command-line/",
         "-rIOofb require options out format default-path drb drb-port init failure-exit-code bisect dry-run-file",
         values="eltPE",
         exact="fail-fast",
     ),
-    program(
+    known_program(
         "rake",
         "https://ruby.github.io/rake/",
         "-frIepERgG rakefile require libdir execute execute-print execute-continue rakelibdir rakelib system nosystem",
         tasks=True,
     ),
-    program(
+    known_program(
         "rails",
         "https://guides.rubyonrails.org/command_line.html",
         "-brO runner",
@@ -286,23 +286,23 @@ TABLE = (
             "runner new generate destroy console dbconsole server db credentials encrypted secrets app plugin g d c s r"
         ),
     ),
-    program(
+    known_program(
         "rubocop standardrb",
         "https://docs.rubocop.org/rubocop/usage/basic_usage.html",
         "-crof config require plugin out format cache-root init auto-gen-config server",
     ),
-    program(
+    known_program(
         "bundle bundler gem",
         "https://bundler.io/man/bundle.1.html",
         "-r gemfile path config source install-dir bindir",
         words="exec config install add console open plugin init gem push outdated",
     ),
-    program(
+    known_program(
         "php",
         "https://www.php.net/manual/en/features.commandline.options.php",
         "-rBRFEfcdzStae run process-code process-begin process-end file php-ini define zend-extension server docroot",
     ),
-    program(
+    known_program(
         "phpunit pest paratest",
         "https://docs.phpunit.de/en/12.0/textui.html",
         "-cd configuration bootstrap include-path log-junit log-otr log-teamcity log-events-text "
@@ -316,23 +316,23 @@ TABLE = (
         "runner phpunit tmp-dir passthru passthru-php",
         exact="testdox",
     ),
-    program(
+    known_program(
         "composer",
         "https://getcomposer.org/doc/03-cli.md",
         "-d working-dir repository",
         words="exec run-script run config global create-project require install update init archive",
     ),
-    program(
+    known_program(
         "phpstan psalm php-cs-fixer phpcs",
         "https://phpstan.org/user-guide/command-line-usage",
         "-ca configuration config autoload-file generate-baseline error-format rules standard bootstrap report-file "
         "cache-file plugin root report debug",
     ),
-    program("perl", "https://perldoc.perl.org/perlrun", "-eEiIMmxsdDpnS"),
-    program(
+    known_program("perl", "https://perldoc.perl.org/perlrun", "-eEiIMmxsdDpnS"),
+    known_program(
         "prove", "https://perldoc.perl.org/prove", "-eIPMmaS exec lib archive formatter source rc state harness plugin"
     ),
-    program(
+    known_program(
         "lua luajit tclsh wish Rscript R julia octave ghci sbcl guile racket",
         "https://www.lua.org/manual/5.4/lua.html",
         closed=True,

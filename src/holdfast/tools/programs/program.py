@@ -1,4 +1,4 @@
-"""What is known of the words of one program."""
+"""What is known about the arguments of one program."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """The words of a program that reach beyond the files it is given, as `source` documents them.
+    """The arguments of a program that reach beyond the files it is given, as `source` documents them.
 
-    `short` are its options of one letter that write, load or run something, `values` those with a value, behind which
-    a letter is no option. `long` are such options of more letters, without dashes and in one case; `exact` those that
-    only begin like one of them and do no harm. `words` are subcommands that do. With `single`, options of more letters
-    have one dash. With `tasks`, each word that is no option is one more thing to do. With `closed`, each word is a
-    program, an address or code. `passes` are programs that get the words as well.
+    `short` are one-letter options that write, load or run something; `values` are those with a value, after which a
+    letter is not an option. `long` are such longer options, without dashes and in lower case; `exact` are harmless ones
+    that only begin like one of them. `words` are such subcommands. With `single`, longer options have one dash. With
+    `tasks`, each word that is not an option is a further task. With `closed`, each word is a program, an address or
+    code. `passes` are programs that also get the words.
     """
 
     names: tuple[str, ...]
@@ -30,7 +30,7 @@ class Program:
     passes: tuple[str, ...] = ()
 
 
-def program(  # noqa: PLR0913 - a row of a table
+def known_program(  # noqa: PLR0913 - a row of a table
     names: str,
     source: str,
     options: str = "",
@@ -43,7 +43,7 @@ def program(  # noqa: PLR0913 - a row of a table
     closed: bool = False,
     passes: str = "",
 ) -> Program:
-    """Return a row of a table; the first of its `options` are letters, all in one word that begins with a dash."""
+    """Return a row of a table. `options` begins with all one-letter ones in one word with a dash."""
     letters, _, rest = options.partition(" ") if options.startswith("-") else ("", "", options)
     return Program(
         names=tuple(names.split()),
@@ -61,5 +61,5 @@ def program(  # noqa: PLR0913 - a row of a table
 
 
 def spelt(option: str) -> str:
-    """Return the name of an option without what programs do not tell apart: its case, its dashes, its underscores."""
+    """Return an option's name without what programs ignore: case, dashes, underscores."""
     return re.sub("[-_]", "", option).lower()

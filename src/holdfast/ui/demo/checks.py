@@ -1,6 +1,6 @@
-"""What the demo claims, as pure functions of what it saw: each can fail, and tests see each of them fail.
+"""The demo's checks, as pure functions of what it recorded: each can fail, and tests see each of them fail.
 
-The two sides are independent: the journal on the disk, and what the provider was sent.
+The two records are independent: the journal on disk, and the requests that the provider received.
 """
 
 from __future__ import annotations
@@ -12,40 +12,40 @@ from itertools import pairwise
 
 import msgspec
 
-from holdfast.session.entries import CallEnded, CallPart, Entry, PromptAccepted, ResponseEnded
-from holdfast.testing.exchange import admitted, wire_of
-from holdfast.testing.provider import Captured
-from holdfast.testing.wires.strict import is_array, is_object
-from holdfast.testing.wires.wire import Incoming, Refusal
-from holdfast.ui.demo.project import DEEDS
+from holdfast.session.journal.entries import CallEnded, Entry, PromptAccepted, ResponseEnded
+from holdfast.session.journal.parts import CallPart
+from holdfast.testing.http_exchange import admitted, wire_for_path
+from holdfast.testing.protocols.protocol import Incoming, Refusal
+from holdfast.testing.scripted_provider import Captured
 
-KEY = "scripted"
-"""The key the demo's provider asks for."""
+KEY = "scripted"  # the API key of the demo's provider
+
+DEEDS = ("check", "tag", "upload")
+"""What the project's program should have done at the end, each exactly once."""
 
 _SAYS = {"interrupted": "Effect unknown", "not_started": "It had no effect"}
-_FINISHED = ("ok", "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """An agent process that ended with `code`, where `expected` was expected."""
+class AgentRun:
+    """An agent process that ended with `code`; `expected` is the exit code of a correct run."""
 
     code: int
     expected: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What was seen.
+class DemoEvidence:
+    """What the demo recorded.
 
-    `entries` is the journal at the end, `requests` what the provider was sent. `deeds` are what the project's programs
-    logged. `lived` is the seconds each interrupted command lived on after its agent, None if it would not end;
-    `tools_gone` is whether that is so of everything. `test_before` and `test_after` are whether the test passed.
+    `entries` is the journal at the end, `requests` what the provider received, `deeds` the log of the release.
+    `lived` is how many seconds each interrupted command survived its agent, None if it did not end; `tools_gone` is
+    whether all tool processes ended. `test_before` and `test_after` are whether the test passed.
     """
 
     entries: tuple[Entry, ...]
     requests: tuple[Captured, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[AgentRun, ...]
     deeds: tuple[str, ...]
     lived: Mapping[str, float | None]
     tools_gone: bool
@@ -55,7 +55,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A claim with its numbers, and whether it holds."""
+    """A claim with its numbers, and whether it is true."""
 
     said: str
     passed: bool
@@ -71,162 +71,104 @@ class _Message(msgspec.Struct, frozen=True):
     tool_call_id: str = ""
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        match self.content:
-            case None:
-                return ()
-            case str(text):
-                return (text,)
-            case pieces:
-                return tuple(piece.text for piece in pieces)
+    def texts(self) -> list[str]:
+        return [piece.text for piece in self.content] if isinstance(self.content, list) else [self.content or ""]
 
 
 class _Sent(msgspec.Struct, frozen=True):
-    messages: tuple[_Message, ...]
+    messages: list[msgspec.Raw]
+
+    @property
+    def read(self) -> list[_Message]:
+        return [msgspec.json.decode(message, type=_Message) for message in self.messages]
 
 
-def kept(seen: Evidence) -> tuple[Check, ...]:
-    """Return whether everything that was finished is in the last request."""
-    last = _sent(seen)[-1].messages if seen.requests else ()
-    prompts = [entry.text for entry in seen.entries if isinstance(entry, PromptAccepted)]
+def check_evidence(seen: DemoEvidence) -> tuple[Check, ...]:
+    """Check every claim of the demo: what was saved, what the model was told, and everything else."""
+    sent = [msgspec.json.decode(request.raw, type=_Sent) for request in seen.requests]
+    return (
+        *_last_request(seen.entries, sent[-1].read if sent else []),
+        *_requests(seen.requests, sent),
+        *_processes(seen),
+    )
+
+
+def _last_request(entries: Sequence[Entry], last: Sequence[_Message]) -> tuple[Check, ...]:
+    """Check that the last request has every prompt, every result, and what is known of each unfinished call."""
+
+    def has(entry: CallEnded) -> bool:
+        return [message.texts for message in last if message.tool_call_id == entry.call] == [[entry.text]]
+
+    prompts = [entry.text for entry in entries if isinstance(entry, PromptAccepted)]
     arrived = {text for message in last if message.role == "user" for text in message.texts}
-    kept = sum(prompt in arrived for prompt in prompts)
-    results = [entry for entry in _ended(seen) if entry.outcome in _FINISHED]
-    answered = sum(_answered(entry, last) for entry in results)
+    ended = [entry for entry in entries if isinstance(entry, CallEnded)]
+    finished = [has(entry) for entry in ended if entry.outcome in ("ok", "failed")]
+    cut = [has(entry) and _SAYS[entry.outcome] in entry.text for entry in ended if entry.outcome in _SAYS]
+    responses = [entry for entry in entries if isinstance(entry, ResponseEnded) and entry.cut is None]
+    calls = sorted(part.id for entry in responses for part in entry.parts if isinstance(part, CallPart))
+    one_each = bool(calls) and calls == sorted(entry.call for entry in ended)
     return (
-        Check(f"{kept} of {len(prompts)} prompts are in the last request, word for word", _all(kept, prompts)),
-        Check(f"{answered} of {len(results)} finished results are in it, word for word", _all(answered, results)),
+        _all([prompt in arrived for prompt in prompts], "prompts are in the last request, word for word"),
+        _all(finished, "finished results are in it, word for word"),
+        _all(cut, "unfinished calls are in it, each with what is known of its effect"),
+        Check(f"{len(calls)} calls, {len(ended)} outcomes: one for each call", one_each),
     )
 
 
-def unknown(seen: Evidence) -> tuple[CallEnded, ...]:
-    """Return the calls that did not finish, as they were settled."""
-    return tuple(entry for entry in _ended(seen) if entry.outcome in _SAYS)
-
-
-def told(seen: Evidence) -> tuple[Check, ...]:
-    """Return whether the model was told of every call that did not finish what is known of it, and no more."""
-    last = _sent(seen)[-1].messages if seen.requests else ()
-    cut = unknown(seen)
-    right = sum(_answered(entry, last) and _SAYS[entry.outcome] in entry.text for entry in cut)
-    return (Check(f"{right} of {len(cut)} are in the last request, in these words", _all(right, cut)),)
-
-
-def checked(seen: Evidence) -> tuple[Check, ...]:
-    """Return everything else that must hold."""
+def _requests(requests: Sequence[Captured], sent: Sequence[_Sent]) -> tuple[Check, ...]:
+    """Check that the provider accepted every request, and that no request changed the past."""
+    refused = sum(request.refusal is not None for request in requests)
+    accepted = bool(requests) and not refused and all(request.ended == "completed" for request in requests)
+    systems = [[message.texts for message in each.read if message.role == "system"] for each in sent]
+    alike = [len(system) == 1 and system == systems[0] for system in systems]
+    stable = [later.messages[: len(earlier.messages)] == earlier.messages for earlier, later in pairwise(sent)]
     return (
-        _accepted(seen),
-        _control(seen),
-        _one_system(seen),
-        _past_is_stable(seen),
-        _one_fate(seen),
-        _once(seen),
-        _nothing_left(seen),
-        _mended(seen),
-        _ended_as_meant(seen),
+        Check(f"{len(requests)} requests, {refused} refused by the provider, which checks OpenAI's rules", accepted),
+        _control(requests[-1], sent[-1]) if requests else _all([], "requests can be tried without a result"),
+        _all(alike, "requests have one system prompt, always the same"),
+        _all(stable, "requests begin with the whole previous request, unchanged"),
     )
 
 
-def _accepted(seen: Evidence) -> Check:
-    refused = sum(request.refusal is not None for request in seen.requests)
-    completed = sum(request.ended == "completed" for request in seen.requests)
-    said = f"{len(seen.requests)} requests, {refused} refused by the provider, which plays by OpenAI's rules"
-    return Check(said, _all(completed, seen.requests) and not refused)
-
-
-def _control(seen: Evidence) -> Check:
-    """Return whether the provider's strictness is real: without one result it must refuse what it accepted."""
-    accepted = [request for request in seen.requests if request.body is not None]
-    messages = _messages(accepted[-1]) if accepted else []
-    results = [message for message in messages if is_object(message) and message.get("role") == "tool"]
-    if not results or _refusal(accepted[-1], messages) is not None:
+def _control(last: Captured, sent: _Sent) -> Check:
+    """Check that the provider really checks: without one result it must refuse the request that it accepted."""
+    results = [at for at, message in enumerate(sent.read) if message.role == "tool"]
+    if not results or _refusal(last, sent.messages) is not None:
         return Check("the provider accepts the last request again, to try it without a result", passed=False)
-    refusal = _refusal(accepted[-1], [message for message in messages if message != results[0]])
+    refusal = _refusal(last, [message for at, message in enumerate(sent.messages) if at != results[0]])
     if refusal is None:
         return Check("without one of its results it is accepted too: the provider proves nothing", passed=False)
-    return Check(f"without one of its results the same request is refused: “{refusal}.”", passed=True)
+    return Check(f"without one of its results, the same request is refused: “{refusal}.”", passed=True)
 
 
-def _refusal(request: Captured, messages: Sequence[object]) -> str | None:
-    """Return the first sentence of what the provider says to the request with these messages, None if it accepts."""
+def _refusal(request: Captured, messages: Sequence[msgspec.Raw]) -> str | None:
+    """Return the first sentence of the provider's refusal of these messages, None if it accepts them."""
     body = msgspec.json.encode({**(request.body or {}), "messages": messages})
     incoming = Incoming(method=request.method, path=request.path, headers=request.headers, body=body)
     try:
-        admitted(wire_of(incoming), incoming, key=KEY)
+        admitted(wire_for_path(incoming), incoming, key=KEY)
     except Refusal as refusal:
         return refusal.message.partition(". ")[0]
     return None
 
 
-def _one_system(seen: Evidence) -> Check:
-    systems = [[message.texts for message in sent.messages if message.role == "system"] for sent in _sent(seen)]
-    alike = sum(len(system) == 1 and system == systems[0] for system in systems)
-    return Check(f"{alike} of {len(systems)} requests carry one system prompt, always the same", _all(alike, systems))
-
-
-def _past_is_stable(seen: Evidence) -> Check:
-    sent = [_messages(request) for request in seen.requests]
-    pairs = list(pairwise(sent))
-    stable = sum(later[: len(earlier)] == earlier for earlier, later in pairs)
-    said = f"{stable} of {len(pairs)} times a request begins with all of the one before, unchanged"
-    return Check(said, _all(stable, pairs))
-
-
-def _one_fate(seen: Evidence) -> Check:
-    calls = [
-        part.id
-        for entry in seen.entries
-        if isinstance(entry, ResponseEnded) and entry.cut is None
-        for part in entry.parts
-        if isinstance(part, CallPart)
-    ]
-    outcomes = [entry.call for entry in _ended(seen)]
-    said = f"{len(calls)} calls, {len(outcomes)} outcomes: one each"
-    return Check(said, bool(calls) and sorted(calls) == sorted(outcomes))
-
-
-def _once(seen: Evidence) -> Check:
+def _processes(seen: DemoEvidence) -> tuple[Check, ...]:
+    """Check what the programs and the agents did."""
     counts = Counter(seen.deeds)
-    said = ", ".join(f"{deed} {counts[deed]}" for deed in sorted({*DEEDS, *counts}))
-    return Check(f"each program did its work exactly once: {said}", counts == Counter(DEEDS))
-
-
-def _nothing_left(seen: Evidence) -> Check:
-    times = ", ".join(f"{name} {'LIVES ON' if t is None else f'{t * 1000:.0f} ms'}" for name, t in seen.lived.items())
-    ended = bool(seen.lived) and None not in seen.lived.values()
-    return Check(f"no process is left: {times} after its agent", ended and seen.tools_gone)
-
-
-def _mended(seen: Evidence) -> Check:
-    words = {True: "passed", False: "failed"}
-    said = f"the project's test {words[seen.test_before]} before and {words[seen.test_after]} after, run by the demo"
-    return Check(said, not seen.test_before and seen.test_after)
-
-
-def _ended_as_meant(seen: Evidence) -> Check:
+    done = ", ".join(f"{deed} {counts[deed]}" for deed in sorted({*DEEDS, *counts}))
+    times = ", ".join(f"{deed} {'LIVES ON' if t is None else f'{t * 1000:.0f} ms'}" for deed, t in seen.lived.items())
+    ended = bool(seen.lived) and None not in seen.lived.values() and seen.tools_gone
+    before, after = ("passed" if passed else "failed" for passed in (seen.test_before, seen.test_after))
+    fixed = seen.test_after and not seen.test_before
     codes = ", ".join(str(run.code) for run in seen.runs)
-    said = f"the {len(seen.runs)} agents ended as they should, with exit codes {codes}"
-    return Check(said, bool(seen.runs) and all(run.code == run.expected for run in seen.runs))
+    as_meant = bool(seen.runs) and all(run.code == run.expected for run in seen.runs)
+    return (
+        Check(f"each step of the release was done exactly once: {done}", counts == Counter(DEEDS)),
+        Check(f"no process is left: {times} after its agent", ended),
+        Check(f"the project's test {before} before and {after} after, run by the demo", fixed),
+        Check(f"the {len(seen.runs)} agents ended as they should, with exit codes {codes}", as_meant),
+    )
 
 
-def _all(count: int, of: Sequence[object]) -> bool:
-    return 0 < count == len(of)
-
-
-def _ended(seen: Evidence) -> list[CallEnded]:
-    return [entry for entry in seen.entries if isinstance(entry, CallEnded)]
-
-
-def _answered(entry: CallEnded, messages: tuple[_Message, ...]) -> bool:
-    """Return whether the call has this very result in `messages`, and no other."""
-    return [message.texts for message in messages if message.tool_call_id == entry.call] == [(entry.text,)]
-
-
-def _messages(request: Captured) -> list[object]:
-    """Return the messages of an accepted request as they were sent."""
-    messages = (request.body or {}).get("messages")
-    return messages if is_array(messages) else []
-
-
-def _sent(seen: Evidence) -> list[_Sent]:
-    return [msgspec.json.decode(request.raw, type=_Sent) for request in seen.requests]
+def _all(good: Sequence[bool], said: str) -> Check:
+    return Check(f"{sum(good)} of {len(good)} {said}", bool(good) and all(good))

@@ -1,50 +1,71 @@
-"""The two accidents: real agents in processes of their own, one stopped, one killed, and what was seen of it."""
+"""The demo's story: a small project, a scripted model, and real agents, one stopped and one killed.
+
+Every agent is a separate `holdfast -p` process that prints for itself; only the disk connects one with the next.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
+import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT, SIGKILL, Signals
 
-from holdfast.config import homes
 from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK
-from holdfast.session.catalog import Catalog
-from holdfast.session.conversation import Conversation
-from holdfast.session.entries import CallPart, Entry, PromptAccepted
-from holdfast.session.fold import fold
-from holdfast.session.sqlite import read_copy
-from holdfast.testing.provider import ScriptedProvider
-from holdfast.ui.account import call_line
-from holdfast.ui.demo.checks import Evidence, Run
-from holdfast.ui.demo.processes import Line, gone_after, run_agent, run_test, tools_gone
-from holdfast.ui.demo.project import CHECKING, RELEASING, deeds, lay_out
-from holdfast.ui.demo.screen import Screen
-from holdfast.ui.demo.script import PROMPTS
+from holdfast.session.storage.sqlite_store import read_copy
+from holdfast.system.user_directories import homes
+from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Script
+from holdfast.testing.scripted_provider import ScriptedProvider
+from holdfast.tools.process.supervisor_client import wait_gone
+from holdfast.ui.demo.checks import AgentRun, DemoEvidence
 
-CONFIG = 'model = "openai-chat:scripted"\npermission_mode = "yolo"\n'
+_FILES = {
+    "prices.py": '''\
+def total(prices, discount=0):
+    """Return the sum of `prices`, less `discount` percent."""
+    return sum(prices) * discount / 100
+''',
+    "test_prices.py": """\
+from prices import total
 
+found = total([60, 30], discount=10)
+assert found == 81, f"{found} != 81"
+print("OK")
+""",
+    "release.py": '''\
+"""Do the steps of a release: `release.py check|tag|upload ...`. Never tag or upload twice."""
 
-@dataclass(frozen=True, slots=True)
-class Accident:
-    """A signal that the agent gets once its command has printed `marker`."""
+import os
+import sys
+import time
 
-    marker: str
-    number: Signals
-    said: str
+for step in sys.argv[1:]:
+    print(f"{step}: done", flush=True)
+    with open("release.log", "a") as log:
+        log.write(f"{step} {os.getpid()}\\n")
+    if step != "upload":
+        time.sleep(30)  # for the other checks, or for the build
+''',
+}
+_CONFIG = 'model = "openai-chat:scripted"\npermission_mode = "yolo"\n'
+_LONGEST = 60.0  # seconds until an agent is killed, so that the demo always ends
+_PATIENCE = 5.0  # seconds to wait for a process to end
 
 
 class Story:
-    """Tell the story once, in `folder`, which is empty; the agents speak to `provider`."""
+    """Run the story once, in `folder`, which is empty; the agents connect to `provider`; `say` prints a paragraph."""
 
-    def __init__(self, folder: Path, screen: Screen, *, environ: Mapping[str, str], provider: ScriptedProvider) -> None:
+    def __init__(
+        self, folder: Path, say: Callable[[str], None], *, environ: Mapping[str, str], provider: ScriptedProvider
+    ) -> None:
         self._project = folder / "project"
         self._home = folder / "home"
-        self._log = folder / "agent.log"
-        self._screen = screen
+        self._say = say
         self._provider = provider
         self._environ = {
             **environ,
@@ -54,146 +75,152 @@ class Story:
             "NO_PROXY": "*",
             "no_proxy": "*",
         }
-        self._catalog = Catalog(homes(self._environ).sessions)
-        self._session = ""
-        self._lines: dict[str, str] = {}  # every call as one line, by its id
-        self._since = 0  # the message list is shown from here on
-        self._runs: list[Run] = []
+        self._runs: list[AgentRun] = []
         self._lived: dict[str, float | None] = {}
 
-    def tell(self) -> Evidence:
-        """Run the agents, showing what they do, and return what was seen."""
-        lay_out(self._project)
+    def tell(self) -> DemoEvidence:
+        """Run the agents and return what was recorded."""
+        self._project.mkdir()
         self._home.mkdir()
-        homes(self._environ).config.write_text(CONFIG, encoding="utf-8")
-        test_before, said = run_test(self._project)
-        self._screen.say(f"One line of the project is wrong. Its test: {said}.")
+        for name, text in _FILES.items():
+            (self._project / name).write_text(text, encoding="utf-8")
+        homes(self._environ).config.write_text(_CONFIG, encoding="utf-8")
+        test_before = self._test_passes()
 
-        self._screen.heading(
-            "1  You ask, and press Ctrl+C while the tools run",
-            "Look at the three calls: one has finished, one runs, one has not begun.",
-        )
-        self._agent(
-            PROMPTS[0],
-            expected=EXIT_INTERRUPTED,
-            accident=Accident(CHECKING, SIGINT, "Ctrl+C: SIGINT to the agent"),
-        )
-        self._wait_for("all_checks.py", "all-checks")
+        self._say("\n1. You press Ctrl+C while three tools run: one has finished, one is running, one has not started.")
+        self._agent("The test in test_prices.py fails. Fix it.", strike=("check", SIGINT), expected=EXIT_INTERRUPTED)
+        self._say("\n2. You type a new message. The model knows what was interrupted, and every call has its result.")
+        self._agent("Did all the checks pass?")
+        self._show_history()
+        self._say("\n3. You quit, resume, and type another.")
+        self._agent("Then leave them. Fix the test.")
+        self._say("\n4. The agent is killed in the middle of a release. The journal has the start of the call.")
+        self._agent("Good. Now release it.", strike=("tag", SIGKILL), expected=-SIGKILL)
+        self._say("\n5. You resume. The model looks first, then does only what is left.")
+        self._agent("Go on.")
 
-        self._screen.heading(
-            "2  You type a new message", "Look at the answer: the model was told the truth about the stop."
-        )
-        self._agent(PROMPTS[1])
-
-        self._screen.heading(
-            "3  You quit, resume, and type another",
-            "Look at the list: every call has its result, and all you typed is there.",
-        )
-        self._agent(PROMPTS[2], show=True)
-
-        self._screen.heading(
-            "4  The agent is killed in the middle of a release",
-            "Look at the last row: the disk knew that the call had begun.",
-        )
-        self._agent(
-            PROMPTS[3],
-            expected=-SIGKILL,
-            accident=Accident(RELEASING, SIGKILL, "kill -9: SIGKILL to the agent"),
-        )
-        self._wait_for("release.py", "tag")
-
-        self._screen.heading("5  You resume", "Look at the order: it looks first, then does only what is left.")
-        self._agent(PROMPTS[4], show=True)
-
-        test_after, _ = run_test(self._project)
-        with suppress(TimeoutError):  # a request that does not end is one of the things that are checked
+        with suppress(TimeoutError):  # a request that does not end makes a check fail
             self._provider.wait_idle()
-        return Evidence(
-            entries=self._journal(),
+        return DemoEvidence(
+            entries=tuple(record.entry for record in read_copy(self._session()).records),
             requests=self._provider.requests,
             runs=tuple(self._runs),
-            deeds=tuple(deed for deed, _ in deeds(self._project)),
+            deeds=tuple(deed for deed, _ in self._deeds()),
             lived=self._lived,
-            tools_gone=tools_gone(self._catalog.folder(self._session)),
+            tools_gone=tools_gone(self._session()),
             test_before=test_before,
-            test_after=test_after,
+            test_after=self._test_passes(),
         )
 
-    def _agent(
-        self, prompt: str, *, expected: int = EXIT_OK, accident: Accident | None = None, show: bool = False
-    ) -> None:
-        """Run one agent to its end; `show` shows the message list its prompt completed."""
-        words = ["-c", "-p", prompt] if self._session else ["-p", prompt]
-        self._screen.command(" ".join(["holdfast", *words[:-1], f'"{prompt}"']))
-        printed: dict[str, str] = {}
-        struck = False
+    def _agent(self, prompt: str, *, strike: tuple[str, Signals] | None = None, expected: int = EXIT_OK) -> None:
+        """Run one agent to its end; `strike` is a deed, and the signal that the agent receives once it was done."""
+        go_on = "-c " if self._runs else ""
+        self._say(f'$ holdfast {go_on}-p "{prompt}"')
+        with subprocess.Popen(  # noqa: S603 - our own program, its arguments a list
+            [sys.executable, "-m", "holdfast", *go_on.split(), "-p", prompt],
+            cwd=self._project,
+            env=self._environ,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a Ctrl+C at the terminal reaches the demo, which then ends the agent
+        ) as process:
+            try:
+                worker = self._strike(process, *strike) if strike else None
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_LONGEST)
+            finally:
+                process.kill()
+        self._runs.append(AgentRun(code=process.returncode, expected=expected))
+        if strike and worker:
+            self._lived[strike[0]] = _gone_after(worker)
 
-        def hear(line: Line, pid: int) -> Signals | None:
-            nonlocal struck
-            match line.type:
-                case "init":
-                    self._session = line.session_id
-                case "message" if line.role == "user":
-                    if show:
-                        self._show_sent()
-                case "message" if line.delta:
-                    self._screen.stream(line.content)
-                case "tool_use" if not line.delta:
-                    self._lines[line.id] = call_line(CallPart(line.id, line.name, line.arguments))
-                case "tool_output":
-                    printed[line.id] = printed.get(line.id, "") + line.content
-                    if accident is not None and not struck and accident.marker in printed[line.id]:
-                        struck = True
-                        self._screen.call(None, self._lines[line.id], _last_line(printed[line.id]))
-                        self._screen.say(f"{accident.said}, process {pid}, now.", "yellow", indent="  ")
-                        self._show_open()
-                        return accident.number
-                case "tool_result" if line.outcome is not None:
-                    last = "" if line.outcome == "interrupted" else _last_line(printed.get(line.id, ""))
-                    self._screen.call(line.outcome, self._lines[line.id], last)
-                case "recovered":
-                    self._screen.say(f"Found on resuming: {line.message.partition(' (')[0]}.", "yellow", indent="  ")
-                case "error":
-                    self._screen.say(line.message, "red", indent="  ")
-                case _:
-                    pass
-            return None
+    def _strike(self, process: subprocess.Popen[bytes], deed: str, number: Signals) -> int | None:
+        """Send the signal in the middle of the call. Return the ID of its process, None if it did nothing."""
+        deadline = time.monotonic() + _LONGEST
+        while deed not in dict(self._deeds()):
+            if process.poll() is not None or time.monotonic() > deadline:
+                return None
+            time.sleep(0.02)
+        self._show_history()
+        self._say(f"{number.name} to the agent, process {process.pid}, now.")
+        process.send_signal(number)
+        return dict(self._deeds())[deed]
 
-        code = run_agent(words, cwd=self._project, environ=self._environ, log=self._log, hear=hear)
-        self._screen.end_stream()
-        self._runs.append(Run(code=code, expected=expected))
-        if code != expected:
-            self._screen.say(self._log.read_text("utf-8", "replace"), "red", indent="  ")
+    def _show_history(self) -> None:
+        """Print the messages as the model would read them now."""
+        words = ("sessions", "show", "--history", self._session().name)
+        self._say(f"$ holdfast {' '.join(words)}")
+        command = [sys.executable, "-m", "holdfast", *words]
+        subprocess.run(command, env=self._environ, stderr=subprocess.STDOUT, check=False)  # noqa: S603 - our own program
 
-    def _show_open(self) -> None:
-        """Show what an accident interrupts, from its prompt on."""
-        conversation = fold(self._journal())
-        self._since = max(0, len(conversation.messages) - 3)
-        self._show(conversation, "The message list at that moment")
+    def _session(self) -> Path:
+        return next((self._home / "sessions").iterdir())
 
-    def _show_sent(self) -> None:
-        """Show the message list as the last prompt completed it: the agent has gone on meanwhile."""
-        entries = self._journal()
-        last = max(seq for seq, entry in enumerate(entries) if isinstance(entry, PromptAccepted))
-        self._show(fold(entries[: last + 1]), "The message list as it is sent now")
+    def _test_passes(self) -> bool:
+        """Run the project's test, outside of every agent."""
+        test = [sys.executable, "-B", "test_prices.py"]
+        ended = subprocess.run(test, cwd=self._project, capture_output=True, timeout=_LONGEST, check=False)  # noqa: S603 - our own file
+        return ended.returncode == 0
 
-    def _show(self, conversation: Conversation, said: str) -> None:
-        count, waiting = len(conversation.messages), len(conversation.open_calls)
-        which = f"the last {count - self._since} of {count} messages" if self._since else f"{count} messages"
-        calls = "1 open call" if waiting == 1 else f"{waiting} open calls"
-        self._screen.say(f"{said}: {which}, {calls}", "bold", indent="  ")
-        self._screen.messages(conversation, since=self._since)
-
-    def _journal(self) -> tuple[Entry, ...]:
-        reading = read_copy(self._catalog.folder(self._session))
-        return tuple(record.entry for record in reading.records)
-
-    def _wait_for(self, program: str, deed: str) -> None:
-        """Note how long the process that did `deed`, if one did, lives on now that its agent is gone."""
-        pid = dict(deeds(self._project)).get(deed)
-        if pid is not None:
-            self._lived[program] = gone_after(pid)
+    def _deeds(self) -> list[tuple[str, int]]:
+        """Return every deed that was logged, with the ID of the process that did it."""
+        log = self._project / "release.log"
+        logged = log.read_text("utf-8") if log.exists() else ""
+        return [(deed, int(pid)) for deed, pid in re.findall(r"(\w+) (\d+)\n", logged)]
 
 
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[-1]
+def _gone_after(pid: int) -> float | None:
+    """Return the seconds until the process `pid` has exited, None if it has not after `_PATIENCE`."""
+    began = time.monotonic()
+    while (waited := time.monotonic() - began) < _PATIENCE:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return waited
+        time.sleep(0.005)
+    return None
+
+
+def tools_gone(session: Path) -> bool:
+    """Return whether all processes that ran commands for the session in that folder exit within `_PATIENCE`."""
+    return asyncio.run(wait_gone(session, _PATIENCE))
+
+
+def script() -> Script:
+    """Return the model's replies, in the order of the requests; where it matters, they depend on the conversation."""
+    read_test, run_test = Call("read", {"path": "test_prices.py"}), _bash("python3 test_prices.py")
+    look, upload = _bash("cat release.log"), _bash("python3 release.py upload")
+    edit = Call("edit", {"path": "prices.py", "old": "* discount / 100", "new": "* (100 - discount) / 100"})
+    return (
+        [
+            Say("I read the code and its test, and run every check there is."),
+            Call("read", {"path": "prices.py"}),
+            _bash("python3 release.py check"),
+            read_test,
+        ],
+        _if_read(r"Interrupted: [^.]*", "I cannot know: “{}.”", otherwise="I assume that they did.", last=3),
+        [Say("I read the test, which I had not read yet, and run only that."), read_test, run_test],
+        _if_read(r"AssertionError: [^\n]*", "“{}”: wrong percentage.", edit, run_test, otherwise="I see no failure."),
+        _if_read(r"\AOK\n", "Fixed: the test passes now.", otherwise="The test still fails, and I do not know why."),
+        [Say("It tags, waits for the build, then uploads."), _bash("python3 release.py tag upload")],
+        _if_read(
+            r"Effect unknown", "Its effect is unknown, so I look first.", look, otherwise="The release has ended."
+        ),
+        _if_read(r"tag \d+\n(?!upload)", "Tagged, not uploaded.", upload, otherwise="I cannot tell what is left."),
+        _if_read("upload: done", "Released: tagged once, uploaded once.", otherwise="The upload failed."),
+    )
+
+
+def _bash(command: str) -> Call:
+    return Call("bash", {"command": command})
+
+
+def _if_read(pattern: str, say: str, *calls: Call, otherwise: str, last: int = 1) -> Callable[[ReceivedRequest], Reply]:
+    """Return a reply that depends on whether the model reads the pattern in the `last` results; `say` may quote it."""
+
+    def reply(request: ReceivedRequest) -> Reply:
+        results = [str(message.get("content")) for message in request.messages if message.get("role") == "tool"]
+        found = re.search(pattern, "\n".join(results[-last:]))
+        return [Say(otherwise)] if found is None else [Say(say.format(found[0])), *calls]
+
+    return reply

@@ -1,1 +1,1 @@
-"""The full-screen terminal; the only package that knows Textual."""
+"""The full-screen UI; the only package that imports Textual."""

@@ -1,212 +1,279 @@
-"""The screen: keys and messages in, the agent's commands out."""
+"""The screen: keys and the agent's messages in, widgets and the session's controller out."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import time
-from dataclasses import replace
-from pathlib import Path
-from typing import ClassVar, get_args
+import traceback
+from typing import ClassVar
 
+from rich.text import Text
 from textual import events
 from textual.actions import SkipAction
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Input
+from textual.driver import Driver
+from textual.widgets import Input, Static
 
-from holdfast.agent.events import Event, Fact
-from holdfast.agent.settle import Leave
-from holdfast.calls import Mode
-from holdfast.session.entries import Titled
-from holdfast.ui.tui.actions import act, offer, offer_a_model, pick_prompt, pick_session, pick_turn, renamed
-from holdfast.ui.tui.approval import Approval
-from holdfast.ui.tui.branch import branch
-from holdfast.ui.tui.commands import parse
-from holdfast.ui.tui.composer import Composer
-from holdfast.ui.tui.desk import READ_ONLY, Desk
-from holdfast.ui.tui.editor import edited, editors
-from holdfast.ui.tui.known import STOPPING
-from holdfast.ui.tui.told import (
-    Asked,
-    AskedNoMore,
+from holdfast import __version__
+from holdfast.agent.events import Event, Fact, TurnFailed
+from holdfast.agent.stop_cause import StopCause
+from holdfast.session.journal.entries import PromptAccepted, Titled
+from holdfast.text import literal, printable
+from holdfast.ui.advice import SCREEN
+from holdfast.ui.startup.run_options import RunOptions
+from holdfast.ui.tui.agent_thread.messages import (
+    AgentMessage,
+    ApprovalClosed,
+    ApprovalRequested,
     Busy,
     Closed,
-    GaveUp,
-    GivenBack,
+    CurrentConversation,
+    ErrorMessage,
     Idle,
+    InputAccepted,
+    InputReturned,
     InUse,
-    Opened,
     Refused,
-    Taken,
-    Told,
-    Trouble,
+    SessionClosed,
+    SessionOpenedMessage,
     Window,
 )
+from holdfast.ui.tui.agent_thread.model_connections import Connections
+from holdfast.ui.tui.choices import CommandTarget, offer, offer_a_model, pick_prompt, pick_session, pick_turn
+from holdfast.ui.tui.command_parser import parse_command
+from holdfast.ui.tui.dialogs import Dialogs
+from holdfast.ui.tui.external_editor import edited, editors
+from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
+from holdfast.ui.tui.slash_commands import act, renamed
+from holdfast.ui.tui.themes import DARK, LIGHT
+from holdfast.ui.tui.widgets.approval import Approval
+from holdfast.ui.tui.widgets.completion import Completions
+from holdfast.ui.tui.widgets.composer import Composer
+from holdfast.ui.tui.widgets.status_line import Status, StatusLine
+from holdfast.ui.tui.widgets.transcript import Transcript
+from holdfast.ui.view.columns import home
+from holdfast.ui.view.view import View
 
 LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
-"""Signals that end the screen in good order; the guard cleans up after every other."""
+"""Signals that close the screen in order; after any other, the guard restores the terminal."""
 
 AGAIN = 1.0
-"""Seconds in which a second ESC or Ctrl+C means more than the first."""
+"""Seconds within which a second ESC or Ctrl+C has another meaning."""
 
-QUITS = "Press Ctrl+C again to quit; the session is kept."
+HINTS = """\
+Esc interrupts · Esc Esc rewinds · your work is always saved: `holdfast -c` resumes
+/help for keys and commands · @ to mention a file\
+"""
+
+QUITS = "Press Ctrl+C again to quit; the session is saved."
 
 BENEATH = frozenset({"interrupt", "leave_if_empty", "mode", "edit", "history", "expand", "page"})
-"""What keys do to the screen only while nothing is open over it, which has them first."""
+"""Keys of the main screen; a dialog that is open receives them first."""
 
-TICK = 0.1
-"""Seconds between two drawings of the status line while something runs."""
+_TICK = 0.1
+"""Seconds between updates of the status line while something runs."""
 
 
-class Screen(Desk):
-    """The full-screen terminal."""
+class HoldfastApp(App[int]):
+    """The full-screen terminal. What it knows of the session, it has from its controller."""
+
+    CSS_PATH = "app.tcss"
+    ENABLE_COMMAND_PALETTE = False
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "interrupt", "Stop", show=False, priority=True),
-        Binding("ctrl+c", "give_up", "Stop, clear, quit", show=False, priority=True),
+        Binding("ctrl+c", "give_up", "Interrupt, clear, quit", show=False, priority=True),
         Binding("ctrl+d", "leave_if_empty", "Quit", show=False, priority=True),
         Binding("ctrl+q", "quit", "Quit", show=False),
-        Binding("shift+tab", "mode", "What may run", show=False, priority=True),
+        Binding("shift+tab", "mode", "Permission mode", show=False, priority=True),
         Binding("ctrl+l", "redraw", "Redraw", show=False),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
-        Binding("ctrl+g", "edit", "Write in an editor", show=False, priority=True),
-        Binding("ctrl+r", "history", "Earlier prompts", show=False, priority=True),
+        Binding("ctrl+g", "edit", "Open the editor", show=False, priority=True),
+        Binding("ctrl+r", "history", "Prompt history", show=False, priority=True),
         Binding("ctrl+o", "expand", "Expand", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
         Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
     ]
 
     died_of: int | None = None
-    """The signal that ended the screen, if one did."""
-    _since = 0.0
-    _runs = False
+    """The signal that closed the screen, if any."""
     _pressed = ("", 0.0)
 
+    def __init__(self, start: RunOptions, connections: Connections, *, keyboard: type[Driver] | None = None) -> None:
+        super().__init__(driver_class=keyboard)
+        self._start = start
+        self.controller = SessionController(start, connections, hear=self._hear, show=self._show)
+        self.welcome = Static(id="welcome", markup=False)
+        self.transcript = Transcript(id="transcript")
+        self.dialogs = Dialogs(self)
+        self.approval = Approval(id="approval")
+        self.completions = Completions(start.cwd)
+        self.composer = Composer(self.completions)
+        self.status_line = StatusLine(id="status")
+        self._target = CommandTarget(self, self.controller, self.dialogs, self.transcript, self.composer)
+
+    def compose(self) -> ComposeResult:
+        """Yield the widgets, from the top."""
+        yield self.welcome
+        yield self.transcript
+        yield self.dialogs.notice
+        yield self.approval
+        yield self.completions
+        yield self.composer
+        yield self.status_line
+
     def on_mount(self) -> None:
-        """Begin: the prompt is shown first, then comes what takes time."""
-        super().on_mount()
+        """Start: show the prompt first, then do what takes time."""
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = DARK.name
+        self._greet()
+        self.composer.focus()
+        self._show(self.controller.status)
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._failed)
         for number in LEAVING:
             loop.add_signal_handler(number, self._leave_for, number)
-        self._ticker = self.set_interval(TICK, self._tick, pause=True)
+        self._ticker = self.set_interval(_TICK, self._tick, pause=True)
+        self.controller.listen(loop)
         self.call_after_refresh(self._begin)
 
+    def _begin(self) -> None:
+        self.controller.start()
+        self.dialogs.say("\n".join(self._start.notices))
+        if self._start.choose:
+            self.dialogs.attempt(lambda: pick_session(self._target))
+        elif self._start.resumed is None and not self.controller.status.model:
+            offer_a_model(self._target)
+
+    def _greet(self) -> None:
+        """Show the welcome text while there is nothing else."""
+        self.welcome.display = not self.transcript.view.keys
+        if self.welcome.display:
+            said = Text("holdfast", "bold").append(f" {__version__}\n", "not bold dim")
+            where = literal(home(str(self.controller.cwd)))
+            self.welcome.update(said.append(f"{where}\n\n", "not bold dim").append(HINTS, "not bold dim"))
+
     def _leave_for(self, number: int) -> None:
-        """Leave because of a signal, which the process dies of once everything has ended."""
-        self.agent.leave(Leave("signal", signal.Signals(number).name))
+        """Close because of a signal; the process ends by the same signal once everything has ended."""
+        self.controller.agent.leave(StopCause("signal", signal.Signals(number).name))
         self.died_of = number
         self.exit(128 + number)
 
-    def _begin(self) -> None:
-        self.agent.start()
-        self.say("\n".join(self._start.notices))
-        summary = self._start.resumed
-        if self._start.choose:
-            self.attempt(lambda: pick_session(self))
-        elif summary is not None and self._start.fork:
-            self.go_on_in_a_copy(summary)
-        elif summary is not None:
-            self.agent.resume(summary, self._start.model)
-        elif not self.status.model:
-            offer_a_model(self)
+    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        """Close the screen after an exception in a callback of the loop, which would otherwise be lost."""
+        error = context.get("exception")
+        if isinstance(error, Exception):
+            self._handle_exception(error)
+        else:
+            loop.default_exception_handler(context)
+
+    def _fatal_error(self) -> None:
+        """Close after a bug, with its traceback; Textual's own traceback shows local variables, perhaps a key."""
+        if self._exit_renderables:  # report only the first error; later ones are consequences
+            return
+        what = "".join(traceback.format_exception(self._exception)) if self._exception else traceback.format_exc()
+        trace, where = self.controller.keep(what)
+        report = f"Please report it with the following traceback ({where}).\n\n{printable(trace)}"
+        said = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
+        self.panic(Text(f"holdfast: Internal error. {said} {report}"))
+
+    # --- what the agent tells ---------------------------------------------------------------------------------------
+
+    def _show(self, status: Status) -> None:
+        self.status_line.status = status
+        self.composer.heed(queueing=bool(status.doing), asking=status.asking, queued=bool(status.queued))
 
     def _tick(self) -> None:
         if self.is_running:
-            self.tell(replace(self.status, seconds=time.monotonic() - self._since))
+            self.controller.tick()
 
-    # --- what the agent tells -----------------------------------------------------------------------------------
+    def _hear(self, told: AgentMessage) -> None:
+        if self.is_running:  # else the widgets are being removed
+            self.controller.take(told)
+            self._draw(told)
 
-    def heard(self, told: Told) -> None:
-        """Show what the agent told."""
+    def _draw(self, told: AgentMessage) -> None:
+        """Show a message from the agent, which the controller has taken."""
         match told:
-            case Opened():
-                self.show(told.session, Path(told.cwd), model=told.model, facts=told.facts, read=told.read)
-                self.is_open = True
+            case SessionOpenedMessage(facts=facts):
+                self._load(facts)
                 if told.read:
-                    self.say(READ_ONLY)
-            case GaveUp():
-                self.show("", self._start.cwd, model=self.status.model)
-            case Busy() | Idle() | Taken() | Asked() | AskedNoMore():
-                self._heard_of_turn(told)
-            case Refused(text=text, message=message):
-                self.is_open = self.is_open and bool(self.session)  # one that could not be opened is tried again
-                self.composer.give_back(text)
-                self.say(message, also=True)
-            case GivenBack(text=text):
-                self.composer.give_back(text)
-            case Window(model=model, tokens=tokens):
-                if model == self.status.model:
-                    self.tell(replace(self.status, window=tokens))
-            case Trouble(message=message):
-                self.say(message, also=True)
-            case InUse():
-                self.is_open = bool(self.session)
-                offer(told, self)
-            case Closed():
-                pass
-            case _:
-                self._heard_event(told)
-
-    def _heard_of_turn(self, told: Busy | Idle | Taken | Asked | AskedNoMore) -> None:
-        match told:
+                    self.dialogs.say(READ_ONLY)
+            case SessionClosed():
+                self._load(())
             case Busy():
-                self._since = time.monotonic()
-                self._runs = True
-                self.tell(replace(self.status, doing=STOPPING if self.stopped else "working", seconds=0.0))
                 self._ticker.resume()
             case Idle():
                 self._ticker.pause()
-                self._runs = False
-                self.tell(replace(self.status, doing=self.starting, branch=branch(self.cwd)))
-            case Taken():
-                self.given, self.stopped = self.given - 1, max(0, self.stopped - 1)
-                if not self._runs:
-                    self.tell(replace(self.status, doing=self.starting))
-            case Asked():
+            case ApprovalRequested():
                 self.approval.ask(told, take=not self.composer.text)
                 self._ticker.pause()
-                self.tell(replace(self.status, asking=True))
-            case AskedNoMore():
+            case ApprovalClosed():
                 self.approval.close()
                 self.composer.focus()
                 self._ticker.resume()
-                self.tell(replace(self.status, asking=False))
+            case Refused(text=text, message=message):
+                self.composer.give_back(text)
+                self.dialogs.say(message, also=True)
+            case InputReturned(text=text):
+                self.composer.give_back(text)
+            case ErrorMessage(message=message):
+                self.dialogs.say(message, also=True)
+            case InUse():
+                offer(told, self._target)
+            case CurrentConversation() | InputAccepted() | Window() | Closed():
+                pass  # in the status line
+            case _:
+                self._draw_event(told)
 
-    def _heard_event(self, event: Event) -> None:
-        if isinstance(event, Fact) and isinstance(event.entry, Titled):
-            self.say(renamed(event.entry.title))
-        before = self.status
-        self.known.take(event)
-        if self.status.queued != before.queued or not self.status.doing:  # while something is done it is drawn anyway
-            self.tell(self.status)
-        begun = bool(self.view.keys)
-        self.transcript.show(self.view.take(event, at=time.monotonic()))
+    def _draw_event(self, event: Event) -> None:
+        match event:
+            case Fact(entry=Titled(title=title)):
+                self.dialogs.say(renamed(title))
+            case TurnFailed(fault=fault):
+                self.dialogs.say(SCREEN[fault], also=True)
+            case _:
+                pass
+        begun = bool(self.transcript.view.keys)
+        self.transcript.show(self.transcript.view.take(event, at=time.monotonic()))
         if not begun:
-            self.greet()
+            self._greet()
 
-    # --- what the person does -----------------------------------------------------------------------------------
+    def _load(self, facts: tuple[Fact, ...]) -> None:
+        """Show another session."""
+        self.completions.root = self.controller.cwd
+        view = View()
+        view.load(facts)
+        self.transcript.load(view)
+        self._greet()
+        self.composer.remember(tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted)))
+
+    # --- input of the user --------------------------------------------------------------------------------------
 
     def on_composer_sent(self, sent: Composer.Sent) -> None:
-        """Run a command, or begin a turn with what was written; what cannot be done leaves it where it is."""
-        self.say("")
-        if self.attempt(lambda: self._do(sent.text, later=sent.later)):
+        """Run a command or start a turn; on an error the text stays in the composer."""
+        self.dialogs.say("")
+        if self.dialogs.attempt(lambda: self._do(sent.text, later=sent.later)):
             self.composer.accept(sent.text)
 
     def on_text_area_changed(self, _changed: Composer.Changed) -> None:
-        """Offer what the word begun may become."""
+        """Offer completions for the word before the cursor."""
         self.completions.look(self.composer.before)
 
     def _do(self, text: str, *, later: bool) -> None:
-        line = parse(text)
+        line = parse_command(text)
         if text.startswith("!") and (command := text.lstrip("!").strip()):
-            self.run_command(command, share=text.startswith("!!"))
+            self.controller.run_command(command, share=text.startswith("!!"))
         elif line is None:
-            self.begin(text, "later" if later else "steer")
+            self.controller.begin(text, "later" if later else "steer")
         else:
-            act(line, self)
+            act(line, self._target)
 
     def on_key(self, event: events.Key) -> None:
-        """Write what is typed while the transcript, clicked a moment ago, has the keyboard."""
+        """Send typed characters to the composer while the transcript has the focus after a click."""
         if self.transcript.has_focus and event.is_printable and event.character:
             self.composer.focus()
             self.composer.insert(event.character)
@@ -214,45 +281,45 @@ class Screen(Desk):
     # --- keys ---------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether a key may do that now."""
+        """Return whether a key may do this now."""
         beneath = action in BENEATH and len(self.screen_stack) > 1
         return not beneath and super().check_action(action, parameters)
 
     def on_approval_answered(self, answered: Approval.Answered) -> None:
-        """Hand on the answer."""
-        self.agent.answer(answered.call, answered.answer)
+        """Send the answer to the agent."""
+        self.controller.agent.answer(answered.call, answered.answer)
 
     def action_interrupt(self) -> None:
-        """Close what is offered; stop the turn that runs; twice, clear the prompt, or with none go back to one."""
+        """Close a dialog; else stop the running turn; twice: clear the prompt, or rewind if it is empty."""
         if self.completions.display:
             self.completions.offer(())
-        elif self.status.doing:
-            self._stop()
+        elif self.controller.status.doing:
+            self.controller.stop()
         elif not self._again("escape"):
             pass
         elif self.composer.text:
             self.composer.clear_into_history()
         else:
-            self.attempt(lambda: pick_turn(self))
+            self.dialogs.attempt(lambda: pick_turn(self._target))
 
     def on_composer_left(self) -> None:
-        """Answer the question that is asked."""
+        """Move the focus to the approval prompt."""
         self.approval.take()
 
     def on_composer_recalled(self) -> None:
-        """Take back what waits to be sent."""
-        if self.known.queued:
-            self.agent.recall()
+        """Recall all queued messages."""
+        if self.controller.status.queued:
+            self.controller.agent.recall()
 
     def action_give_up(self) -> None:
-        """Stop the turn that runs, as ESC does; idle, clear the prompt; on an empty one, twice, quit."""
+        """Stop the running turn, as ESC does; if idle, clear the prompt; twice on an empty prompt, quit."""
         if selected := self.screen.get_selected_text():
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
         elif len(self.screen_stack) > 1:
             raise SkipAction
-        elif self.status.doing:
-            self._stop()
+        elif self.controller.status.doing:
+            self.controller.stop()
         elif self.composer.text:
             self.composer.clear_into_history()
         elif self._again("ctrl+c"):
@@ -261,7 +328,7 @@ class Screen(Desk):
             self._say_again()
 
     def action_leave_if_empty(self) -> None:
-        """Quit if nothing is written; in what is open over the screen, and where one writes why not, it deletes."""
+        """Quit if the prompt is empty; in a dialog or a text field, delete a character."""
         if isinstance(self.screen.focused, Input):
             raise SkipAction
         if self.composer.text:
@@ -270,49 +337,45 @@ class Screen(Desk):
             self.exit(0)
 
     def action_mode(self) -> None:
-        """Go on to the next approval mode; never being asked is chosen by name, not come by."""
-        modes: list[Mode] = [mode for mode in get_args(Mode) if mode != "yolo" or self.may_never_ask]
-        self.use_mode(modes[(modes.index(self.status.mode) + 1) % len(modes)])
+        """Switch to the next approval mode; `yolo` is skipped unless the user has chosen it by name."""
+        self.controller.cycle_mode()
 
     def action_edit(self) -> None:
-        """Write the prompt in $VISUAL or $EDITOR."""
+        """Edit the prompt in $VISUAL or $EDITOR."""
         with editors(LEAVING):
-            self.attempt(lambda: self.composer.load_text(edited(self, self.composer.prompt, self.environ)))
+            self.dialogs.attempt(
+                lambda: self.composer.load_text(edited(self, self.composer.prompt, self._start.environ))
+            )
 
     def action_history(self) -> None:
-        """Search the earlier prompts, and write the chosen one again."""
-        self.attempt(lambda: pick_prompt(self))
+        """Search the prompt history, and edit the chosen prompt."""
+        self.dialogs.attempt(lambda: pick_prompt(self._target))
 
     def action_redraw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         self.refresh(layout=True)
 
     def action_expand(self) -> None:
-        """Show all of every block, or short again."""
+        """Expand or collapse all blocks."""
         self.transcript.toggle_all()
 
     def action_page(self, by: int) -> None:
-        """Move the transcript by a page."""
+        """Scroll the transcript by a page."""
         self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)
 
     def _again(self, key: str) -> bool:
-        """Return whether this key was pressed a moment ago too, and none of its kind since."""
+        """Return whether the same key was pressed a moment ago, without another one since."""
         now = time.monotonic()
         again = self._pressed[0] == key and now - self._pressed[1] < AGAIN
         self._pressed = (key, 0.0 if again else now)
         return again
 
     def _say_again(self) -> None:
-        """Say what a second Ctrl+C does, as long as it does."""
-        self.say(QUITS)
+        """Show what a second Ctrl+C does, as long as it does that."""
+        self.dialogs.say(QUITS)
 
         def over() -> None:
-            if self.said == QUITS:
-                self.say("")
+            if self.dialogs.said == QUITS:
+                self.dialogs.say("")
 
         self.set_timer(AGAIN, over)
-
-    def _stop(self) -> None:
-        self.agent.stop()
-        self.stopped = self.given
-        self.tell(replace(self.status, doing=STOPPING))

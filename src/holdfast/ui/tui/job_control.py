@@ -1,7 +1,7 @@
-"""The terminal while the process is stopped and continued: given back, taken again, and never taken twice.
+"""The terminal while the process is suspended and resumed: restored, then taken again, never taken twice.
 
-Two rules. A SIGCONT takes the terminal again only if a SIGTSTP gave it back; any other leaves the screen as it is, and
-draws it again. Both are handled by the event loop: a signal handler could interrupt a write, and wait for it for ever.
+Two rules. A SIGCONT takes the terminal again only if a SIGTSTP restored it; any other SIGCONT only redraws. Both are
+handled by the event loop: a signal handler could interrupt a write and wait for it forever.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from textual.drivers.linux_driver import LinuxDriver
 
 
 class JobControl(LinuxDriver):
-    """Textual's driver for Unix, with a handling of SIGTSTP and SIGCONT of its own.
+    """Textual's driver for Unix, with its own handling of SIGTSTP and SIGCONT.
 
-    Textual's starts the application mode at every SIGCONT, on top of the one that runs: the settings it gives back are
+    Textual's starts the application mode at every SIGCONT, on top of the running one: the settings that it restores are
     then its own, and each start leaves two threads.
     """
 
@@ -29,15 +29,15 @@ class JobControl(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)  # pyright: ignore[reportUnknownMemberType] - an App of anything
         self._on_screen = False
-        """Whether the terminal is taken."""
+        """Whether the application has the terminal."""
         self._put_aside = False
-        """Whether it is to be taken when the process is continued in the foreground."""
+        """Whether to take the terminal when the process is resumed in the foreground."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTSTP, self._stop)
         loop.add_signal_handler(signal.SIGCONT, self._go_on)
 
     def start_application_mode(self) -> None:
-        """Take the terminal; in the background stop, and take it when continued."""
+        """Take the terminal; in the background, stop first and take it when resumed."""
         self._put_aside = self._in_background()
         if self._put_aside:
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -45,28 +45,28 @@ class JobControl(LinuxDriver):
         self._on_screen = True
         before = self._writer_thread
         super().start_application_mode()
-        self._on_screen = self._writer_thread is not before  # else there is no terminal any more
+        self._on_screen = self._writer_thread is not before  # else the terminal has been closed
 
     def stop_application_mode(self) -> None:
-        """Give the terminal back, unless that is done."""
+        """Restore the terminal, unless that is done."""
         if self._on_screen:
             super().stop_application_mode()
             self._on_screen = False
 
     def write(self, data: str) -> None:
-        """Write to the terminal; what is drawn while it is not taken goes nowhere, and is drawn again."""
+        """Write to the terminal; output while it is not taken is dropped, and redrawn later."""
         if self._on_screen:
             super().write(data)
 
     def _stop(self) -> None:
-        """Do what SIGTSTP asks for, with the terminal given back; unless an editor has it."""
+        """Handle SIGTSTP: restore the terminal and stop, unless an editor is running."""
         if self._on_screen and self._auto_restart:
             self.suspend_application_mode()
             self._put_aside = self._must_signal_resume = True
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _go_on(self) -> None:
-        """Go on after a SIGCONT: in the background, where nothing can be drawn, stop again."""
+        """Handle SIGCONT; in the background, where nothing can be drawn, stop again."""
         if not self._auto_restart or self._app.return_code is not None or not (self._on_screen or self._put_aside):
             return
         if self._in_background():
@@ -78,7 +78,7 @@ class JobControl(LinuxDriver):
             self._app.refresh(layout=True)
 
     def _take_again(self) -> None:
-        """Set again what a shell may have changed if this was a SIGSTOP, and draw everything."""
+        """Set again what a shell may have changed after a SIGSTOP, and redraw everything."""
         with suppress(termios.error):
             now = termios.tcgetattr(self.fileno)
             now[tty.LFLAG] = self._patch_lflag(now[tty.LFLAG])
@@ -88,11 +88,11 @@ class JobControl(LinuxDriver):
         self._enable_mouse_support()
         self._enable_bracketed_paste()
         self._disable_line_wrap()
-        self.write("\x1b[?25l\x1b[?1004h")  # no cursor; reports of the focus
+        self.write("\x1b[?25l\x1b[?1004h")  # no cursor; focus reports
         self._app.refresh(layout=True)
 
     def _in_background(self) -> bool:
         """Return whether another process group has the terminal."""
-        with suppress(OSError):  # it is gone, or was never ours
+        with suppress(OSError):  # it is closed, or not the controlling terminal
             return os.tcgetpgrp(self.fileno) != os.getpgrp()
         return False

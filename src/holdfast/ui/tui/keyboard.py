@@ -1,8 +1,8 @@
-"""The terminal's input, read so that a lone ESC is known for one after 25 ms instead of 100 to 200.
+"""The terminal's input, read so that a lone ESC is recognized after 25 ms instead of 100 to 200.
 
-Textual looks for the end of a sequence only when its 100 ms of waiting for input are over. Here the wait ends when the
-parser's own does. `ESCDELAY` (milliseconds, as in curses) says otherwise, for a line so slow that an arrow key comes in
-two pieces. Terminals with the kitty protocol send an ESC that needs no waiting.
+Textual checks for the end of an escape sequence only after waiting 100 ms for input. Here the wait ends with the
+parser's own timeout. `ESCDELAY` (milliseconds, as in curses) overrides it, for connections so slow that an arrow key
+arrives in two pieces. Terminals with the kitty protocol send an ESC that needs no waiting.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from textual.widgets import Input, TextArea
 from holdfast.ui.tui.job_control import JobControl
 
 IDLE = 0.1
-"""Seconds after which the thread looks whether it should end."""
+"""Seconds between checks whether the thread should end."""
 
 PENDING = ESCAPE_DELAY + 0.002
-"""Seconds after which a sequence that has begun is none; a little more than the parser's own, which is then over."""
+"""Seconds after which an incomplete sequence is given up; a little more than the parser's own timeout."""
 
 EARLY = 0.005
-"""Seconds between two looks whether there is anything yet that a key would reach."""
+"""Seconds between checks whether a widget can receive keys."""
 
 CHUNK = 65_536
 
 
 class Keyboard(JobControl):
-    """Textual's driver for Unix, with a wait of its own."""
+    """Textual's driver for Unix, with a shorter wait."""
 
     def run_input_thread(self) -> None:
-        """Hand on what the terminal sends until the application ends."""
+        """Deliver the terminal's input until the application ends."""
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             pending = False
             while not self._heard() and not self.exit_event.wait(EARLY):
-                pass  # what is typed meanwhile is kept by the terminal
+                pass  # the terminal buffers typed input
             while not self.exit_event.is_set():
                 if selector.select(PENDING if pending else IDLE):
                     data = os.read(self.fileno, CHUNK)
-                    if not data:  # the terminal is gone; SIGHUP says so to whoever can do something about it
+                    if not data:  # the terminal is closed; SIGHUP ends the application
                         break
                     pending = b"\x1b" in data
                     for event in parser.feed(decode(data)):
@@ -58,9 +58,9 @@ class Keyboard(JobControl):
             for event in parser.feed(""):
                 self.process_message(event)
         except (EOFError, ParseError):
-            pass  # a sequence that the end cut short is none
+            pass  # an incomplete sequence at the end is dropped
 
     def _heard(self) -> bool:
-        """Return whether what is typed would be written; before that it would go nowhere."""
+        """Return whether typed input would reach a widget; before that it would be lost."""
         screens = self._app.screen_stack
-        return bool(screens) and isinstance(screens[-1].focused, TextArea | Input)  # a prompt, or a question before it
+        return bool(screens) and isinstance(screens[-1].focused, TextArea | Input)  # the composer, or a dialog

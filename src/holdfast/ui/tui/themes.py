@@ -1,4 +1,4 @@
-"""The colours: deep water and kelp, by night and by day. Every colour on the screen is one of a theme's."""
+"""The themes: deep water and kelp, dark and light. Every colour on the screen belongs to the theme."""
 
 from __future__ import annotations
 

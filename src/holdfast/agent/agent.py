@@ -1,0 +1,381 @@
+"""The API of a session: begins turns, recovers what was left open, and queues messages that arrive during a turn.
+
+Journal, then act, then emit. Only one thing runs at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from holdfast.agent.context.compaction import Compacting
+from holdfast.agent.context.summary_request import Summarizer
+from holdfast.agent.debug_log.log import Log
+from holdfast.agent.events import Event, Shortening
+from holdfast.agent.journal_writer import JournalWriter
+from holdfast.agent.model_request.cancellation import (
+    DetachedTasks,
+    StopSignal,
+    TurnStopped,
+    stop_cause_of,
+    wait_shielded,
+)
+from holdfast.agent.model_request.connection import Connection
+from holdfast.agent.preflight import Checks
+from holdfast.agent.recovery.recovery import Recovery
+from holdfast.agent.recovery.rewind import rewind_entry
+from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.message_queue import following, queued, recalled
+from holdfast.agent.turn.turn import Turn
+from holdfast.agent.turn.turn_context import TurnContext
+from holdfast.agent.user_commands import UserCommands
+from holdfast.config.project_decisions import Project
+from holdfast.config.settings import Limits
+from holdfast.errors import HoldfastError, StateError, UsageError
+from holdfast.providers.model import Model
+from holdfast.providers.registry import PROVIDERS, Providers
+from holdfast.session.conversation.context_settings import ContextSettings
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.store import Reading, Store
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import Image, Mode, Pattern
+from holdfast.tools.approval import Policy
+from holdfast.tools.tool import Toolbox
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Claim:
+    """The session while one thing runs in it: a prompt and the messages queued behind it, a compaction, a rewind.
+
+    `begun` is set once messages can be queued, or nothing runs any more; `over` in the latter case only.
+    """
+
+    stop: StopSignal
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Agent:
+    """One session's turns, one at a time, on one event loop.
+
+    It has the `journal`, the `recovery` of what is open in it, and the `turn` that runs, None between turns.
+
+    `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
+    block or raise. Without `ask`, a call that needs approval ends the turn. `project` holds what runs without asking.
+    `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
+    `providers` selects the validation profile for the current model. `reading` is the content of the store, if the
+    caller has just read it.
+
+    Laws (`tests/agent/test_agent_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
+    """
+
+    def __init__(  # noqa: PLR0913 - one collaborator per layer it joins
+        self,
+        *,
+        store: Store,
+        toolbox: Toolbox,
+        connect: Callable[[str], Awaitable[Model]],
+        mode: Mode,
+        emit: Callable[[Event], None],
+        ask: Asker | None = None,
+        limits: Limits | None = None,
+        project: Project | None = None,
+        debug: bool = False,
+        log: Log | None = None,
+        reading: Reading | None = None,
+        providers: Providers = PROVIDERS,
+        context: ContextSettings | None = None,
+        window: Callable[[str], int] | None = None,
+    ) -> None:
+        if log is not None:
+            connect, emit = log.connecting(connect), log.beside(emit)
+        limits, context, reading = limits or Limits(), context or ContextSettings(), reading or store.read()
+        checks = Checks(debug=debug, emit=emit, providers=providers)
+        self.journal = JournalWriter(
+            store,
+            reading,
+            checks=checks,
+            emit=emit,
+            reread=lambda again: self.recovery.learn(again),  # noqa: PLW0108 - there is no recovery yet
+        )
+        self._store = store
+        self._toolbox = toolbox
+        self._emit = emit
+        self._commands = UserCommands(self.journal, toolbox, emit)
+        self._abandoned = DetachedTasks()
+        self.recovery = Recovery(
+            self.journal, reading, toolbox=toolbox, commands=self._commands, checks=checks, abandoned=self._abandoned
+        )
+        self._connection = Connection(connect, limits, self._abandoned)
+        self._compacting = Compacting(
+            self.journal,
+            summarizer=Summarizer(
+                connection=self._connection, abandoned=self._abandoned, limits=limits, tell=self._shortening
+            ),
+            toolbox=toolbox,
+            context=context,
+            window=window,
+            tell=self._shortening,
+        )
+        self.mode: Mode = mode
+        """The approval mode. A change applies from the next decision on, also in a running turn."""
+        self._project = project
+        self._context = TurnContext(
+            journal=self.journal,
+            recovery=self.recovery,
+            checks=checks,
+            connection=self._connection,
+            compacting=self._compacting,
+            toolbox=toolbox,
+            abandoned=self._abandoned,
+            emit=emit,
+            policy=self._policy,
+            remember=self._remember,
+            ask=ask,
+            limits=limits,
+            settings=context,
+            log=log,
+        )
+        self.turn: Turn | None = None
+        self._claim: _Claim | None = None
+
+    @property
+    def conversation(self) -> Conversation:
+        """Return the current conversation."""
+        return self.journal.conversation
+
+    async def run(self, prompt: str, *, images: tuple[Image, ...] = ()) -> e.TurnEnded:
+        """Run one turn, and one for each message queued during it; return how the last one ended.
+
+        The `images` come before the text of the prompt.
+
+        The prompt is durable before anything happens. Raises `UsageError` for a blank prompt or while another turn
+        runs, `StorageFailed` or `AppendConflict` if the prompt could not be journalled: then nothing has happened. A
+        cancellation, an unusable model and an internal error settle the turn first and then propagate.
+        """
+        if not prompt.strip():
+            raise UsageError("Prompt is empty. Say what you want done.")
+        with self._claimed() as claim:
+            found = await self.recovery.look(claim.stop)
+            self.recovery.recover(found.processes)
+            turn = self.conversation.turns + 1
+            self.journal.append(*found.changed, e.PromptAccepted(turn=turn, text=valid_unicode(prompt), images=images))
+            return await self._begin(claim, found.raised)
+
+    async def carry_on(self) -> e.TurnEnded | None:
+        """Resume the turn in which a crash interrupted a question to the user, and return how it ended, as `run` does.
+
+        Calls that had started are settled. The call that was asked about is asked about again, whatever the mode, and
+        those after it follow. If there is no such turn, or no `ask`, open calls are settled and None is returned.
+        """
+        with self._claimed() as claim:
+            goes_on = self._context.ask is not None and self.recovery.can_resume
+            found = await self.recovery.look(claim.stop, files=goes_on)
+            self.recovery.recover(found.processes, goes_on=goes_on)
+            self.journal.append(*found.changed)
+            if goes_on:
+                return await self._begin(claim, found.raised)
+            if found.raised is not None:
+                raise found.raised
+            return None
+
+    async def recover(self) -> None:
+        """Settle what an earlier process left open, and report damage found in the journal."""
+        with self._claimed() as claim:
+            await self._recover(claim)
+
+    async def _recover(self, claim: _Claim) -> None:
+        found = await self.recovery.look(claim.stop, files=False)
+        self.recovery.recover(found.processes)
+        if found.raised is not None:
+            raise found.raised
+
+    def stop(self, leave: StopCause | None = None) -> None:
+        """Ask the running turn to end. The first cause wins. Does nothing if no turn runs."""
+        self._commands.stop()
+        if (running := self.turn or self._claim) is not None:
+            running.stop.ask(leave or StopCause("user"))
+
+    def use_model(self, name: str) -> None:
+        """Send later requests to the model `name` (PROVIDER:MODEL)."""
+        if name != self.conversation.model:
+            self.journal.append(e.ModelChanged(model=name))
+
+    def rename(self, title: str) -> None:
+        """Set the session's title; "" means the first line of its first prompt again."""
+        self.journal.append(e.title_entry(title))
+
+    def queue(self, text: str, when: e.When, *, images: tuple[Image, ...] = ()) -> str:
+        """Queue a message for the running turn, durably, and return its id.
+
+        It is sent with the turn's next request, or as the next prompt if no request follows or `when` is "later". If
+        the turn is stopped or fails, it stays queued for the user. Raises `UsageError` if no turn runs, or if an
+        earlier one is still being settled (`begun`).
+        """
+        if self.turn is None:
+            raise UsageError("Message was not queued: no turn is running. Send it as a prompt.")
+        message = queued(text, when, own=self.journal.new_id("q"), images=images)
+        self.journal.append(message)
+        return message.id
+
+    def recall(self, message: str) -> str:
+        """Take a queued message back and return its text; raises `UsageError` if it is no longer queued."""
+        entry, text = recalled(self.conversation, message)
+        self.journal.append(entry)
+        return text
+
+    async def begun(self) -> bool:
+        """Wait for a turn that is about to begin, and return whether a turn is running that takes messages."""
+        if self._claim is not None:
+            await self._claim.begun.wait()
+        return self.turn is not None
+
+    async def shell(self, command: str, *, share: bool) -> e.ShellEnded:
+        """Run the user's own command, beside a running turn if there is one, and return how it ended. `stop` ends it.
+
+        The model reads it with the next prompt, and only if `share` is set. Raises `UsageError` or `ToolFailed` if it
+        cannot be started.
+        """
+        return await self._commands.run(command, share=share)
+
+    async def rewind(self, turn: int) -> str:
+        """Rewind the conversation to before the prompt of `turn` and return the prompt's text. Files are not changed.
+
+        Raises `UsageError` while a turn runs, or if the conversation has no such prompt.
+        """
+        with self._claimed() as claim:
+            await self._recover(claim)
+            entry, text = rewind_entry(self.conversation, self.journal.entries(), turn)
+            self.journal.append(entry)
+            return text
+
+    async def compact(self, wish: str = "") -> e.Compacted | None:
+        """Summarize the older part of the conversation and return the entry, None after a stop.
+
+        `wish` names what the summary should keep. Raises `UsageError` while a turn runs or if there is too little to
+        compact, `ProviderFailed` if the model fails: then nothing has changed.
+        """
+        with self._claimed() as claim:
+            try:
+                await self._recover(claim)
+                compacted = await self._compacting.compact(claim.stop, "asked", wish)
+            except TurnStopped:
+                self._shortening("Stopped. Nothing was compacted.")
+                return None
+            finally:
+                await self._connection.drop()
+        if compacted is None:
+            raise UsageError(
+                "Nothing to compact: the conversation has no older messages (recent steps are kept). "
+                "Continue, or start a new session with /new."
+            )
+        return compacted
+
+    async def uncompact(self) -> e.Compacted:
+        """Undo the last compaction: send its messages again. Return the entry that was undone.
+
+        Raises `UsageError` while a turn runs, or if no compaction is active.
+        """
+        with self._claimed() as claim:
+            await self._recover(claim)
+            undone = self.conversation.compacted
+            if undone is None:
+                raise UsageError("Nothing to undo: the conversation is not compacted. See /compact.")
+            self.journal.append(e.Uncompacted())
+            return undone
+
+    async def close(self) -> None:
+        """Stop a running turn, end all tool processes, close the connections and release the session."""
+        self.stop(StopCause("external", "the session was closed"))
+        await wait_shielded(asyncio.ensure_future(self._close()))
+
+    async def _close(self) -> None:
+        limits = self._context.limits
+        try:
+            if self._claim is not None:
+                await self._claim.over.wait()
+            await self._commands.end(limits.stop_grace)
+            await self._connection.drop()
+            await self._toolbox.close()
+            await self._abandoned.end(limits.drop_wait)
+        finally:
+            self._store.close()
+
+    # --- one thing at a time ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _claimed(self) -> Generator[_Claim]:
+        """Claim the session; raises `UsageError` while something runs. A turn that has begun releases it by itself."""
+        if self._claim is not None:
+            raise UsageError("Session is busy: a turn is running. Stop it, or wait for it to finish.")
+        claim = self._claim = _Claim(StopSignal(self._abandoned))
+        try:
+            yield claim
+        finally:
+            if self.turn is None:
+                self._release(claim)
+
+    def _release(self, claim: _Claim) -> None:
+        if self._claim is claim:
+            self._claim = self.turn = None
+        claim.begun.set()
+        claim.over.set()
+
+    async def _begin(self, claim: _Claim, raised: BaseException | None) -> e.TurnEnded:
+        """Run the turn whose prompt is journalled in its own task: a caller that is cancelled only stops it."""
+        turn = self._next_turn(claim.stop)
+        claim.begun.set()
+        task = asyncio.get_running_loop().create_task(self._turns(claim, turn), name="turn")
+        task.add_done_callback(lambda task: self._never_begun(claim, task))
+        return await wait_shielded(task, lambda error: self.stop(stop_cause_of(error)), raised)
+
+    def _next_turn(self, stop: StopSignal) -> Turn:
+        turn = self.turn = Turn(self._context, stop)
+        return turn
+
+    async def _turns(self, claim: _Claim, turn: Turn) -> e.TurnEnded:
+        """Run the turn whose prompt is journalled, then one for each message that waited for its end."""
+        try:
+            while True:
+                ended = await turn.run()
+                if turn.stop.again or following(self.conversation) is None:
+                    return ended
+                turn = self._next_turn(StopSignal(self._abandoned))
+                found = await self.recovery.look(turn.stop)
+                if found.raised is not None:
+                    raise found.raised
+                prompt = following(self.conversation)  # the user may have taken it back in the meantime
+                if prompt is None or turn.stop.leave is not None:  # a stop holds back queued messages too
+                    return ended
+                try:
+                    self.journal.append(*found.changed, prompt)
+                except StateError as failed:
+                    self.journal.not_recorded(failed)  # the message stays queued
+                    return ended
+        finally:
+            self._release(claim)  # in one step with the check above, so that no message can be queued in between
+
+    def _never_begun(self, claim: _Claim, task: asyncio.Task[e.TurnEnded]) -> None:
+        if task.cancelled() and self._claim is claim:  # the event loop closed before the task's first step
+            self.recovery.settle_turn(StopCause("external"))
+            self._release(claim)
+
+    # --- what a turn asks of its session ------------------------------------------------------------------------
+
+    def _policy(self) -> Policy:
+        project = self._project.patterns if self._project is not None else ()
+        return Policy(self.mode, (*project, *self.conversation.allowed))
+
+    def _remember(self, pattern: Pattern) -> None:
+        if self._project is not None:
+            try:
+                self._project.allow(pattern)
+            except HoldfastError as failed:
+                self.journal.not_recorded(failed)  # it still applies in this session: the answer is journalled
+
+    def _shortening(self, message: str) -> None:
+        self._emit(Shortening(message))

@@ -1,0 +1,49 @@
+"""Files that changed since the model read them: found before a prompt, reported once, never overwritten unseen.
+
+For an instruction file the model gets the new text; for any other file only the notice that it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.agent.context.system_prompt import instructions_note
+from holdfast.agent.recovery.evidence import edits
+from holdfast.session import model_notices
+from holdfast.session.conversation.fold import Fold
+from holdfast.session.journal.entries import FilesChanged
+from holdfast.tool_calls import FileSeen
+from holdfast.tools.tool import Toolbox
+
+
+def files_seen(fold: Fold) -> dict[str, tuple[FileSeen, ...]]:
+    """Return each file the model has seen, by path, with the versions it has read or was notified of.
+
+    Files with an edit whose outcome is unknown have no versions here: recovery looks at them and reports them.
+    """
+    edited = {change.path for change in edits(fold.conversation().open_calls).values()}
+    return {path: () if path in edited else states for path, states in fold.files.items()} | dict.fromkeys(edited, ())
+
+
+def changed_files(known: Mapping[str, tuple[FileSeen, ...]], toolbox: Toolbox) -> tuple[FilesChanged, ...]:
+    """Return an entry for the `files_seen` files that match no known version, or nothing if there are none.
+
+    New instruction files are reported too.
+    """
+    held = {each.seen.path: each for each in toolbox.instructions()}
+    told = [each for path, each in held.items() if _is_news(each.seen, known.get(path))]
+    found: list[FileSeen] = []
+    for path, states in known.items():
+        if states and path not in held and _is_news(now := toolbox.present(states[-1]), states):
+            found.append(now)
+    if not found and not told:
+        return ()
+    notes = [model_notices.files_note(found)] if found else []
+    if told:
+        notes.append(instructions_note(told))
+    return (FilesChanged(files=(*found, *(each.seen for each in told)), note="\n\n".join(notes)),)
+
+
+def _is_news(now: FileSeen, states: tuple[FileSeen, ...] | None) -> bool:
+    """Return whether the file matches none of its known versions. A path with no versions is not reported."""
+    return states is None or (bool(states) and not any(now.same(state) for state in states))

@@ -1,0 +1,132 @@
+"""Plans a compaction: which messages go, what is kept of them word for word, and the note that replaces them. Pure.
+
+The user's first request, the request being worked on and the todo list are quoted exactly. Each is taken from its own
+journal entry; nothing is recognized by its wording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.history.compaction.cut_point import Round, cut
+from holdfast.history.tokens import BYTES, tokens_of
+from holdfast.session import model_notices
+from holdfast.session.conversation.conversation import (
+    Conversation,
+    ConversationMessage,
+    PromptMark,
+    UserContent,
+    UserMessage,
+)
+from holdfast.session.conversation.token_estimate import estimate, of_result, overhead_tokens
+from holdfast.session.journal.entries import Pruned
+from holdfast.tools.truncation import cap
+
+LEAST = 500
+"""A compaction must save at least this many tokens to be worth a request for a summary."""
+
+_SHORTEST = 200
+"""Tokens of a result that are always sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionPlan:
+    """The messages that go: up to the response to request `step` and its results.
+
+    `first` is the message that then comes first. `through` is the turn that the cut divides, None if the part that
+    stays begins with a prompt. `said` counts the user texts of the message holding those results that go too, and
+    `unsent` is their text if they were never answered. `unseen` is true if results go that the model has not answered
+    yet.
+    """
+
+    messages: tuple[ConversationMessage, ...]
+    step: int
+    first: int
+    through: PromptMark | None
+    said: int
+    unsent: str
+    unseen: bool
+
+
+def plan_compaction(
+    conversation: Conversation, steps: Sequence[int], *, keep: int, most: int, unsent: bool = False
+) -> CompactionPlan | None:
+    """Return the messages to remove so that at most `keep` tokens stay, None if not worth a request.
+
+    `steps` are the steps of the conversation's responses. A single step that does not fit into `keep` may stay up to
+    `most` tokens. With `unsent`, unanswered texts of earlier turns may go as well; otherwise only answered ones.
+    """
+    messages, model = conversation.messages, conversation.model
+    prompts = {asked.at: asked for asked in conversation.prompts}
+    waits = _unanswered(conversation) if unsent else ()
+    if estimate((UserMessage((), waits),), model) <= max(most, LEAST):
+        waits = ()
+    exchanges = [_exchange(messages[at : at + 2], model, opens=at in prompts) for at in range(0, len(messages), 2)]
+    gone = len(messages) // 2 if waits else cut(exchanges, keep=keep, most=most)
+    first = 2 * gone
+    left = messages[first] if first < len(messages) else None
+    results = left.results if isinstance(left, UserMessage) else ()
+    goes = messages[:first]
+    if results or waits:
+        summed_up = left.said[:1] if isinstance(left, UserMessage) and not first and conversation.compacted else ()
+        goes = (*goes, UserMessage(results, (*summed_up, *waits)))
+    if not (gone or waits) or estimate(goes, model) < LEAST:
+        return None
+    earlier = conversation.compacted.step if conversation.compacted else 0
+    through = next((each for at, each in reversed(prompts.items()) if at < first), None)
+    return CompactionPlan(
+        messages=goes,
+        step=steps[gone - 1] if gone else earlier,
+        first=first,
+        through=None if first in prompts else through,
+        said=conversation.prompts[-1].behind if waits else 0,
+        unsent="\n\n".join(one for one in waits if isinstance(one, str)),
+        unseen=bool(results) and first == len(messages) - 1,
+    )
+
+
+def _unanswered(conversation: Conversation) -> tuple[UserContent, ...]:
+    """Return the texts in the last message that belong to earlier, unanswered turns."""
+    last = len(conversation.messages) - 1
+    newest = conversation.prompts[-1] if conversation.prompts else None
+    if newest is None or newest.at != last or not isinstance(message := conversation.messages[last], UserMessage):
+        return ()
+    if conversation.compacted is not None and not last:  # the note of a compaction is first, and replaces some
+        return message.said[1 : 1 + max(newest.behind - conversation.compacted.said, 0)]
+    return message.said[: newest.behind]
+
+
+def truncate_results(conversation: Conversation, *, total: int) -> Pruned | None:
+    """Return an entry that truncates unanswered results until `total` tokens are sent, None if everything fits.
+
+    The largest results are truncated first. Each keeps its beginning and its end, with a notice in place of the rest.
+    """
+    last = conversation.messages[-1] if conversation.messages else None
+    over = overhead_tokens(conversation.opened) + estimate(conversation.messages, conversation.model) - total
+    if over <= 0 or not isinstance(last, UserMessage):
+        return None
+    weights = {result.call: of_result(result) for result in last.results}
+    room, level = sum(weights.values()) - over, 0
+    for place, weight in enumerate(sorted(weights.values())):
+        level = max(room // (len(weights) - place), _SHORTEST)
+        if weight > level:
+            break
+        room -= weight
+    outputs: dict[str, str] = {}
+    for result in last.results:
+        if weights[result.call] >= level + _SHORTEST:
+            outputs[result.call] = model_notices.too_large_result(cap(result.text, BYTES * level), len(result.images))
+    saved = sum(weights[call] - tokens_of(text) for call, text in outputs.items())
+    return Pruned(outputs=outputs, saved=saved) if outputs else None
+
+
+def _exchange(pair: Sequence[ConversationMessage], model: str, *, opens: bool) -> Round:
+    said, *answer = pair
+    assert isinstance(said, UserMessage)
+    return Round(
+        results=estimate((UserMessage(said.results, ()),), model),
+        texts=estimate((UserMessage((), said.said),), model),
+        answer=estimate(answer, model) if answer else None,
+        opens=opens,
+    )

@@ -1,0 +1,189 @@
+"""Asks a model for a summary, with the deadlines, retries and stop of any request, and without journal entries.
+
+The messages to summarize are quoted as JSON, so no text in them can pass for another speaker or an earlier summary.
+They are truncated to fit, tool outputs first, so that a model can also summarize a conversation that is too long for
+it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+
+from holdfast.agent.model_request.cancellation import DetachedTasks, StopSignal
+from holdfast.agent.model_request.connection import Connection
+from holdfast.agent.model_request.response_stream import Stream
+from holdfast.agent.model_request.retry import retry_delay, without_streaming
+from holdfast.config.settings import Limits
+from holdfast.errors import ProviderFailed
+from holdfast.history.tokens import BYTES, tokens_of
+from holdfast.providers.model import StreamFinished
+from holdfast.session.conversation.conversation import AssistantMessage, Conversation, ConversationMessage, UserMessage
+from holdfast.session.journal.entries import SessionOpened
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.text import valid_unicode
+from holdfast.tools.truncation import cap
+
+CUTS = (16_000, 4_000, 1_000, 300)
+"""Bytes quoted per output; the first size with which everything fits is used. Messages get four times as much.
+
+An earlier summary gets up to half of the space in any case.
+"""
+
+SMALLER = 3
+"""How many times the quoted part is halved when the provider says that it is still too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSummary:
+    """The text a model wrote, and its token usage."""
+
+    text: str
+    model: str
+    usage: Usage
+
+
+class Summarizer:
+    """Asks for summaries over a session's connection. `tell` gets progress messages for the user."""
+
+    def __init__(
+        self, *, connection: Connection, abandoned: DetachedTasks, limits: Limits, tell: Callable[[str], None]
+    ) -> None:
+        self._connection = connection
+        self._abandoned = abandoned
+        self._limits = limits
+        self._tell = tell
+
+    async def summary(
+        self,
+        conversation: Conversation,
+        older: Sequence[ConversationMessage],
+        stop: StopSignal,
+        *,
+        room: int,
+        wish: str = "",
+    ) -> WrittenSummary:
+        """Return a summary of the `older` messages, of which at most `room` tokens are quoted.
+
+        `wish` names what to keep. Raises `ProviderFailed` if there is no summary, `TurnStopped` on a stop.
+        """
+        for smaller in range(SMALLER + 1):
+            try:
+                return await self._asked(request(conversation, older, room=room >> smaller, wish=wish), stop)
+            except ProviderFailed as failed:
+                if failed.fault != "too_long" or smaller == SMALLER:
+                    raise
+        raise AssertionError
+
+    async def _asked(self, conversation: Conversation, stop: StopSignal) -> WrittenSummary:
+        limits = self._limits.of(conversation.model)
+        whole, fell_back, attempt = False, False, 0
+        while True:
+            attempt += 1
+            model = await self._connection.model(conversation.model, stop)
+            stream = Stream(
+                conversation.steps,
+                model,
+                whole=whole,
+                limits=limits,
+                abandoned=self._abandoned,
+                append=lambda _: None,
+                emit=lambda _: None,
+            )
+            try:
+                finished = await stream.run(conversation, stop, on_event=lambda: None)
+            except ProviderFailed as failed:
+                await self._connection.drop()
+                delay = retry_delay(failed, attempt, limits=limits, shown=False, whole=whole)
+                if delay is None:
+                    raise
+                whole = without_streaming(failed, fell_back=fell_back)
+                fell_back = fell_back or whole
+                self._tell(f"Summary: attempt {attempt}/{limits.attempts} failed, retrying in {delay:g} s: {failed}")
+                await stop.race(asyncio.sleep(delay))
+                continue
+            return _summary(finished, model.name)
+
+
+def _summary(finished: StreamFinished, model: str) -> WrittenSummary:
+    text = valid_unicode("".join(part.text for part in finished.parts if isinstance(part, TextPart))).strip()
+    if not text or finished.finish == "refusal":
+        raise ProviderFailed(f"Model {model!r} wrote no summary.", fault="malformed")
+    if finished.finish == "max_tokens":
+        text += "\n[The summary ends here: the model reached its output limit.]"
+    return WrittenSummary(text, model, finished.usage)
+
+
+def request(
+    conversation: Conversation, older: Sequence[ConversationMessage], *, room: int, wish: str = ""
+) -> Conversation:
+    """Return a conversation, without tools, that asks its model to summarize the `older` messages."""
+    opened = conversation.opened
+    system = files("holdfast.agent.context").joinpath("summary.md").read_text("utf-8").strip()
+    asked = SessionOpened(
+        session=opened.session if opened else "",
+        cwd=opened.cwd if opened else "",
+        model=conversation.model,
+        system=system,
+        tools=(),
+        version=opened.version if opened else "",
+    )
+    texts = [
+        "\n".join(quoted_summary(older, summed_up=conversation.compacted is not None, room=room - tokens_of(system)))
+    ]
+    if wish.strip():
+        texts.append(f"The user wants the summary to keep this in particular: {wish.strip()}")
+    return replace(conversation, opened=asked, messages=(UserMessage((), tuple(texts)),), queued=())
+
+
+def quoted_summary(messages: Sequence[ConversationMessage], *, summed_up: bool, room: int) -> list[str]:
+    """Return the messages as JSON lines of at most `room` tokens. With `summed_up`, the first is an earlier summary.
+
+    The earlier summary stays even if other messages do not fit.
+    """
+    lines: list[str] = []
+    for longest in CUTS:
+        lines = [json.dumps(line, ensure_ascii=False) for line in _lines(messages, longest, room, summed_up=summed_up)]
+        if sum(map(_weight, lines)) <= room:
+            return lines
+    head, tail = lines[:summed_up], lines[summed_up:]
+    left = room - sum(map(_weight, head))
+    kept = 0
+    for line in reversed(tail):
+        left -= _weight(line)
+        if left < 0:
+            break
+        kept += 1
+    gone = json.dumps({"note": f"{len(tail) - kept} earlier messages are left out here: there is no room for them."})
+    return [*head, gone, *tail[len(tail) - kept :]]
+
+
+def _weight(line: str) -> int:
+    return tokens_of(line) + 1
+
+
+def _lines(
+    messages: Sequence[ConversationMessage], longest: int, room: int, *, summed_up: bool
+) -> Iterator[dict[str, str]]:
+    for message in messages:
+        match message:
+            case UserMessage(results=results, said=said):
+                for result in results:
+                    yield {"result": cap(result.text, longest), "of": result.name, "outcome": result.outcome}
+                for one in said:
+                    most = max(4 * longest, room * BYTES // 2 if summed_up else 0)
+                    text = cap(one, most) if isinstance(one, str) else f"[an image: {one.described}]"
+                    yield {"earlier summary" if summed_up else "user": text}
+                    summed_up = False
+            case AssistantMessage(parts=parts):
+                for part in parts:
+                    match part:
+                        case TextPart(text=text):
+                            yield {"assistant": cap(text, 4 * longest)}
+                        case CallPart(name=name, arguments=arguments):
+                            yield {"call": name, "arguments": cap(arguments, longest)}
+                        case ThinkingPart():
+                            pass

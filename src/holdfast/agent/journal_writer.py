@@ -1,0 +1,81 @@
+"""The session's journal as this process writes it: append durably, fold, then emit.
+
+Whatever is emitted is already on disk. Everything in the agent that must not be lost goes through `append`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from holdfast.agent.events import Event, Fact, NotRecorded
+from holdfast.agent.preflight import Checks
+from holdfast.errors import AppendConflict
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold import Fold
+from holdfast.session.journal.entries import Entry
+from holdfast.session.journal.store import Reading, Store
+
+
+class JournalWriter:
+    """The journal of one session. `emit` gets each entry once it is durable.
+
+    `reading` is the content of the store. `reread` gets it again after another process has appended.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        reading: Reading,
+        *,
+        checks: Checks,
+        emit: Callable[[Event], None],
+        reread: Callable[[Reading], None],
+    ) -> None:
+        self._store = store
+        self._checks = checks
+        self._emit = emit
+        self._reread = reread
+        self._reported = ""  # the last storage failure that was emitted
+        self._load(reading)
+
+    def _load(self, reading: Reading) -> None:
+        self.fold = Fold(record.entry for record in reading.records)
+        """The fold of the journal, to be read: only `append` adds to it."""
+        self._length = self._store.length
+
+    @property
+    def conversation(self) -> Conversation:
+        """Return the current conversation."""
+        return self.fold.conversation()
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the journal's entries."""
+        return (record.entry for record in self._store.read().records)
+
+    def new_id(self, letter: str) -> str:
+        """Return an id for the next entry, unique in this session. Calls have ids of another kind."""
+        return f"{letter}{self._length + 1}"
+
+    def append(self, *entries: Entry) -> None:
+        """Append durably, fold, then emit; always in this order, and only here."""
+        if not entries:
+            return
+        self._checks.watch(lambda: self.fold.after(entries), "Before an append")
+        try:
+            self._length = self._store.append(entries, expected=self._length)
+        except AppendConflict:
+            reading = self._store.read()  # another process has appended: the next append goes after its entries
+            self._load(reading)
+            self._reread(reading)
+            raise
+        self._reported = ""
+        for entry in entries:
+            self.fold.add(entry)
+        for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
+            self._emit(Fact(seq, entry))
+
+    def not_recorded(self, failed: BaseException) -> None:
+        """Emit that something could not be journalled, once for each reason."""
+        if str(failed) != self._reported:
+            self._reported = str(failed)
+            self._emit(NotRecorded(str(failed)))

@@ -1,0 +1,1 @@
+"""One request to a model: the stream, its deadlines, retries, cancellation."""

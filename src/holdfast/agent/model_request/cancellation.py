@@ -1,0 +1,144 @@
+"""The stop signal of one turn: set once, by any code; every wait of the turn returns on it.
+
+A stop is a request, not a cancellation. Running work is signalled and gets time to report what it did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from holdfast.agent.stop_cause import StopCause
+from holdfast.errors import ApprovalUnavailable, ProviderFailed, StateError, Unsendable, UsageError
+
+T = TypeVar("T")
+
+
+class TurnStopped(BaseException):
+    """Unwinds a turn to its exit. The cause is already recorded; error boundaries must let it pass."""
+
+
+class StopSignal:
+    """Whether, and why, a turn is to end. Work that ignores its cancellation goes to `abandoned`."""
+
+    def __init__(self, abandoned: DetachedTasks) -> None:
+        self._abandoned = abandoned
+        self._asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.asked = asyncio.Event()  # for running tools, which end by themselves
+        self.leave: StopCause | None = None
+        self.again = False
+        """Whether a second stop was requested, which is too late to be the cause."""
+
+    def ask(self, leave: StopCause) -> None:
+        """Request the end of the turn. The first cause wins."""
+        if self._asked.done():
+            self.again = True
+        else:
+            self.leave = leave
+            self._asked.set_result(None)
+            self.asked.set()
+
+    def go_on(self) -> None:
+        """Raise `TurnStopped` if a stop was requested."""
+        if self._asked.done():
+            raise TurnStopped
+
+    async def race(self, work: Awaitable[T], within: float | None = None) -> T:
+        """Await `work`; raises `TurnStopped` if a stop comes first, `TimeoutError` after `within` seconds."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task, self._asked}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+            self.go_on()
+            if not task.done():
+                raise TimeoutError
+            return task.result()
+        finally:
+            if not task.done():
+                self._abandoned.add(task)
+            elif not task.cancelled():
+                task.exception()  # it ended at the same time as the stop; the stop wins
+
+    async def learn(self, look: Awaitable[T], unknown: T, *, within: float) -> tuple[T, BaseException | None]:
+        """Await `look` with a timeout. Return its result, or `unknown` on stop or timeout, plus any exception."""
+        try:
+            return await self.race(look, within), None
+        except (TurnStopped, TimeoutError):
+            return unknown, None
+        except BaseException as error:  # noqa: BLE001 - what is in the journal comes first, then it is raised
+            return unknown, error
+
+
+async def wait_shielded(
+    work: asyncio.Future[T],
+    interrupted: Callable[[BaseException], None] = lambda _: None,
+    raised: BaseException | None = None,
+) -> T:
+    """Await `work` to its end, even if this task is cancelled, and raise the first exception afterwards.
+
+    `interrupted` is called with each exception raised while waiting. `raised` is an exception from before the wait.
+    """
+    if raised is not None:
+        interrupted(raised)
+    while not work.done() and not isinstance(raised, GeneratorExit):  # the generator is being closed and cannot wait
+        try:
+            await asyncio.wait({work})
+        except BaseException as error:  # noqa: BLE001 - raised below
+            interrupted(error)
+            raised = error if raised is None or isinstance(raised, asyncio.CancelledError) else raised
+    if raised is None:
+        return work.result()
+    if work.done() and not work.cancelled():
+        work.exception()  # the exception from outside wins
+    raise raised
+
+
+class DetachedTasks:
+    """The detached tasks of one session."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    def __len__(self) -> int:
+        """Return how many tasks are still running."""
+        return len(self._tasks)
+
+    def add(self, task: asyncio.Task[object], failed: Callable[[Exception], None] = lambda _: None) -> None:
+        """Cancel the task without waiting for it. `failed` is called if it later raises."""
+
+        def done(task: asyncio.Task[object]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled() and isinstance(error := task.exception(), Exception):
+                failed(error)
+
+        task.cancel()
+        self._tasks.add(task)
+        task.add_done_callback(done)
+
+    async def end(self, within: float) -> None:
+        """Cancel the remaining tasks again and wait up to `within` seconds for them."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=within)
+
+
+def stop_cause_of(error: BaseException) -> StopCause:
+    """Return the cause that an exception stands for. An unknown exception is a bug in holdfast."""
+    said = str(error)
+    match error:
+        case ApprovalUnavailable():
+            leave = StopCause("approval", said)
+        case ProviderFailed() | UsageError():  # a usage error here means an unusable model
+            leave = StopCause("provider", said)
+        case StateError():  # the journal takes no more entries: disk full, closed, or another process writes it
+            leave = StopCause("storage", said)
+        case KeyboardInterrupt():
+            leave = StopCause("user")
+        case asyncio.CancelledError() | SystemExit() | GeneratorExit():
+            leave = StopCause("external")
+        case Unsendable():
+            leave = StopCause("bug", said)
+        case _:
+            leave = StopCause("bug", f"{type(error).__name__}: {said}")
+    return leave

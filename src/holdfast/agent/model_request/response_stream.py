@@ -1,0 +1,256 @@
+"""One request in flight: a pump task fills a bounded queue, the turn reads from it, with deadlines for each event.
+
+Whatever arrived is kept, however the stream ends. No wait here is longer than its deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from holdfast.agent.events import Event, LiveCall, LiveText, LiveThinking
+from holdfast.agent.model_request.cancellation import DetachedTasks, StopSignal
+from holdfast.config.settings import Limits
+from holdfast.errors import ProviderFailed
+from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.session.conversation.call_ids import call_id
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal.entries import Part, ResponseCheckpoint, ResponseEnded
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.text import valid_unicode
+
+CHECKPOINT_EVERY = 1.0
+"""Seconds of streamed text that a crash may lose."""
+
+_TICK = 0.5
+"""Seconds of waiting after which the stream checks whether the event loop was blocked."""
+
+SLACK = 0.05
+"""Seconds that the event loop may be late without counting as blocked."""
+
+QUEUE = 256
+"""Events the pump may read ahead; beyond that the provider's own flow control holds the stream."""
+
+
+class Stream:
+    """The events of one attempt at a request. `whole` asks for the answer without streaming."""
+
+    def __init__(  # noqa: PLR0913 - what a request is made with
+        self,
+        step: int,
+        model: Model,
+        *,
+        whole: bool,
+        limits: Limits,
+        abandoned: DetachedTasks,
+        append: Callable[[ResponseCheckpoint], None],
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._step = step
+        self._model = model
+        self._whole = whole
+        self._limits = limits
+        self._abandoned = abandoned
+        self._append = append
+        self._emit = emit
+        self._queue: asyncio.Queue[StreamEvent | ProviderFailed] = asyncio.Queue(maxsize=QUEUE)
+        self._arrived = asyncio.Event()  # awaited in place of the queue, so that a stop loses no event
+        self._pump: asyncio.Task[None] | None = None
+        self._dropped = False
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._fresh_text = 0  # how many fragments of each the last checkpoint covered
+        self._fresh_thinking = 0
+        self._checkpoint_at = 0.0
+        self._calls: dict[int, str] = {}
+
+    @property
+    def shown(self) -> bool:
+        """Return whether output of this attempt was shown. A retry would show it twice."""
+        return bool(self._text or self._thinking or self._calls)
+
+    @property
+    def begun_calls(self) -> tuple[str, ...]:
+        """Return the names of the calls the model has begun to write."""
+        return tuple(self._calls.values())
+
+    @property
+    def _fresh(self) -> bool:
+        return len(self._text) > self._fresh_text or len(self._thinking) > self._fresh_thinking
+
+    async def run(
+        self, conversation: Conversation, stop: StopSignal, *, on_event: Callable[[], None]
+    ) -> StreamFinished:
+        """Return the complete response; raises `ProviderFailed`, or `TurnStopped` on a stop.
+
+        When this returns or raises, the pump has ended or was abandoned after `limits.drop_wait`. A whole answer must
+        arrive within `limits.first_event`.
+        """
+        loop = asyncio.get_running_loop()
+        self._checkpoint_at = loop.time() + CHECKPOINT_EVERY
+        self._pump = loop.create_task(self._fill(conversation), name=f"request {self._step}")
+        first = True
+        try:
+            while True:
+                wait = self._limits.first_event if first else self._limits.idle_event
+                event = await self._next(stop, wait)
+                if first:
+                    first = False
+                    on_event()
+                if isinstance(event, StreamFinished):
+                    await asyncio.wait({self._pump}, timeout=self._limits.drop_wait)  # it gives its connection back
+                    return event
+                self._take(event)
+                if loop.time() >= self._checkpoint_at:
+                    self.checkpoint()
+        finally:
+            await self.drop()
+            while not self._queue.empty():  # events that arrived before the stop
+                late = self._queue.get_nowait()
+                if not isinstance(late, ProviderFailed | StreamFinished):
+                    self._take(late)
+
+    async def drop(self) -> None:
+        """End the pump within `limits.drop_wait`; otherwise abandon it, and its connection closes later."""
+        self._dropped = True
+        pump = self._pump
+        if pump is not None and not pump.done():
+            pump.cancel()
+            for late in (await asyncio.wait({pump}, timeout=self._limits.drop_wait))[1]:
+                self._abandoned.add(late)
+
+    def checkpoint(self) -> None:
+        """Journal the text received since the last checkpoint."""
+        text = valid_unicode("".join(self._text[self._fresh_text :]))
+        thinking = valid_unicode("".join(self._thinking[self._fresh_thinking :]))
+        self._checkpoint_at = asyncio.get_running_loop().time() + CHECKPOINT_EVERY
+        if self._fresh:
+            self._append(ResponseCheckpoint(step=self._step, text=text, thinking=thinking))
+            self._fresh_text, self._fresh_thinking = len(self._text), len(self._thinking)
+
+    def ended(self, finished: StreamFinished, *, session: str, known: Callable[[str], bool]) -> ResponseEnded:
+        """Return the entry of a complete response. Its calls get holdfast's own ids."""
+        taken: set[str] = set()
+        parts: list[Part] = []
+        for index, part in enumerate(finished.parts):
+            match part:
+                case TextPart():
+                    parts.append(TextPart(valid_unicode(part.text)))
+                case CallPart():
+                    own = call_id(session, self._step, index, taken=lambda call: call in taken or known(call))
+                    taken.add(own)
+                    parts.append(
+                        msgspec.structs.replace(
+                            part,
+                            id=own,
+                            name=valid_unicode(part.name),
+                            arguments=valid_unicode(part.arguments),
+                            wire_id=part.wire_id and valid_unicode(part.wire_id),
+                            item_id=part.item_id and valid_unicode(part.item_id),
+                            details=_encodable(part.details),
+                        )
+                    )
+                case ThinkingPart():
+                    if all(
+                        valid_unicode(each) == each for each in (part.text, part.signature or "", part.id or "")
+                    ):  # otherwise it cannot be replayed exactly, so it is dropped
+                        parts.append(msgspec.structs.replace(part, details=_encodable(part.details)))
+        calls = any(isinstance(part, CallPart) for part in parts)
+        return ResponseEnded(
+            step=self._step,
+            model=self._model.name,
+            parts=tuple(parts),
+            usage=finished.usage,
+            finish=finished.finish,
+            # The output limit may have truncated a call, so none of them counts.
+            cut="max_tokens" if finished.finish == "max_tokens" and calls else None,
+        )
+
+    def _take(self, event: TextDelta | ThinkingDelta | CallDelta) -> None:
+        match event:
+            case TextDelta():
+                self._text.append(event.text)
+                self._emit(LiveText(self._step, event.text))
+            case ThinkingDelta():
+                self._thinking.append(event.text)
+                self._emit(LiveThinking(self._step, event.text))
+            case CallDelta():
+                self._calls[event.index] = self._calls.get(event.index, "") + event.name
+                self._emit(LiveCall(self._step, event.index, event.name, event.arguments))
+
+    async def _next(self, stop: StopSignal, wait: float) -> StreamEvent:
+        """Return the next event; raises `ProviderFailed` if the pump failed or nothing comes for `wait` seconds."""
+        clock = asyncio.get_running_loop().time
+        silent_at = clock() + wait
+        while self._queue.empty():
+            # Text from before a silence is journalled during it, not after it.
+            due = min(silent_at, self._checkpoint_at) if self._fresh else silent_at
+            self._arrived.clear()
+            began = clock()
+            within = min(due - began, _TICK)
+            try:
+                await stop.race(self._arrived.wait(), within)
+            except TimeoutError:
+                silent_at += _held_up(clock() - began, max(within, 0.0))
+                if clock() < due:
+                    continue
+                if clock() >= silent_at:
+                    raise self._silent(wait) from None
+                self.checkpoint()
+        event = self._queue.get_nowait()
+        if isinstance(event, ProviderFailed):
+            raise event
+        return event
+
+    def _silent(self, seconds: float) -> ProviderFailed:
+        provider, _, model = self._model.name.partition(":")
+        expected = "the whole answer" if self._whole else "an event"
+        return ProviderFailed(
+            f"Model {self._model.name!r} sent nothing for {seconds:g} s (expected {expected}). The request passed "
+            f"every check, so the cause is provider {provider!r} or its model {model!r}. The request was dropped.",
+            fault="silent",
+        )
+
+    async def _fill(self, conversation: Conversation) -> None:
+        ended = ProviderFailed(
+            f"Model {self._model.name!r} ended its response before the end event of its protocol. "
+            "None of its calls was run.",
+            fault="cut",
+        )
+        try:
+            async with self._model.stream(conversation, whole=self._whole) as events:
+                async for event in events:
+                    if self._dropped:  # the model ignored its cancellation
+                        return
+                    await self._put(event)
+        except ProviderFailed as failed:
+            ended = failed
+        except Exception as error:  # noqa: BLE001 - a Model is foreign code: what it raises ends its response
+            ended = ProviderFailed(
+                f"Model {self._model.name!r} failed with {type(error).__name__}: {error}.", fault="malformed"
+            )
+        await self._put(ended)  # not read after a `StreamFinished`
+
+    async def _put(self, event: StreamEvent | ProviderFailed) -> None:
+        await self._queue.put(event)
+        self._arrived.set()
+
+
+def _held_up(passed: float, asked: float) -> float:
+    """Return how much of a wait was holdfast's own delay: a blocked event loop reads no events.
+
+    If a wait was late by its own length or more, none of it counts as silence.
+    """
+    late = passed - asked
+    return min(2 * late, passed) if late > SLACK else 0.0
+
+
+def _encodable(details: dict[str, object] | None) -> dict[str, object] | None:
+    """Return the provider's extra data, None if JSON cannot represent it."""
+    try:
+        msgspec.json.encode(details)
+    except (UnicodeEncodeError, TypeError, OverflowError, RecursionError):
+        return None
+    return details

@@ -1,0 +1,32 @@
+"""The retry policy: what is sent again, and after how long."""
+
+from __future__ import annotations
+
+from holdfast.config.settings import Limits
+from holdfast.errors import ProviderFailed
+
+
+def retry_delay(
+    failed: ProviderFailed, attempt: int, *, limits: Limits, shown: bool, whole: bool = False
+) -> float | None:
+    """Return the seconds to wait before attempt `attempt + 1`, None if there is no further attempt.
+
+    Never retries an answer that was partly shown (the user would read it twice), an error that a retry cannot fix, or a
+    `whole` answer that timed out (it may be billed and would time out again). If the provider asks for a longer wait
+    than `longest_backoff`, the user gets the error instead.
+    """
+    too_slow = whole and failed.fault == "silent"
+    if shown or too_slow or not failed.retryable or attempt >= limits.attempts:
+        return None
+    asked = failed.retry_after
+    if asked is not None:
+        return asked if asked <= limits.longest_backoff else None
+    return min(limits.backoff * 2 ** (attempt - 1), limits.longest_backoff)
+
+
+def without_streaming(failed: ProviderFailed, *, fell_back: bool) -> bool:
+    """Return whether to ask for the answer without streaming: once per response, after a silence.
+
+    Some servers, or proxies in front of them, never deliver a stream but do answer a plain request.
+    """
+    return failed.fault == "silent" and not fell_back

@@ -1,0 +1,67 @@
+"""Gathers evidence about calls that started and have no outcome: files on disk, command output, running times."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from holdfast.agent.recovery.settle import Evidence
+from holdfast.session.conversation.conversation import OpenCall, OpenShell
+from holdfast.session.journal.entries import CallEnded, CallStarted, ResponseEnded
+from holdfast.session.journal.store import Reading
+from holdfast.tool_calls import FileChange, FileSeen
+from holdfast.tools.tool import Toolbox
+
+
+def edits(calls: Iterable[OpenCall]) -> dict[str, FileChange]:
+    """Return the file changes of started calls, by call id."""
+    return {call.started.call: call.started.change for call in calls if call.started and call.started.change}
+
+
+def has_gap(reading: Reading) -> bool:
+    """Return whether entries after the last response are unreadable: outcomes of its calls may be among them."""
+    last = max((finding.seq or sys.maxsize for finding in reading.findings), default=0)
+    responses = (record.seq for record in reversed(reading.records) if isinstance(record.entry, ResponseEnded))
+    return last > next(responses, 0)
+
+
+def gather_evidence(
+    started: Iterable[CallStarted],
+    toolbox: Toolbox,
+    *,
+    seconds: Mapping[str, float],
+    began: Mapping[str, float],
+    ended: Mapping[str, CallEnded],
+    gap: bool,
+) -> Evidence:
+    """Return what can be learnt about started calls.
+
+    `seconds` is how long the calls of this process have run, and `began` when other processes' calls began, in seconds
+    since the epoch. `ended` holds outcomes that are not journalled yet. `gap` is true if entries about these calls may
+    be unreadable.
+    """
+    known = Evidence(seconds=dict(seconds), ended=dict(ended), gap=gap)
+    now = time.time()
+    for entry in started:
+        if entry.change is not None:
+            known.looked[entry.call] = looked = toolbox.look(entry.change)
+            if looked == "after":
+                known.seen[entry.call] = toolbox.present(FileSeen(path=entry.change.path))
+        if entry.spool is not None:
+            since = began.get(entry.call, now - seconds.get(entry.call, 0.0))
+            if (left := toolbox.traces(entry.spool, since)) is not None:
+                known.traces[entry.call] = left
+    return known
+
+
+MAY_RUN = "processes that it had started may still be running"
+
+
+async def leftover_processes(toolbox: Toolbox, calls: Sequence[OpenCall], shells: Sequence[OpenShell] = ()) -> str:
+    """Return a note about processes left by these calls and commands, "" if all have exited by themselves."""
+    begun = [(call.started.call, call.started.spool, call.process) for call in calls if call.started is not None]
+    begun += [(shell.started.id, shell.started.spool, shell.process) for shell in shells]
+    quiet = await toolbox.quiet({spool: process for _, spool, process in begun if spool is not None})
+    found = await toolbox.reap({own: process for own, _, process in begun})
+    return "; ".join(said for said in (found, "" if quiet else MAY_RUN) if said)

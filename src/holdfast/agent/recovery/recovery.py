@@ -1,0 +1,190 @@
+"""Recovery: what a crash, or a disk that took no more entries, left open is settled before the next prompt.
+
+How it works. The journal is the only witness. If it ends inside a turn, the process that wrote it died there, or could
+write no further. `look` asks the machine what the journal cannot say: which processes are still running, which files
+have changed. `recover` then asks `settle` for the missing entries and appends them in one transaction: an outcome for
+each open call, the end of the turn, the ends of the user's commands, the damage that reading the journal found. From
+there on the session is like any other. A turn that ends in this process takes the same way, through `settle_turn`, so
+there is one place that settles.
+
+Why not mark a clean shutdown and repair only without the mark? Then the code that matters most would run most rarely.
+Here each prompt recovers first, and where nothing is open that costs nothing. Making an `Agent` settles nothing: a
+session must open, and be read, also with a full disk.
+
+What this process knows and the journal does not is kept here until it is journalled: why it left a turn open
+(`_unsettled`), outcomes that the disk refused (`_unwritten`), damage that was not reported yet (`_untold`, `_mended`),
+and whether outcomes may be among what cannot be read (`_gap`). An append that fails forgets none of it, and neither
+does a cancellation while `look` waits: nothing has changed by then, and the next prompt begins again.
+
+Example: the disk is full while `pytest` runs. `call-ended` cannot be written, so its outcome is kept. The turn's end
+cannot be written either: the user reads it, and the journal has an open turn. With the next prompt, when there is
+space, `recover` writes `call-ended` with the outcome that `pytest` had, and `turn-ended` with the cause `storage`. If
+holdfast was killed in between, the next process has only the journal and the command's own record of its end. It
+writes what that shows, with the cause `crash`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from holdfast.agent.context.changed_files import changed_files, files_seen
+from holdfast.agent.journal_writer import JournalWriter
+from holdfast.agent.model_request.cancellation import DetachedTasks, StopSignal
+from holdfast.agent.preflight import Checks
+from holdfast.agent.recovery.evidence import MAY_RUN, edits, gather_evidence, has_gap, leftover_processes
+from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, started_only
+from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.user_commands import UserCommands
+from holdfast.errors import StateError
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.store import Reading
+from holdfast.session.model_notices import REASONS
+from holdfast.system.threads import in_daemon
+from holdfast.tools.tool import Toolbox
+
+QUIET = 2.5
+"""Seconds allowed for a look at the machine: one for old processes to exit, one for ending them, and some margin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What a look at the machine found: a note about leftover processes, and an entry for files that have changed.
+
+    `raised` is what interrupted the look. What is in the journal comes first, then it is raised.
+    """
+
+    processes: str
+    changed: tuple[e.FilesChanged, ...] = ()
+    raised: BaseException | None = None
+
+
+class Recovery:
+    """What is open in one session, and what is known of it."""
+
+    def __init__(
+        self,
+        journal: JournalWriter,
+        reading: Reading,
+        *,
+        toolbox: Toolbox,
+        commands: UserCommands,
+        checks: Checks,
+        abandoned: DetachedTasks,
+    ) -> None:
+        self._journal = journal
+        self._toolbox = toolbox
+        self._commands = commands
+        self._checks = checks
+        self._abandoned = abandoned
+        self._unsettled: StopCause | None = None  # why this process left the open turn
+        self._unwritten: dict[str, e.CallEnded] = {}  # outcomes that are not journalled yet
+        self.learn(reading)
+
+    def learn(self, reading: Reading) -> None:
+        """Take in what a reading of the journal found, and when the calls and commands in it began."""
+        entries = [record.entry for record in reading.records]
+        self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, e.CallStarted)}
+        self._began |= {r.entry.id: r.at for r in reading.records if isinstance(r.entry, e.ShellStarted)}
+        told = {finding for entry in entries if isinstance(entry, e.Repaired) for finding in entry.findings}
+        self._untold = tuple(found.what for found in reading.findings if found.what not in told)
+        self._gap = has_gap(reading)
+        self._checks.knows(told)
+        self._mended = self._checks.found(self._journal.conversation)
+
+    def keep(self, ended: e.CallEnded) -> None:
+        """Keep an outcome that could not be journalled until its call is settled."""
+        self._unwritten[ended.call] = ended
+
+    @property
+    def can_resume(self) -> bool:
+        """Return whether all that is open is a question to the user; with a gap in the journal, the call may have run.
+
+        Not after a turn of this process: the user saw it end.
+        """
+        return can_resume_turn(self._journal.conversation) and not self._gap and self._unsettled is None
+
+    async def look(self, stop: StopSignal, *, files: bool = True) -> Aftermath:
+        """Look for processes that an earlier holdfast left running and, with `files`, for files that have changed.
+
+        A stop ends the wait early, and recovery continues without an answer.
+        """
+        processes, raised = await self._leftovers(stop)
+        if raised is not None or not files:
+            return Aftermath(processes, raised=raised)
+        known = files_seen(self._journal.fold)
+        looking = in_daemon(lambda: changed_files(known, self._toolbox))
+        changed, raised = await stop.learn(looking, (), within=QUIET)
+        return Aftermath(processes, changed, raised)
+
+    async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
+        conversation = self._journal.conversation
+        left = conversation.is_open and self._unsettled is None
+        shells = self._commands.gone(conversation.open_shells)
+        if not left and not shells:
+            return "", None
+        calls = conversation.open_calls if left else ()
+        return await stop.learn(leftover_processes(self._toolbox, calls, shells), MAY_RUN, within=QUIET)
+
+    def recover(self, processes: str, *, goes_on: bool = False) -> None:
+        """Settle what is open and report the damage. If the turn `goes_on`, calls that had not started stay open."""
+        conversation = self._journal.conversation
+        entries: list[e.Entry] = []
+        if self._untold:
+            note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
+            entries.append(e.Repaired(findings=self._untold, note=note))
+        if self._mended:
+            entries.append(e.Repaired(findings=self._mended))
+        if conversation.is_open:
+            leave = self._unsettled or StopCause("crash", processes)
+            settled = settle(conversation, leave, known=self._evidence(conversation))
+            entries.extend(started_only(settled, conversation) if goes_on else settled)
+        self._journal.append(*entries, *self._commands.left(conversation.open_shells, processes, began=self._began))
+        self._untold = self._mended = ()
+        self._gap = False
+        self._settled()
+        if not self._abandoned and not self._commands.any_running:
+            self._toolbox.sweep(edits(conversation.open_calls))
+
+    def settle_turn(
+        self,
+        leave: StopCause,
+        *,
+        cut: Callable[[], tuple[str, ...]] = tuple,
+        seconds: Mapping[str, float] | None = None,
+    ) -> e.TurnEnded:
+        """Settle the turn that ends in this process, and return its end. If the disk refuses, it stays unsettled.
+
+        `cut` journals the end of an unfinished response and returns the names of the calls it had begun; `seconds` is
+        how long calls have run.
+        """
+        self._unsettled = leave  # until it is journalled
+        try:
+            cut_calls = cut()
+            conversation = self._journal.conversation
+            entries = settle(conversation, leave, known=self._evidence(conversation, seconds), cut_calls=cut_calls)
+            self._journal.append(*entries)
+        except StateError as failed:
+            self._unsettled = StopCause("storage", str(failed))
+            self._journal.not_recorded(failed)
+            conversation = self._journal.conversation
+            turn = conversation.open_turn or conversation.turns
+            return e.TurnEnded(turn=turn, reason="error", cause="storage", detail=str(failed))
+        self._settled()
+        if not entries:  # another process has settled the turn in between
+            turn = conversation.turns
+            return e.TurnEnded(turn=turn, reason=REASONS[leave.cause], cause=leave.cause, detail=leave.detail)
+        ended = entries[-1]
+        assert isinstance(ended, e.TurnEnded)
+        return ended
+
+    def _settled(self) -> None:
+        self._unsettled = None
+        self._unwritten.clear()
+
+    def _evidence(self, conversation: Conversation, seconds: Mapping[str, float] | None = None) -> Evidence:
+        started = [call.started for call in conversation.open_calls if call.started is not None]
+        return gather_evidence(
+            started, self._toolbox, seconds=seconds or {}, began=self._began, ended=self._unwritten, gap=self._gap
+        )

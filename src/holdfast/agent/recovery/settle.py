@@ -1,0 +1,143 @@
+"""Settling, as a pure function: the entries that complete a turn which stops here. Also what a crash left behind.
+
+An open call needs an outcome, because providers reject a call without a result. The outcome must also be true. "Failed"
+would be a guess, and so would "had no effect". `settle` therefore takes the conversation, the cause and the evidence
+(`Evidence`), and says no more than these show:
+
+- a call without a `call-started` entry never ran: `not_started`, "It had no effect." If part of the journal is
+  unreadable that entry may be lost, so the text says instead that the outcome is lost
+- a call that ended while the journal could not be written: the outcome it had
+- a command whose supervisor recorded its end: `ok` or `failed`, with a note that the result was found afterwards
+- any other started call: `interrupted`, "Effect unknown", with the output so far; for an edit the file was read
+  again, and the text says whether the change landed
+
+Why not run the calls again, or drop them from the conversation? Running twice is not safe (`git push`, `rm`). Dropping
+them hides from the model that it may have changed something. Telling the model the exact facts lets it look and decide.
+
+One function serves live stops, deadlines, failed providers, forks and crashes, because a journal with an open turn is a
+turn that a crash stopped. Folding the returned entries leaves nothing open; settling again returns nothing.
+
+Example: the process is killed while call 1 of 2 writes `a.py`. The journal ends with `call-started` for call 1, with
+hashes of the file before and after. On the next start `look` reads `a.py` and finds the intended hash. `settle` returns
+`call-ended` (interrupted, "The change had landed …"), `call-ended` (not_started) for call 2, and
+`turn-ended` with cause `crash`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from holdfast.agent.stop_cause import StopCause
+from holdfast.session import model_notices
+from holdfast.session.conversation.conversation import Conversation, OpenCall
+from holdfast.session.journal.entries import CallEnded, Entry, ResponseEnded, ShellEnded, ShellStarted, TurnEnded
+from holdfast.session.journal.parts import TextPart, Usage
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import FileCheck, FileSeen, Outcome
+from holdfast.tools.tool import Traces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Evidence about calls that started and have no outcome, by call id.
+
+    `seen` holds the files whose changes had landed, `traces` what commands left behind, `seconds` how long calls have
+    run, `ended` the outcomes of calls that finished while the journal could not be written. With a `gap`, entries that
+    say whether calls started or ended may be unreadable.
+    """
+
+    looked: dict[str, FileCheck] = field(default_factory=dict[str, FileCheck])
+    seen: dict[str, FileSeen] = field(default_factory=dict[str, FileSeen])
+    traces: dict[str, Traces] = field(default_factory=dict[str, Traces])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    ended: dict[str, CallEnded] = field(default_factory=dict[str, CallEnded])
+    gap: bool = False
+
+
+def settle(
+    conversation: Conversation, leave: StopCause, *, known: Evidence | None = None, cut_calls: tuple[str, ...] = ()
+) -> tuple[Entry, ...]:
+    """Return the entries that end the unfinished response, every open call and the turn.
+
+    `cut_calls` names the calls of an unfinished response. Folding the result leaves nothing open. If nothing is open,
+    the result is empty.
+    """
+    known = known or Evidence()
+    entries: list[Entry] = []
+    streaming = conversation.streaming
+    was_cut = streaming is not None and bool(streaming.text.strip())
+    if streaming is not None and (was_cut or conversation.open_turn is None):  # otherwise the turn's end also ends it
+        entries.append(
+            ResponseEnded(
+                step=streaming.step,
+                model=streaming.model,
+                parts=(TextPart(streaming.text),) if was_cut else (),
+                usage=Usage(),  # a provider bills streamed output, but reports its size only at the end
+                cut=leave.cause,
+            )
+        )
+    entries.extend(_ended(call, leave, known) for call in conversation.open_calls)
+    if conversation.open_turn is not None:
+        entries.append(
+            TurnEnded(
+                turn=conversation.open_turn,
+                reason=model_notices.REASONS[leave.cause],
+                cause=leave.cause,
+                detail=leave.detail,
+                note=model_notices.turn_note(leave.cause, leave.detail, cut_calls=cut_calls, was_cut=was_cut),
+            )
+        )
+    return tuple(entries)
+
+
+def settle_command(started: ShellStarted, leave: StopCause, left: Traces | None = None) -> ShellEnded:
+    """Return the end of a user command that was not journalled; `left` is what the command left behind."""
+    printed = valid_unicode(left.output.text) if left else ""
+    seconds = left.seconds if left else 0.0
+    if left is not None and not left.output.interrupted:
+        text = model_notices.found_afterwards(leave.cause, leave.detail, printed)
+        return command_ended(started, "ok" if left.output.ok else "failed", text, seconds)
+    return command_ended(
+        started, "interrupted", model_notices.interrupted(leave.cause, leave.detail, printed=printed), seconds
+    )
+
+
+def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: float) -> ShellEnded:
+    """Return the end of a user command, with the note for the model if the command is shared."""
+    note = model_notices.shared(started.command, outcome, text) if started.shared else ""
+    return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
+
+
+def _ended(call: OpenCall, leave: StopCause, known: Evidence) -> CallEnded:
+    own = call.part.id
+    if own in known.ended:
+        return known.ended[own]
+    if call.started is None and not known.gap:
+        text = model_notices.not_started(leave.cause, leave.detail, asked=call.asked is not None)
+        return CallEnded(call=own, outcome="not_started", text=text)
+    left = known.traces.get(own)
+    seconds = known.seconds.get(own, left.seconds if left else 0.0)
+    printed = valid_unicode(left.output.text) if left else ""
+    if left is not None and not left.output.interrupted:  # it ended by itself while holdfast was not running
+        text = model_notices.found_afterwards(leave.cause, leave.detail, printed)
+        return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
+    change = call.started.change if call.started else None
+    looked, path = known.looked.get(own), change.path if change else ""
+    if known.gap:
+        text = model_notices.lost(looked=looked, path=path, printed=printed)
+    else:
+        text = model_notices.interrupted(leave.cause, leave.detail, looked=looked, path=path, printed=printed)
+    return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=known.seen.get(own))
+
+
+def can_resume_turn(conversation: Conversation) -> bool:
+    """Return whether the turn was only waiting for the user: a call has an unanswered approval question."""
+    waits = any(call.asked and not call.answered and not call.started for call in conversation.open_calls)
+    return conversation.open_turn is not None and waits
+
+
+def started_only(settled: Iterable[Entry], conversation: Conversation) -> tuple[Entry, ...]:
+    """Return only the outcomes of calls that had started. The other calls continue with the turn."""
+    started = {call.part.id for call in conversation.open_calls if call.started is not None}
+    return tuple(entry for entry in settled if isinstance(entry, CallEnded) and entry.call in started)

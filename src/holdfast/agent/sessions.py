@@ -1,0 +1,180 @@
+"""Opens a session: a new one, an existing one, or a copy. The lease is always held."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from holdfast import __version__
+from holdfast.agent.context.system_prompt import system_prompt
+from holdfast.agent.recovery.settle import settle, settle_command
+from holdfast.agent.stop_cause import StopCause
+from holdfast.errors import StorageFailed, UsageError
+from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import SessionOpened
+from holdfast.session.journal.store import Finding, Reading
+from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
+from holdfast.text import valid_unicode
+from holdfast.tools.toolbox import LocalToolbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSession:
+    """A session whose lease this process holds, and the tools that work in its directory.
+
+    `reading` is its journal at that time.
+    """
+
+    id: str
+    cwd: Path
+    store: SqliteStore
+    toolbox: LocalToolbox
+    reading: Reading
+
+
+def create(catalog: Catalog, *, cwd: Path, model: str) -> OpenSession:
+    """Return a new session that works in `cwd` with `model`. Its first entry is durable."""
+    session = catalog.new_id()
+    folder = catalog.folder(session)
+    with new_store(folder) as store:
+        toolbox = LocalToolbox(cwd, folder)
+        opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox)
+        store.append([opened], expected=0)
+        reading = store.read()
+    catalog.note(opened)
+    return OpenSession(id=session, cwd=cwd, store=store, toolbox=toolbox, reading=reading)
+
+
+@contextmanager
+def new_store(folder: Path) -> Generator[SqliteStore]:
+    """Yield the empty journal of a new session, which stays open. On an exception everything is deleted again."""
+    try:
+        store = SqliteStore.create(folder)
+    except StorageFailed:  # any other failure means that the folder belongs to another session
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def first_entry(session: str, *, cwd: Path, model: str, toolbox: LocalToolbox) -> SessionOpened:
+    """Return the first entry of a session in `cwd`; raises `UsageError` if the path is not valid UTF-8."""
+    if valid_unicode(str(cwd)) != str(cwd):
+        raise UsageError(
+            f"Folder {str(cwd)!r} cannot be used: its name is not valid UTF-8. Rename it, or work in another directory."
+        )
+    held = toolbox.instructions()
+    return SessionOpened(
+        session=session,
+        cwd=str(cwd),
+        model=model,
+        system=system_prompt(cwd, today=dt.datetime.now().astimezone().date().isoformat(), instructions=held),
+        tools=toolbox.schemas,
+        version=__version__,
+        instructions=tuple(each.seen for each in held),
+    )
+
+
+def resume(catalog: Catalog, summary: SessionSummary) -> OpenSession:
+    """Return an existing session; raises `SessionBusy` if another process holds it.
+
+    If its first entry is lost, a new one is appended: directory and model come from the summary, the system prompt and
+    the tools are today's. A finding reports it.
+    """
+    folder = catalog.folder(summary.id)
+    store = SqliteStore.open(folder)
+    try:
+        reading = store.read()
+        first = _opened(reading)
+        cwd = _existing(first.entry.cwd if first else _working(summary), summary.id)
+        declared = {tool.name for tool in first.entry.tools} if first else None
+        toolbox = LocalToolbox(cwd, folder, declared=declared)
+        if first is None:
+            again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
+            store.append([again], expected=store.length)
+            reading = _with(store.read(), _made_again(again))
+        elif first.seq > 1:  # written by a process that may have ended before it reported this
+            reading = _with(reading, _made_again(first.entry))
+    except BaseException:
+        store.close()
+        raise
+    return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=toolbox, reading=reading)
+
+
+class _First(msgspec.Struct, frozen=True):
+    """The entry that names the session's directory and tools, and its position in the journal."""
+
+    seq: int
+    entry: SessionOpened
+
+
+def _opened(reading: Reading) -> _First | None:
+    """Return the entry that names the session's directory and tools, None if it is lost."""
+    for record in reading.records:
+        if isinstance(record.entry, SessionOpened):
+            return _First(record.seq, record.entry)
+    return None
+
+
+def _working(summary: SessionSummary) -> str:
+    """Return the session's directory, or the current one if it is lost."""
+    return summary.cwd or str(Path.cwd())
+
+
+def _made_again(opened: SessionOpened) -> Finding:
+    """Return the finding for a replaced first entry. It is always the same, so it is reported once."""
+    model = f" with {opened.model}" if opened.model else ""
+    what = (
+        f"The session's first entry was made again: it works in {opened.cwd!r}{model}, its system prompt and its tools "
+        "are the present ones."
+    )
+    return Finding(seq=1, what=what)
+
+
+def _with(reading: Reading, finding: Finding) -> Reading:
+    return msgspec.structs.replace(reading, findings=(*reading.findings, finding))
+
+
+def _existing(folder: str, session: str) -> Path:
+    """Return the session's directory; raises `UsageError` if it does not exist."""
+    if not Path(folder).is_dir():
+        raise UsageError(
+            f"Session {session!r} cannot be opened: its directory {folder!r} does not exist. "
+            "Restore the directory, or start a new session."
+        )
+    return Path(folder)
+
+
+def fork(catalog: Catalog, summary: SessionSummary) -> OpenSession:
+    """Return a copy of a session with a new id. Works while another process holds the original.
+
+    Nothing is open in the copy: running calls and pending questions stay with the original.
+    """
+    from holdfast.session.transfer.fork import fork_entries  # noqa: PLC0415 - only a fork needs it
+
+    cwd = _existing(_working(summary), summary.id)  # check this before there is a copy
+    session = catalog.new_id()
+    reading = read_copy(catalog.folder(summary.id))
+    with new_store(catalog.folder(session)) as store:
+        again = None
+        if _opened(reading) is None:
+            toolbox = LocalToolbox(cwd, catalog.folder(session))
+            again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)
+            reading = _with(reading, _made_again(again))
+        entries = fork_entries(reading, session, opened=again)
+        copied, leave = fold(entries), StopCause("fork")
+        commands = (settle_command(shell.started, leave) for shell in copied.open_shells)
+        store.append((*entries, *settle(copied, leave), *commands), expected=0)
+    store.close()
+    return resume(catalog, catalog.find(session))

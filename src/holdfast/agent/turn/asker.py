@@ -1,0 +1,31 @@
+"""Whom a turn asks about a call, and what they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.session.journal.parts import CallPart
+from holdfast.tool_calls import Remember
+from holdfast.tools.tool import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAnswer:
+    """The user's answer about a call. `words` is the reason they give for a refusal; the model reads it.
+
+    `remember` also allows the pattern that `holdfast.tools.approval_patterns.suggested` gives for the plan, as the user
+    saw it.
+    """
+
+    allowed: bool
+    words: str = ""
+    remember: Remember = ""
+
+
+class Asker(Protocol):
+    """Asks the user about a call. The answer may take as long as the user takes."""
+
+    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+        """Return the user's answer."""
+        ...

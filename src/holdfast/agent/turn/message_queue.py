@@ -1,0 +1,48 @@
+"""The queue of messages sent during a turn: when each is delivered, decided from the conversation alone. Pure.
+
+A message that the user took back is never sent. A held message (`Waiting`) is not sent by itself.
+"""
+
+from __future__ import annotations
+
+from holdfast.errors import UsageError
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal.entries import PromptAccepted, Queued, Recalled, Steered, When
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import Image
+
+
+def queued(text: str, when: When, *, own: str, images: tuple[Image, ...] = ()) -> Queued:
+    """Return the message with the id `own`; raises `UsageError` if it is blank."""
+    if not text.strip():
+        raise UsageError("Message is empty. Say what you want done.")
+    return Queued(id=own, text=valid_unicode(text), when=when, images=images)
+
+
+def recalled(conversation: Conversation, message: str) -> tuple[Recalled, str]:
+    """Return the entry that takes the message back, and its text; raises `UsageError` if it is not queued."""
+    for waiting in conversation.queued:
+        if waiting.message.id == message:
+            return Recalled(queued=message), waiting.message.text
+    raise UsageError(f"Message {message!r} is no longer queued: it was sent or recalled before. Nothing was changed.")
+
+
+def steering(conversation: Conversation) -> tuple[Steered, ...]:
+    """Return the messages that join the next request of the running turn."""
+    messages = [waiting.message for waiting in conversation.queued if not waiting.held]
+    return tuple(
+        Steered(queued=each.id, text=each.text, images=each.images) for each in messages if each.when == "steer"
+    )
+
+
+def following(conversation: Conversation) -> PromptAccepted | None:
+    """Return the prompt of the next turn, None if no message waits for the last one to end."""
+    if conversation.open_turn is not None:  # its end could not be journalled
+        return None
+    for waiting in conversation.queued:
+        if not waiting.held:
+            message = waiting.message
+            return PromptAccepted(
+                turn=conversation.turns + 1, text=message.text, queued=message.id, images=message.images
+            )
+    return None

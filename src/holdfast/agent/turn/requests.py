@@ -1,0 +1,131 @@
+"""Sends requests: each is attempted until a response is journalled or no attempt is left.
+
+An attempt is journalled before it is sent, and so is its failure. Output that was already shown is not requested again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.model_request.response_stream import Stream
+from holdfast.agent.model_request.retry import retry_delay, without_streaming
+from holdfast.agent.turn.image_refusals import image_refusal
+from holdfast.agent.turn.states import Signal
+from holdfast.agent.turn.turn_context import TurnContext
+from holdfast.errors import ProviderFailed
+from holdfast.providers.model import ModelFinish
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal.entries import Repaired, RequestFailed, RequestStarted, Why
+from holdfast.session.journal.parts import CallPart
+from holdfast.text import valid_unicode
+
+
+class Requests:
+    """The requests of one turn."""
+
+    def __init__(self, context: TurnContext, stop: StopSignal, to: Callable[[Signal], None]) -> None:
+        """Create it without a request; `to` moves the turn to its next state."""
+        self._context = context
+        self._journal = context.journal
+        self._stop = stop
+        self._to = to
+        self._stream: Stream | None = None
+        self._cut_calls: tuple[str, ...] = ()
+
+    async def shorten(self, why: Why) -> bool:
+        """Compact the conversation and return whether it is shorter now."""
+        self._to(Signal.COMPACT)
+        shortened = await self._context.compacting.shorten(self._stop, why)
+        self._to(Signal.COMPACTED)
+        return shortened
+
+    async def send(self) -> ModelFinish:
+        """Send the conversation until a response is journalled.
+
+        Raises `ProviderFailed` when no attempt is left, `Unsendable` if the conversation is invalid: then it is not
+        sent.
+        """
+        context = self._context
+        sent = self._admitted()
+        number = sent.steps + 1
+        limits = context.limits.of(sent.model)
+        attempt = 0
+        whole, fell_back, shortened = False, False, False
+        left_out: set[str] = set()  # reasons for which images were already left out
+        while True:
+            attempt += 1
+            model = await context.connection.model(sent.model, self._stop)
+            self._journal.append(RequestStarted(step=number, attempt=attempt, model=model.name))
+            self._to(Signal.SEND)
+            stream = self._stream = Stream(
+                number,
+                model,
+                whole=whole,
+                limits=limits,
+                abandoned=context.abandoned,
+                append=self._journal.append,
+                emit=context.emit,
+            )
+            try:
+                finished = await stream.run(sent, self._stop, on_event=lambda: self._to(Signal.EVENT))
+            except ProviderFailed as failed:
+                too_long = failed.fault == "too_long" and not (shortened or stream.shown)
+                too_long = too_long and context.compacting.is_possible()
+                images = None if stream.shown else image_refusal(failed, sent)
+                images = None if images in left_out else images
+                changed = too_long or images is not None
+                delay = 0.0 if changed else retry_delay(failed, attempt, limits=limits, shown=stream.shown, whole=whole)
+                whole = delay is not None and without_streaming(failed, fell_back=fell_back)
+                fell_back = fell_back or whole
+                stream.checkpoint()
+                self._journal.append(
+                    RequestFailed(
+                        step=number,
+                        attempt=attempt,
+                        fault=images or failed.fault,
+                        message=valid_unicode(str(failed)),
+                        status=failed.status,
+                        retry_in=delay,
+                        attempts=limits.attempts,
+                        retry_whole=whole,
+                    )
+                )
+                if delay is None:
+                    raise
+                self._to(Signal.FAIL)
+                await context.connection.drop()
+                if too_long:
+                    shortened = True
+                    if not await self.shorten("overflow"):
+                        raise
+                elif images is not None:
+                    left_out.add(images)
+                else:
+                    await self._stop.race(asyncio.sleep(delay))
+                if changed:
+                    sent = self._admitted()
+                continue
+            session = sent.opened.session if sent.opened else ""
+            ended = stream.ended(finished, session=session, known=self._journal.fold.knows_call)
+            self._journal.append(ended)
+            self._stream = None
+            if ended.cut is not None:
+                self._cut_calls = tuple(part.name for part in ended.parts if isinstance(part, CallPart))
+            self._to(Signal.RESPONSE)
+            return finished.finish
+
+    def _admitted(self) -> Conversation:
+        """Return the conversation to send; raises `Unsendable`."""
+        sent, mended = self._context.checks.admit(self._journal.conversation)
+        if mended:
+            self._journal.append(Repaired(findings=mended))
+        return sent
+
+    def cut(self) -> tuple[str, ...]:
+        """Journal the end of an unfinished response and return the names of the calls it had begun."""
+        if self._stream is not None:
+            self._cut_calls = self._stream.begun_calls
+            self._stream.checkpoint()
+        return self._cut_calls

@@ -1,0 +1,226 @@
+"""Runs the tool calls of a response: plan, decide, ask, start, record.
+
+The task that runs a call also writes its outcome, so a finished call is never lost with the code that was waiting for
+it. Every wait for a call has a time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.agent.events import LiveOutput
+from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.turn.states import Signal
+from holdfast.agent.turn.turn_context import TurnContext
+from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
+from holdfast.session import model_notices
+from holdfast.session.conversation.conversation import OpenCall
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart
+from holdfast.system.threads import in_daemon
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import ProcessId, is_stale
+from holdfast.tools.approval import Allow, Ask, Deny, decide
+from holdfast.tools.approval_patterns import suggested
+from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    task: asyncio.Task[None]
+    since: float
+
+
+class Calls:
+    """The calls of one turn."""
+
+    def __init__(self, context: TurnContext, stop: StopSignal, to: Callable[[Signal], None]) -> None:
+        """Create it without a call; `to` moves the turn to its next state."""
+        self._context = context
+        self._journal = context.journal
+        self._toolbox = context.toolbox
+        self._stop = stop
+        self._to = to
+        self._running: dict[str, _Running] = {}
+
+    def seconds(self) -> dict[str, float]:
+        """Return how long each started call has been running."""
+        now = asyncio.get_running_loop().time()
+        return {call: round(now - running.since, 3) for call, running in self._running.items()}
+
+    async def run(self, calls: tuple[OpenCall, ...]) -> None:
+        """Give every call its outcome, in order. Adjacent calls that only read run together; any other call runs alone.
+
+        Raises `ApprovalUnavailable`, and `TurnStopped` on a stop. Calls that were not reached by then are not started.
+        """
+        together: list[asyncio.Task[None]] = []
+        for call in calls:
+            tool = self._toolbox.tools.get(call.part.name)
+            alone = tool is None or tool.effect != "read"
+            if alone:
+                await self._finish(together)
+            plan = await self._plan(call.part, tool)
+            if plan is None or not await self._allowed(call, plan, together):
+                continue
+            together.append(self._start(call.part, plan))
+            if alone:
+                await self._finish(together)
+        await self._finish(together)
+
+    async def end(self) -> None:
+        """Wait `stop_grace` for the running calls, which the stop has asked to end, cancel them, wait `drop_wait`."""
+        limits = self._context.limits
+        tasks = self.running()
+        late = await _wait(tasks, limits.stop_grace)
+        for task in late:
+            task.cancel()
+        await _wait(late, limits.drop_wait)
+
+    def running(self) -> set[asyncio.Task[None]]:
+        """Return the tasks of calls that still run, and report the exceptions of those that have ended."""
+        for task in (tasks := {running.task for running in self._running.values()}):
+            if task.done() and not task.cancelled() and isinstance(error := task.exception(), Exception):
+                self._journal.not_recorded(error)
+        return {task for task in tasks if not task.done()}
+
+    async def _plan(self, call: CallPart, tool: Tool | None) -> Plan | None:
+        """Return the call's plan. If there is none, journal the call as `failed` and return None."""
+        try:
+            if tool is not None:
+                return self._fresh(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
+            names = ", ".join(sorted(self._toolbox.tools))
+            text = f"Tool {call.name!r} does not exist (expected one of {names}). Nothing was done."
+        except ToolFailed as failed:
+            text = str(failed)
+        except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn goes on
+            text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
+        self._journal.append(e.CallEnded(call=call.id, outcome="failed", text=valid_unicode(text)))
+        return None
+
+    def _fresh(self, plan: Plan) -> Plan:
+        """Return the plan; raises `ToolFailed` if it would overwrite file content that the model has not seen."""
+        if plan.change is not None:
+            versions = self._journal.fold.files.get(plan.change.path, ())
+            if is_stale(plan.change, next(iter(versions), None)):
+                raise ToolFailed(model_notices.stale_file_notice(plan.change.path))
+        return plan
+
+    async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
+        """Return whether the call may start. If not, its outcome is journalled here."""
+        denied = ""
+        decision = decide(plan, self._context.policy())
+        if isinstance(decision, Allow) and call.asked is not None:  # asked before a crash: the user still decides
+            decision = Ask(call.asked.why)
+        match decision:
+            case Allow():
+                pass
+            case Deny(why=why):
+                denied = why
+            case Ask(why=why):
+                await self._finish(together)
+                answered = await self._answer(call, plan, why)
+                if answered.allowed:
+                    again = decide(plan, self._context.policy())  # the mode may be another by now
+                    denied = again.why if isinstance(again, Deny) else ""
+                else:
+                    said = answered.words
+                    denied = "Denied by the user; not started." + (f" They said: {said}" if said.strip() else "")
+        if denied:
+            self._journal.append(e.CallEnded(call=call.part.id, outcome="denied", text=valid_unicode(denied)))
+        return not denied
+
+    async def _answer(self, call: OpenCall, plan: Plan, why: str) -> e.ApprovalAnswered:
+        """Ask the user and return the journalled answer. A question already in the journal is not journalled twice."""
+        own = call.part.id
+        pattern = suggested(plan)
+        if call.asked is None:
+            self._journal.append(e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern))
+        ask = self._context.ask
+        if ask is None:
+            raise ApprovalUnavailable(why)
+        self._to(Signal.ASK)
+        answer = await self._stop.race(ask(call.part, plan, why))
+        remember = answer.remember if answer.allowed and pattern is not None else ""
+        answered = e.ApprovalAnswered(
+            call=own,
+            allowed=answer.allowed,
+            words=valid_unicode(answer.words),
+            remember=remember,
+            pattern=pattern if remember else None,
+        )
+        self._journal.append(answered)
+        if remember == "project" and pattern is not None:
+            self._context.remember(pattern)
+        self._to(Signal.ANSWER)
+        return answered
+
+    def _start(self, call: CallPart, plan: Plan) -> asyncio.Task[None]:
+        """Journal that the call starts, then start it."""
+        self._journal.append(e.CallStarted(call=call.id, effect=plan.effect, change=plan.change, spool=plan.spool))
+        self._to(Signal.RUN)
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        task = loop.create_task(self._run(call, plan, since), name=f"call {call.id}")
+        self._running[call.id] = _Running(task, since)
+        return task
+
+    async def _run(self, call: CallPart, plan: Plan, since: float) -> None:
+        def emit(text: str) -> None:
+            self._context.emit(LiveOutput(call.id, text))
+
+        def began(process: ProcessId) -> None:
+            try:
+                self._journal.append(e.ProcessStarted(call=call.id, process=process))
+            except StateError as failed:  # the call runs anyway, and its outcome may still be written
+                self._journal.not_recorded(failed)
+
+        try:
+            output = await plan.run(ToolContext(call=call.id, stop=self._stop.asked, emit=emit, began=began))
+        except ToolFailed as failed:
+            output = ToolOutput(text=str(failed), ok=False)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
+        except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn goes on
+            text = f"Tool {call.name!r} failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
+            output = ToolOutput(text=text, ok=False)
+        self._record(call, output, round(asyncio.get_running_loop().time() - since, 3))
+        if plan.spool is not None:
+            self._toolbox.forget(plan.spool)
+
+    def _record(self, call: CallPart, output: ToolOutput, seconds: float) -> None:
+        text = valid_unicode(output.text)
+        leaving = self._stop.leave
+        if output.interrupted and leaving is not None:
+            text = model_notices.interrupted(leaving.cause, leaving.detail, printed=text)
+        outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
+        if self._journal.fold.is_open(call.id):
+            ended = e.CallEnded(
+                call=call.id, outcome=outcome, text=text, seconds=seconds, seen=output.seen, images=output.images
+            )
+            try:
+                self._journal.append(ended)
+            except StateError:  # a full disk, or another process appended in between
+                self._context.recovery.keep(ended)  # not lost: the exit of the turn tries again
+                raise
+        else:  # the turn has settled it without this outcome: the model reads it with the next prompt
+            self._journal.append(e.CallLate(call=call.id, outcome=outcome, text=text))
+
+    async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Wait until every task has recorded its outcome, and empty the list."""
+        if not tasks:
+            return
+        for task in tasks:
+            await self._stop.race(asyncio.shield(task))
+        tasks.clear()
+        self._running = {call: running for call, running in self._running.items() if not running.task.done()}
+        self._to(Signal.RAN)
+
+
+async def _wait(tasks: set[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:
+    """Return the tasks that have not ended after `seconds`."""
+    return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else tasks

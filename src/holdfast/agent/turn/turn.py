@@ -1,0 +1,145 @@
+"""Runs one turn over the turn table: requests, calls, and the one exit that settles whatever is open.
+
+The one exit. A turn can end in some fifteen ways: it finishes, the user presses Esc, the deadline passes, the provider
+fails, a call needs approval and no user is there, the disk is full, holdfast has a bug, the event loop closes. If each
+of them tidied up by itself, each would need its own answers to the same questions: which calls are still open, which
+outcome does each get, what is journalled, what does the model read? One forgotten case leaves a call without a result,
+and the provider rejects every later request.
+
+So every ending is an exception or a return value that reaches `Turn.run`, becomes a cause (`StopCause`), and goes
+through `_exit`. `_exit` takes no notice of how the turn was running. It sets the stop signal, waits a bounded time for
+running calls and the connection to end, and hands the turn to `Recovery.settle_turn`, which looks at what the calls
+left behind and journals what `settle` returns. Recovery after a crash journals the result of the same function.
+
+Why is a stop not a cancellation? Cancelling the task would unwind it at whatever it awaits, and each `except` and
+`finally` on the way would have to be right for each of the fifteen reasons. A `StopSignal` is only a fact that every
+wait of the turn looks at; no code outside ends the turn, so nothing outside has to know how.
+
+Example: the user presses Esc while `pytest` runs and a second call waits. The stop signal is set with the cause `user`,
+and the command sees it. The wait in `Calls.run` raises `TurnStopped`, `run` catches it, and `_exit` gives the command
+`stop_grace` seconds to end. If it ends in time, its own task journals its output. If not, it is settled as interrupted,
+with the output so far, and a later outcome becomes a `call-late` entry. The second call is settled as not started, and
+`turn-ended` follows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from holdfast.agent.events import TurnFailed
+from holdfast.agent.model_request.cancellation import StopSignal, TurnStopped, stop_cause_of
+from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.turn.deadline import Deadline
+from holdfast.agent.turn.message_queue import steering
+from holdfast.agent.turn.requests import Requests
+from holdfast.agent.turn.states import Signal, State, cause_after, step
+from holdfast.agent.turn.tool_runner import Calls
+from holdfast.agent.turn.turn_context import TurnContext
+from holdfast.errors import ApprovalUnavailable, ProviderFailed, ProviderFault, StateError, Unsendable
+from holdfast.session.conversation.prune_results import prune_entry
+from holdfast.session.journal.entries import TurnEnded
+
+_CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
+
+
+class Turn:
+    """One turn. It is made for a prompt and gone with its end; `stop` ends it."""
+
+    def __init__(self, context: TurnContext, stop: StopSignal) -> None:
+        self.stop = stop
+        self.state = State.IDLE
+        self._context = context
+        timeout = context.limits.timeout
+        self._deadline = Deadline(timeout, lambda: stop.ask(StopCause("timeout", f"{timeout:g} s")))
+        self._requests = Requests(context, stop, self._to)
+        self._calls = Calls(context, stop, self._to)
+
+    async def run(self) -> TurnEnded:
+        """Run the turn whose prompt is journalled, and return how it ended. Only a closing event loop cancels this."""
+        leave = StopCause("bug", "the turn ended for an unknown reason")
+        fault: ProviderFault | None = None
+        self._deadline.count()
+        try:
+            leave = await self._steps()
+        except TurnStopped:
+            leave = self.stop.leave or leave
+        except (ApprovalUnavailable, ProviderFailed, StateError, Unsendable) as ended:
+            leave = stop_cause_of(ended)
+            fault = ended.fault if isinstance(ended, ProviderFailed) else None
+        except BaseException as error:  # an unusable model, a bug, a closing loop: settle, then propagate
+            leave = self.stop.leave or stop_cause_of(error)
+            raise
+        finally:
+            self._deadline.pause()
+            end = await self._exit(leave)
+        if fault is not None and end.cause == "provider":
+            self._context.emit(TurnFailed(fault))
+        return end
+
+    async def _steps(self) -> StopCause:
+        """Return why the turn ends by itself; raises for every other ending."""
+        journal = self._context.journal
+        while True:
+            self.stop.go_on()
+            if calls := journal.conversation.open_calls:
+                self._to(Signal.TAKE_UP)
+            else:
+                leave = await self._request()
+                if leave is not None:
+                    return leave
+                calls = journal.conversation.open_calls
+            await self._calls.run(calls)
+            self._context.checks.watch(journal.fold.conversation, "After a step")
+
+    async def _request(self) -> StopCause | None:
+        """Send the next request. Return why the turn ends with it, None if its calls are to run."""
+        context, journal = self._context, self._context.journal
+        conversation = journal.conversation
+        limit = context.limits.max_steps
+        if limit is not None and conversation.turn_steps >= limit:
+            return StopCause("max_steps", f"{limit} request{'s' * (limit > 1)}")
+        journal.append(*steering(conversation), *prune_entry(conversation, context.settings))
+        if await context.compacting.is_due(self.stop):
+            await self._requests.shorten("auto")
+        finish = await self._requests.send()
+        self.stop.go_on()  # also after the last response: queued messages must not be sent after a stop
+        cause = cause_after(finish, calls=len(journal.conversation.open_calls))
+        return None if cause is None else StopCause(cause)
+
+    async def _exit(self, leave: StopCause) -> TurnEnded:
+        """Settle every open call and the turn, and return how it ended. Journalled unless the disk refuses."""
+        context = self._context
+        self.stop.ask(leave)  # running calls are to end, and a later stop can no longer be the cause
+        self._to(Signal.LEAVE)
+        try:
+            await self._wind_down(leave)
+        finally:  # also if that failed; nothing is awaited from here on
+            try:
+                for task in self._calls.running():  # a later outcome is journalled as `call-late`
+                    context.abandoned.add(task, context.journal.not_recorded)
+                ended = context.recovery.settle_turn(leave, cut=self._requests.cut, seconds=self._calls.seconds())
+            finally:
+                self._to(Signal.SETTLED)
+        return ended
+
+    async def _wind_down(self, leave: StopCause) -> None:
+        """Give the calls and the connection time to end."""
+        if leave.cause in _CONNECTION_STAYS:
+            await self._calls.end()
+        else:
+            dropped = asyncio.ensure_future(self._context.connection.drop())
+            await self._calls.end()
+            await dropped
+
+    def _to(self, signal: Signal) -> None:
+        """Move to the next state. The deadline does not count the time in which the user is asked."""
+        before, self.state = self.state, step(self.state, signal)
+        if self._context.log is not None:
+            self._context.log.moved(before, signal, self.state)
+        match signal:
+            case Signal.ASK:
+                self._deadline.pause()
+            case Signal.ANSWER:
+                self._deadline.count()
+            case _:
+                pass

@@ -1,0 +1,44 @@
+"""What every turn of a session works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.agent.context.compaction import Compacting
+from holdfast.agent.debug_log.log import Log
+from holdfast.agent.events import Event
+from holdfast.agent.journal_writer import JournalWriter
+from holdfast.agent.model_request.cancellation import DetachedTasks
+from holdfast.agent.model_request.connection import Connection
+from holdfast.agent.preflight import Checks
+from holdfast.agent.recovery.recovery import Recovery
+from holdfast.agent.turn.asker import Asker
+from holdfast.config.settings import Limits
+from holdfast.session.conversation.context_settings import ContextSettings
+from holdfast.tool_calls import Pattern
+from holdfast.tools.approval import Policy
+from holdfast.tools.tool import Toolbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnContext:
+    """What a session lends to each of its turns, which come and go.
+
+    `policy` returns what runs without asking at this moment; `remember` allows a pattern in the project from now on.
+    """
+
+    journal: JournalWriter
+    recovery: Recovery
+    checks: Checks
+    connection: Connection
+    compacting: Compacting
+    toolbox: Toolbox
+    abandoned: DetachedTasks
+    emit: Callable[[Event], None]
+    policy: Callable[[], Policy]
+    remember: Callable[[Pattern], None]
+    ask: Asker | None
+    limits: Limits
+    settings: ContextSettings
+    log: Log | None

@@ -1,0 +1,131 @@
+"""The user's own commands (`!`): run like the model's, shown to the model only on request.
+
+A command is journalled before it starts. However it ends, what is known of it is journalled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from holdfast.agent.events import Event, LiveOutput
+from holdfast.agent.journal_writer import JournalWriter
+from holdfast.agent.model_request.cancellation import wait_shielded
+from holdfast.agent.recovery.settle import command_ended, settle_command
+from holdfast.agent.stop_cause import StopCause
+from holdfast.errors import StateError, ToolFailed, UsageError
+from holdfast.session.conversation.conversation import OpenShell
+from holdfast.session.journal.entries import ProcessStarted, ShellEnded, ShellStarted
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import Outcome, ProcessId
+from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
+
+TOOL = "bash"
+_LONGEST = 3600
+"""Seconds after which a command is ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    task: asyncio.Task[ShellEnded]
+    stop: asyncio.Event
+
+
+class UserCommands:
+    """The user's commands in one session. Any number may run at once, beside a turn."""
+
+    def __init__(self, journal: JournalWriter, toolbox: Toolbox, emit: Callable[[Event], None]) -> None:
+        self._journal = journal
+        self._toolbox = toolbox
+        self._emit = emit
+        self._running: dict[str, _Running] = {}
+        self._unwritten: dict[str, ShellEnded] = {}  # ends that are not journalled yet
+
+    @property
+    def any_running(self) -> bool:
+        return bool(self._running)
+
+    async def run(self, command: str, *, share: bool) -> ShellEnded:
+        """Run the command and return how it ended. A cancellation stops it, waits for its end, and propagates.
+
+        Raises `UsageError` or `ToolFailed` if it cannot start: then nothing has happened.
+        """
+        tool = self._toolbox.tools.get(TOOL)
+        if not command.strip() or tool is None:
+            raise UsageError(
+                f"Command {command!r} cannot be run: it is empty, or this session has no shell. Type a shell command."
+            )
+        opened = self._journal.conversation.opened  # its processes carry it: unique across sessions
+        own = f"{opened.session if opened else ''}{self._journal.new_id('-s')}"
+        plan = tool.plan(own, json.dumps({"command": command, "timeout": _LONGEST}))
+        started = ShellStarted(id=own, command=valid_unicode(command), shared=share, spool=plan.spool)
+        self._journal.append(started)
+        stop = asyncio.Event()
+        task = asyncio.get_running_loop().create_task(self._run(started, plan, stop), name=f"command {own}")
+        self._running[own] = _Running(task, stop)
+        return await wait_shielded(task, lambda _: stop.set())
+
+    def stop(self) -> None:
+        """Ask every command to end."""
+        for running in self._running.values():
+            running.stop.set()
+
+    async def end(self, within: float) -> None:
+        """Stop every command and wait up to `within` seconds for each step: ending by itself, then being cancelled."""
+        self.stop()
+        if tasks := [running.task for running in self._running.values()]:
+            _, late = await asyncio.wait(tasks, timeout=within)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=within)
+
+    def gone(self, open_: Iterable[OpenShell]) -> tuple[OpenShell, ...]:
+        """Return the open commands that an earlier process started."""
+        known = self._running.keys() | self._unwritten.keys()
+        return tuple(shell for shell in open_ if shell.started.id not in known)
+
+    def left(self, open_: Iterable[OpenShell], running: str, *, began: Mapping[str, float]) -> tuple[ShellEnded, ...]:
+        """Return the ends of open commands that do not run in this process.
+
+        `running` is a note about processes they left running; `began` is when they started, in seconds since the epoch.
+        """
+        ends: list[ShellEnded] = []
+        for started in (shell.started for shell in open_ if shell.started.id not in self._running):
+            since = began.get(started.id, 0.0)
+            left = self._toolbox.traces(started.spool, since) if started.spool is not None else None
+            ends.append(self._unwritten.get(started.id) or settle_command(started, StopCause("crash", running), left))
+        return tuple(ends)
+
+    async def _run(self, started: ShellStarted, plan: Plan, stop: asyncio.Event) -> ShellEnded:
+        clock = asyncio.get_running_loop().time
+        since = clock()
+        output = ToolOutput(text="Its end was not reported. Its effect is unknown.", interrupted=True)
+
+        def emit(text: str) -> None:
+            self._emit(LiveOutput(started.id, text))
+
+        def began(process: ProcessId) -> None:
+            try:
+                self._journal.append(ProcessStarted(call=started.id, process=process))
+            except StateError as failed:  # the command runs, and its end may still be written
+                self._journal.not_recorded(failed)
+
+        try:
+            output = await plan.run(ToolContext(call=started.id, stop=stop, emit=emit, began=began))
+        except ToolFailed as failed:
+            output = ToolOutput(text=str(failed), ok=False)
+        finally:
+            outcome: Outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
+            ended = command_ended(started, outcome, valid_unicode(output.text), round(clock() - since, 3))
+            del self._running[started.id]
+            try:
+                self._journal.append(ended)
+            except StateError:
+                self._unwritten[started.id] = ended  # not lost: the next prompt tries again
+                raise
+        if started.spool is not None:
+            self._toolbox.forget(started.spool)
+        return ended

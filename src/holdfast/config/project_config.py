@@ -1,0 +1,81 @@
+"""A project's own config: find it and read it.
+
+Two rules. Its content is not trusted: any contributor may have written it. It has no effect until the user trusts
+exactly these bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.config.settings import ProjectConfig, decoded
+from holdfast.errors import ConfigInvalid
+from holdfast.system.git import repository
+from holdfast.tools.approval_patterns import unmatchable
+
+CONFIG_PATH = Path(".holdfast", "config.toml")
+"""Its path in the project."""
+
+LARGEST_CONFIG = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """The config of the project at `root`, as read from disk."""
+
+    root: Path
+    raw: bytes
+
+    @property
+    def path(self) -> Path:
+        return self.root / CONFIG_PATH
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of its bytes."""
+        return hashlib.sha256(self.raw).hexdigest()
+
+    def config(self) -> ProjectConfig:
+        """Decode it. Raise `ConfigInvalid` with file, key and reason."""
+        config = decoded(self.raw, ProjectConfig, name=str(self.path))
+        for pattern in config.allow.patterns:
+            if why := unmatchable(pattern):
+                raise ConfigInvalid(
+                    f"Config {str(self.path)!r} has an invalid [allow] pattern. {why} Fix or remove it."
+                )
+        return config
+
+
+def project_file(cwd: Path, own: Path) -> ProjectFile | None:
+    """Return the config of the project that contains `cwd`, None if it has none.
+
+    It is the nearest from `cwd` up to the root of the repository. `own`, the user's config, never counts as one. Raise
+    `ConfigInvalid` if it cannot be read.
+    """
+    top = repository(cwd) or cwd
+    for folder in (cwd, *cwd.parents):
+        path = folder / CONFIG_PATH
+        if os.path.lexists(path) and not (own.exists() and path.exists() and path.samefile(own)):
+            return ProjectFile(folder, _read(path))
+        if folder == top:
+            break
+    return None
+
+
+def _read(path: Path) -> bytes:
+    refused = f"Project config {str(path)!r} cannot be read: "
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # do not block on a named pipe
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ConfigInvalid(f"{refused}it is not a regular file. Remove it.")
+            raw = file.read(LARGEST_CONFIG + 1)
+    except OSError as error:
+        raise ConfigInvalid(f"{refused}{error.strerror}. Fix its permissions.") from error
+    if len(raw) > LARGEST_CONFIG:
+        raise ConfigInvalid(f"{refused}it is too large (at most {LARGEST_CONFIG} bytes). Shorten it.")
+    return raw

@@ -1,0 +1,187 @@
+"""Settings and the paths of holdfast's files: flags override the config file, which overrides the defaults."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+
+from holdfast.errors import ConfigInvalid
+from holdfast.session.conversation.context_settings import ContextSettings
+from holdfast.tool_calls import Effect, Mode, Pattern
+
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class ProviderLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """Limits of one provider. None: the general limit applies."""
+
+    connect: Seconds | None = None
+    write: Seconds | None = None
+    pool: Seconds | None = None
+    first_event: Seconds | None = None
+    idle_event: Seconds | None = None
+    attempts: Count | None = None
+    backoff: Seconds | None = None
+    longest_backoff: Seconds | None = None
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Limits of a turn, in seconds. None means no limit.
+
+    The limits on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
+    as events. `max_steps` counts the model requests of one turn, `attempts` those of one response. `timeout` covers a
+    whole turn, except the time in which an approval prompt waits. `providers` has the exceptions, by provider name.
+    """
+
+    max_steps: Count | None = 200
+    timeout: Seconds | None = None
+    connect: Seconds = 10.0
+    write: Seconds = 30.0
+    pool: Seconds = 5.0
+    first_event: Seconds = 180.0
+    idle_event: Seconds = 120.0
+    attempts: Count = 4
+    backoff: Seconds = 1.0
+    longest_backoff: Seconds = 60.0
+    stop_grace: Seconds = 0.7
+    drop_wait: Seconds = 0.2
+    providers: dict[str, ProviderLimits] = msgspec.field(default_factory=dict[str, ProviderLimits])
+
+    def of(self, model: str) -> Limits:
+        """Return the limits for a model, PROVIDER:MODEL."""
+        own = self.providers.get(model.partition(":")[0])
+        return self if own is None else msgspec.structs.replace(self, **msgspec.to_builtins(own))
+
+
+Tokens = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the tool `fetch` may access besides public addresses: networks such as 127.0.0.1 or 10.0.0.0/8."""
+
+    addresses: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        from ipaddress import ip_network  # noqa: PLC0415 - 4 ms that most runs do not need
+
+        for each in self.addresses:
+            ip_network(each)
+
+
+ProtocolKind = Literal["openai-responses", "openai-chat", "mistral", "anthropic", "bedrock", "gemini"]
+"""The protocols that a server can speak."""
+
+
+class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A provider that the user configured: protocol, base URL, and the environment variable of its key, if any.
+
+    `images` is whether its models accept images.
+    """
+
+    kind: ProtocolKind
+    base_url: str
+    api_key_env: str | None = None
+    images: bool = True
+    limits: ProviderLimits | None = None
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The content of `config.toml`."""
+
+    model: str | None = None
+    permission_mode: Mode = "ask"
+    pid_namespace: bool = False
+    limits: Limits = msgspec.field(default_factory=Limits)
+    context: ContextSettings = msgspec.field(default_factory=ContextSettings)
+    fetch: Fetch = msgspec.field(default_factory=Fetch)
+    providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
+
+
+class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What runs without asking: commands (` *` at the end allows more arguments), files or `FOLDER/**`, and hosts."""
+
+    run: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    fetch: tuple[str, ...] = ()
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Return all of them as patterns."""
+        kinds: tuple[tuple[Effect, tuple[str, ...]], ...]
+        kinds = (("execute", self.run), ("write", self.write), ("read", self.fetch))
+        return tuple(Pattern(effect=effect, text=text) for effect, texts in kinds for text in texts)
+
+
+class ProjectLimits(ProviderLimits, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """Limits that a project's config may set. None: the limit of the user's config applies."""
+
+    max_steps: Count | None = None
+    timeout: Seconds | None = None
+
+
+class ProjectConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The content of a project's own config, used only if trusted. It cannot set keys, addresses or processes."""
+
+    model: str | None = None
+    permission_mode: Literal["ask", "accept-edits", "plan"] | None = None
+    limits: ProjectLimits = msgspec.field(default_factory=ProjectLimits)
+    allow: Allowed = msgspec.field(default_factory=Allowed)
+
+
+def with_project(config: Config, project: ProjectConfig) -> Config:
+    """Return the config with the project's settings in place of the user's."""
+    return msgspec.structs.replace(
+        config,
+        model=project.model or config.model,
+        permission_mode=project.permission_mode or config.permission_mode,
+        limits=msgspec.structs.replace(config.limits, **msgspec.to_builtins(project.limits)),
+    )
+
+
+Settings = TypeVar("Settings", Config, ProjectConfig)
+
+
+def read_config(path: Path) -> Config:
+    """Read the config file; without one, return the defaults. Raise `ConfigInvalid` with file, key and reason."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return Config()
+    except OSError as error:
+        raise ConfigInvalid(
+            f"Config {str(path)!r} cannot be read: {error.strerror}. "
+            "Fix its permissions, or move it away to use the defaults."
+        ) from error
+    return decoded(raw, Config, name=str(path))
+
+
+def decoded(raw: bytes, kind: type[Settings], *, name: str) -> Settings:
+    """Decode the config called `name`. Raise `ConfigInvalid` with file, key and reason."""
+    try:
+        return msgspec.toml.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        raise ConfigInvalid(
+            f"Config {name!r} has an invalid setting: {error}. {_near(str(error), kind)}Fix or remove that setting."
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(
+            f"Config {name!r} is not valid TOML: {error}. Fix that line, or move the file away."
+        ) from error
+
+
+def _near(error: str, config: type[Config | ProjectConfig]) -> str:
+    """Return a hint for an unknown setting, as a sentence; "" for any other error."""
+    unknown = re.search(r"unknown field `([^`]+)`", error)
+    if unknown is None:
+        return ""
+    own = {name for kind in (Config, Limits, Fetch, ContextSettings, Server) for name in kind.__struct_fields__}
+    projects = {name for kind in (ProjectConfig, ProjectLimits, Allowed) for name in kind.__struct_fields__}
+    if config is ProjectConfig and unknown[1] in own - projects:
+        return "Only your own config may set this, not a project's. "
+    near = difflib.get_close_matches(unknown[1], sorted(projects if config is ProjectConfig else own), n=1)
+    return f"Did you mean {near[0]!r}? " if near else ""

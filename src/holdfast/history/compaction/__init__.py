@@ -1,0 +1,1 @@
+"""What a compaction may leave out, chosen from sizes alone."""

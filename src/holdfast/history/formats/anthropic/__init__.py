@@ -1,0 +1,1 @@
+"""Messages of Anthropic's Messages API: read, checked and written."""

@@ -1,0 +1,36 @@
+"""The images and documents of Anthropic's messages: where they are, and what is known of their bytes."""
+
+from __future__ import annotations
+
+from holdfast.history.formats.format import Json, as_object, as_text
+from holdfast.history.media import pdf
+from holdfast.history.media.images import inspect_base64
+from holdfast.history.shape import Media
+
+_SOMEWHERE = {"url": "url", "file": "file_id"}
+_DOCUMENTS = {**_SOMEWHERE, "base64": "data", "text": "data", "content": "content"}
+
+
+def is_somewhere(source: Json) -> bool:
+    """Return whether a source says where the document is, as far as its type is known."""
+    kind = as_text(source.get("type"))
+    return kind is not None and bool(source.get(_DOCUMENTS.get(kind, "type")))
+
+
+def pdf_of(block: Json) -> Media | None:
+    """Return what is known of a PDF whose bytes stand there, None if the block is none."""
+    source = as_object(block.get("source"))
+    data = source.get("data")
+    if block.get("type") != "document" or source.get("type") != "base64" or not isinstance(data, str):
+        return None
+    named = as_text(block.get("title")) or ""
+    return pdf.look(data, name=named) if source.get("media_type") == pdf.TYPE else None
+
+
+def image_of(source: Json) -> Media:
+    """Return what is known of an image."""
+    declared, data = source.get("media_type"), source.get("data")
+    if source.get("type") == "base64" and isinstance(data, str):
+        return inspect_base64(as_text(declared) or "nothing", data)
+    key = _SOMEWHERE.get(as_text(source.get("type")) or "")
+    return Media() if key and isinstance(source.get(key), str) else Media(declared="of no known source")

@@ -1,0 +1,377 @@
+"""Messages of Anthropic's Messages API, and of the services that speak it.
+
+Two rules. Results stand in the user's message, before everything else. A message keeps every field and every block that
+is not known here, also when another block of it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from holdfast.history.draft_messages import DraftMessage, DraftPart
+from holdfast.history.formats.anthropic.cache_marks import marks_in, unmarked
+from holdfast.history.formats.anthropic.media import image_of, is_somewhere, pdf_of
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, foreign, says_nothing
+from holdfast.history.formats.content_writer import held_now, note_block, quoted_result, raw_at
+from holdfast.history.formats.format import (
+    Declared,
+    Json,
+    as_array,
+    as_object,
+    as_text,
+    digest,
+    is_array,
+    is_hollow,
+    is_object,
+    not_a_message,
+    object_arguments,
+    quoted,
+    role_in,
+    says_elsewhere,
+    told_by,
+    words,
+)
+from holdfast.history.formats.other_wire_results import result_beside, result_of_another, text_of_another
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
+
+_ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
+_SAID = frozenset({"text", "image", "document", "search_result"})
+_UNSAID = frozenset({"compaction", "fallback", "mcp_tool_listing", "tool_addition", "tool_removal"})  # not to be read
+_KINDS: dict[Role, frozenset[str]] = {
+    "system": frozenset({"text"}),
+    "user": _SAID | {"container_upload", "tool_addition", "tool_removal"},
+    "assistant": frozenset({"text", "compaction", "fallback", "mcp_tool_listing"}),
+    "tool": _SAID | {"tool_reference", "browser_state"},  # what a result holds
+}
+_RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
+_THINKING = {"thinking": "signature", "redacted_thinking": "data"}
+_SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+_NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
+_NO_INPUT: frozenset[Flag] = frozenset({"arguments-type"})
+_TEXT_INPUT: frozenset[Flag] = frozenset({"arguments"})
+_CALLS_OF_CHAT = ("tool_calls", "function_call")  # which some programs put beside the content
+_SIGNED: frozenset[Flag] = frozenset({"signed"})
+_THINKING_MODES = {"enabled": True, "adaptive": True, "disabled": False}
+
+
+class Anthropic:
+    """The format `anthropic`."""
+
+    name = "anthropic"
+    grammar = Grammar(results="user")
+    profile = "anthropic"
+    keys = ("messages",)
+
+    def declared(self, body: Mapping[str, object]) -> Declared:
+        """Return what the request body says about tools and thinking."""
+        names = [name for tool in as_array(body.get("tools")) if (name := as_text(as_object(tool).get("name")))]
+        mode = as_text(as_object(body.get("thinking")).get("type"))
+        beside = [*as_array(body.get("system")), *as_array(body.get("tools"))]
+        marks = sum(map(marks_in, beside))
+        return Declared(
+            frozenset(names),
+            _THINKING_MODES.get(mode or ""),
+            marks=marks,
+            blocks=tuple(_beside(body)),
+            model=as_text(body.get("model")),
+        )
+
+    def message(self, index: int, raw: object) -> Message:
+        """Return the projection of one message."""
+        if not is_object(raw):
+            return not_a_message(index, "malformed")
+        written = raw.get("role")
+        role = role_in(_ROLES, written)
+        if role is None:
+            other = result_of_another((index,), "user", raw, self.grammar)
+            written = as_text(written) or as_text(raw.get("type"))
+            return Message(index, "user", (other,)) if other else not_a_message(index, "unknown-role", written)
+        if says_elsewhere(raw, "tool_calls"):
+            return not_a_message(index, "malformed")
+        items = tuple(content_of((index, "content"), role, raw.get("content"), _block))
+        flags = says_nothing(role, items)
+        if role != "system":
+            calls = (key for key in _CALLS_OF_CHAT if raw.get(key))
+            items += tuple(Item("other", role, (index, key), written=(f"{role}/{key}",)) for key in calls)
+        if role == "system":  # the system prompt stands beside the messages
+            flags.add("unknown-role")
+        elif written != role:
+            flags.add("role-misnamed")
+        return Message(index, role, items, frozenset(flags))
+
+    def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
+        """Return the message that a touched row stands for."""
+        base: Json = {"role": row.role}
+        for index in row.sources:
+            message = as_object(messages[index])
+            if role_in(_ROLES, message.get("role")) == row.role:
+                base = {**message, **base}
+        values = [
+            unmarked(value) if "cache-mark" in piece.dropped else value
+            for piece in row.pieces
+            if piece.what is not None or not _is_beside(piece)
+            for value in _values(piece, messages)
+        ]
+        for piece in row.pieces:
+            if piece.item is not None and piece.what is not None and _is_beside(piece):
+                base.pop(str(piece.item.path[1]), None)
+        if "thinking" in row.added:
+            values.insert(0, {"type": "thinking", "thinking": "", "signature": ""})
+        if len(values) == 1 and isinstance(values[0], str):
+            base["content"] = values[0]
+        else:
+            base["content"] = [_text(value) if isinstance(value, str) else value for value in values]
+        return base
+
+
+FORMAT = Anthropic()
+
+
+# --- from a message to its shape -------------------------------------------------------------------------------------
+
+
+def _beside(body: Mapping[str, object]) -> Iterator[Item]:
+    """Yield the blocks of the system prompt, and the tools, that have cache markers or are blank."""
+    for holder in ("tools", "system"):
+        for number, raw in enumerate(as_array(body.get(holder))):
+            text = as_object(raw).get("text")
+            blank = holder == "system" and isinstance(text, str) and not text.strip()
+            if (marks := marks_in(raw)) or blank:
+                yield Item("text", "system", (holder, number), flags=BLANK if blank else NO_FLAGS, marks=marks)
+
+
+def _block(path: Path, role: Role, block: object) -> Item:
+    item = _unmarked_block(path, role, block)
+    return msgspec.structs.replace(item, marks=marks) if (marks := marks_in(block)) else item
+
+
+def _unmarked_block(path: Path, role: Role, block: object) -> Item:
+    kind = _kind(block)
+    raw = as_object(block)
+    item: Item | None = None
+    if role == "system":
+        pass  # which is quoted as a whole
+    elif kind == "tool_use":
+        item = _call(path, role, raw)
+    elif kind == "tool_result":
+        beside = raw.get("content") is None and result_beside(path, role, raw, Anthropic.grammar)
+        item = beside or _result(path, role, raw)
+    elif role == "assistant":
+        item = _of_assistant(path, kind, raw)
+    if item is None and role != "system":
+        item = result_of_another(path, role, raw, Anthropic.grammar)
+    return item or _part(path, role, kind, raw)
+
+
+def _kind(block: object) -> str:
+    """Return the type of a block, "" if it has none or is none."""
+    return as_text(as_object(block).get("type")) or ""
+
+
+def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
+    """Return a block of a kind that only the assistant has as an item, None if it is none."""
+    if kind in _THINKING:
+        return _thinking(path, kind, block)
+    if kind in _SERVER_CALLS:
+        flags = _of_input(block)
+        return Item("server-call", "assistant", path, as_text(block.get("id")), as_text(block.get("name")), flags)
+    if kind.endswith("_tool_result"):
+        return Item("server-result", "assistant", path, as_text(block.get("tool_use_id")), kind)
+    return None
+
+
+def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
+    """Return a block of the message, or of the result (then `role` is `tool`), as an item."""
+    text = "" if kind == "text" and block.get("text") is None and is_hollow(block) else block.get("text")
+    if kind not in _KINDS[role] or (kind == "text" and not isinstance(text, str)):
+        return foreign(path, role, block)
+    if isinstance(text, str) and kind == "text":
+        blank = _NOTHING if block.get("text") is None else BLANK
+        return Item("text", role, path, flags=NO_FLAGS if text.strip() else blank)
+    source = block.get("source")
+    if kind in ("image", "document") and (not is_object(source) or (kind == "document" and not is_somewhere(source))):
+        return Item("other", role, path, flags=FOREIGN_BLOCKS)
+    if kind == "image":
+        return Item("media", role, path, media=(image_of(as_object(source)),))
+    if kind == "tool_reference":
+        name = as_text(block.get("tool_name"))
+        return Item("other", role, path, name=name, flags=NO_FLAGS if name else FOREIGN_BLOCKS)
+    flags: set[Flag] = set()
+    if kind == "search_result" or as_object(source).get("type") in ("text", "content"):
+        flags.add("readable")
+    if kind == "compaction" and (block.get("signature") or block.get("encrypted_content")):
+        flags |= {"signed"} if as_text(block.get("content")) else {"signed", "untold"}
+    paper = pdf_of(block)
+    held = () if paper is None else (paper,)
+    what = "other" if kind in _UNSAID else "media"
+    return Item(what, role, path, flags=frozenset(flags), media=held, written=(f"{role}/{kind}",))
+
+
+def _thinking(path: Path, kind: str, block: Json) -> Item:
+    if kind == "thinking" and not isinstance(block.get("thinking"), str):
+        return Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
+    signature = as_text(block.get(_THINKING[kind]))
+    if signature is None:
+        maker = "anthropic" if kind == "redacted_thinking" else None
+        return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}), maker=maker)
+    if kind == "redacted_thinking":  # which no other model makes
+        return Item("thinking", "assistant", path, flags=_SIGNED, maker="anthropic")
+    said = str(block.get("thinking"))
+    return Item("thinking", "assistant", path, flags=_SIGNED, digest=digest(said), seal=digest(signature))
+
+
+def _call(path: Path, role: Role, block: Json) -> Item:
+    call = as_text(block.get("id"))
+    flags: set[Flag] = set()
+    if role != "assistant":
+        flags.add("misplaced")
+    if call is None:
+        flags.add("id-missing")
+    flags |= _of_input(block)
+    return Item("call", role, path, call, as_text(block.get("name")), frozenset(flags) if flags else NO_FLAGS)
+
+
+def _of_input(block: Json) -> frozenset[Flag]:
+    """Return what is wrong with what a tool is called with; a cut stream leaves the text it had."""
+    if "input" not in block:
+        return _NO_INPUT
+    return NO_FLAGS if is_object(block["input"]) else _TEXT_INPUT
+
+
+def _result(path: Path, role: Role, block: Json) -> Item:
+    content = block.get("content")
+    call = as_text(block.get("tool_use_id"))
+    flags: set[Flag] = set()
+    media: list[Media] = []
+    references: list[str] = []
+    written: tuple[str, ...] = ()
+    text = ""
+    if call is None:
+        flags.add("id-missing")
+    if isinstance(content, str):
+        text = content
+    elif is_array(content):
+        parts = [_part(path, "tool", _kind(part), as_object(part)) for part in content]
+        references = [part.name for part in parts if part.name is not None and "foreign" not in part.flags]
+        text = words(content)
+        media = [each for part in parts for each in part.media]
+        written = tuple(word for part in parts for word in part.written)
+        if any(part.flags & {"foreign", "null"} for part in parts):
+            flags.add("foreign")
+        if not parts or any("blank" in part.flags for part in parts):
+            flags.add("blank-block")
+    elif "content" in block:
+        flags.add("null" if content is None else "foreign")
+        text = words(content) if content is not None else ""
+    if not text.strip():
+        flags.add("blank")
+    if is_synthetic(text):
+        flags.add("synthetic")
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    return Item(
+        "result",
+        role,
+        path,
+        call,
+        flags=kinds,
+        digest=digest(text),
+        media=tuple(media),
+        references=tuple(references),
+        written=written,
+    )
+
+
+# --- from a row to its message ---------------------------------------------------------------------------------------
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _is_beside(piece: DraftPart) -> bool:
+    """Return whether the piece stands beside the content."""
+    return piece.item is not None and len(piece.item.path) > 1 and piece.item.path[1] in _CALLS_OF_CHAT
+
+
+def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
+    """Yield what the piece contributes to the content: texts, or blocks as they are."""
+    if piece.item is None:
+        made_up = {"type": "tool_result", "tool_use_id": piece.id, "content": piece.text}
+        yield made_up if piece.kind == "result" else piece.text or ""
+        return
+    raw = raw_at(piece.item.path, messages)
+    if piece.what is not None:
+        yield from _quoted(piece.what, piece, raw)
+    elif piece.kind == "result":
+        yield _built_result(piece, as_object(raw))
+    elif piece.left_out:
+        yield note_block(piece.left_out)
+    elif piece.kind in ("call", "server-call"):
+        yield _built_call(piece, as_object(raw))
+    else:
+        yield words(raw) if piece.as_text else raw
+
+
+def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
+    if piece.item is not None and "other-wire" in piece.item.flags:
+        yield quoted(what, text_of_another(raw))
+    elif piece.item is not None and piece.item.kind == "result":
+        held = _result_content(piece, as_object(raw))
+        beside = {key: value for key, value in as_object(raw).items() if key not in _RESULT}
+        if beside:  # what another kind of block says
+            filled = held is None or piece.text is not None
+            held = [*(() if filled else held if is_array(held) else [held]), words(beside)]
+        yield from quoted_result(what, held, _is_said)
+    else:
+        yield quoted(what, words(told_by(raw) if piece.item is not None and len(piece.item.path) == 1 else raw))
+
+
+def _is_said(block: object) -> bool:
+    """Return whether the user can say it, who may not refer to tools."""
+    return not _part((), "user", _kind(block), as_object(block)).flags - {"readable"}
+
+
+def _result_content(piece: DraftPart, block: Json) -> object:
+    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    content = words(block.get("content")) if piece.as_text else block.get("content")
+    if not is_array(content):
+        said = piece.as_text and isinstance(content, str) and content.strip()
+        return content if said or piece.text is None else piece.text
+    return held_now(content, piece, is_media=_is_media, text=_text)
+
+
+def _is_media(block: object) -> bool:
+    raw = as_object(block)
+    return (_kind(block) == "image" and is_object(raw.get("source"))) or pdf_of(raw) is not None
+
+
+def _built_result(piece: DraftPart, raw: Json) -> Json:
+    if not piece.touched:
+        return raw
+    block = dict(raw)
+    assert piece.item is not None
+    if "other-wire" in piece.item.flags:
+        said = text_of_another(raw) if piece.text is None else piece.text
+        failed = {"is_error": raw["is_error"]} if "is_error" in raw else {}
+        return {"type": "tool_result", "tool_use_id": piece.id, "content": said, **failed}
+    if piece.id != piece.item.id:
+        block["tool_use_id"] = piece.id
+    if piece.text is not None or piece.as_text or piece.left_out:
+        block["content"] = _result_content(piece, raw)
+    return block
+
+
+def _built_call(piece: DraftPart, raw: Json) -> Json:
+    if not piece.touched:
+        return raw
+    block = dict(raw)
+    assert piece.item is not None
+    if piece.id != piece.item.id:
+        block["id"] = piece.id
+    if piece.name != piece.item.name:
+        block["name"] = piece.name
+    if piece.quote_arguments:
+        block["input"] = object_arguments(raw["input"]) if "input" in raw else {}
+    return block

@@ -1,0 +1,42 @@
+"""What is the same for all formats that read a message: what its content may be, and whether it says anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from holdfast.history.formats.format import as_object, as_text, block_text, is_array
+from holdfast.history.shape import NO_FLAGS, Flag, Item, MessageFlag, Path, Role
+
+BLANK: frozenset[Flag] = frozenset({"blank"})
+FOREIGN_BLOCKS: frozenset[Flag] = frozenset({"foreign"})
+
+
+def content_of(path: Path, role: Role, content: object, part: Callable[[Path, Role, object], Item]) -> Iterator[Item]:
+    """Yield what a content holds: nothing, a text, or parts, each read by `part`; a text among parts is foreign."""
+    if content is None:
+        return
+    if isinstance(content, str):
+        yield Item("text", role, path, flags=NO_FLAGS if content.strip() else BLANK)
+    elif is_array(content):
+        for number, each in enumerate(content):
+            yield foreign((*path, number), role, each) if isinstance(each, str) else part((*path, number), role, each)
+    else:
+        yield foreign(path, role, content)
+
+
+def foreign(path: Path, role: Role, raw: object) -> Item:
+    """Return what is not written as the format has it as an item: a text if it is one and nothing else."""
+    text = raw if isinstance(raw, str) else block_text(raw)
+    if text is None:
+        return Item("other", role, path, name=as_text(as_object(raw).get("type")), flags=FOREIGN_BLOCKS)
+    return Item("text", role, path, flags=FOREIGN_BLOCKS if text.strip() else FOREIGN_BLOCKS | BLANK)
+
+
+def says_nothing(role: Role, items: Sequence[Item]) -> set[MessageFlag]:
+    """Return the findings about a message that says nothing: it is empty, or a blank answer."""
+    said = [item for item in items if item.kind != "thinking"]
+    if not said:
+        return {"empty"}
+    if role == "assistant" and all("blank" in item.flags for item in said):
+        return {"blank-answer"}
+    return set()

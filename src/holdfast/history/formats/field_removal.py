@@ -1,0 +1,37 @@
+"""A document without some of the fields of its objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, cast
+
+from holdfast.history.shape import Path
+
+
+def without_fields(raw: object, fields: Iterable[tuple[Path, Iterable[str]]]) -> object:
+    """Return `raw` without the named fields of the objects at these paths, in one pass."""
+    tree = _Dropped({}, set())
+    for path, names in fields:
+        node = tree
+        for key in path:
+            node = node.inside.setdefault(key, _Dropped({}, set()))
+        node.names.update(names)
+    return _without(raw, tree)
+
+
+class _Dropped(NamedTuple):
+    """The names that an object loses, and what those inside of it lose, by key."""
+
+    inside: dict[str | int, _Dropped]
+    names: set[str]
+
+
+def _without(raw: object, dropped: _Dropped) -> object:
+    inside = dropped.inside
+    if isinstance(raw, dict):
+        kept = {key: value for key, value in cast("Mapping[str, object]", raw).items() if key not in dropped.names}
+        return kept | {key: _without(kept[key], inside[key]) for key in kept.keys() & inside.keys()}
+    if isinstance(raw, list | tuple):
+        every = enumerate(cast("Sequence[object]", raw))
+        return [_without(each, inside[at]) if at in inside else each for at, each in every]
+    return raw

@@ -1,0 +1,274 @@
+"""Messages of Chat as they are written: what a touched one becomes, in words that every service knows.
+
+Two rules. A call or an image that is spelled in a way that only some know is spelled as all do. Everything else keeps
+the fields it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from holdfast.history.draft_messages import DraftMessage, DraftPart
+from holdfast.history.formats.content_writer import held_now, note_block, quoted_result, raw_at
+from holdfast.history.formats.format import (
+    Json,
+    as_object,
+    as_text,
+    is_arguments,
+    is_array,
+    is_object,
+    json_text,
+    quoted,
+    quoted_arguments,
+    role_in,
+    told_by,
+    words,
+)
+from holdfast.history.formats.other_wire_results import text_of_another
+from holdfast.history.shape import Role
+
+CHAT_ROLES: Mapping[str, Role] = MappingProxyType(
+    {
+        "system": "system",
+        "developer": "system",
+        "user": "user",
+        "assistant": "assistant",
+        "tool": "tool",
+        "function": "tool",
+    }
+)
+THINKING = ("reasoning_content", "reasoning")
+_FLAT = {"name": "name", "arguments": "arguments", "args": "arguments"}
+_WRITTEN = frozenset({"name", "content", "refusal", "audio", "tool_calls", "function_call", *THINKING})
+
+
+def chat_role(message: Json) -> Role | None:
+    """Return the role, None if it is unknown."""
+    return role_in(CHAT_ROLES, message.get("role"))
+
+
+def has_unusable_name(message: Json) -> bool:
+    """Return whether the name of who speaks, or of the tool, is no text."""
+    return "name" in message and not isinstance(message["name"], str | None)
+
+
+def name_of(message: Json) -> str | None:
+    """Return the name of who speaks, or of the tool; a number is taken for its digits, anything else for none."""
+    name = message.get("name")
+    return str(name) if isinstance(name, int | float) and not isinstance(name, bool) else as_text(name)
+
+
+def calls_in(result: Json) -> Json:
+    """Return the fields of a result that hold calls, which are not its own."""
+    return {key: result[key] for key in ("tool_calls", "function_call") if result.get(key)}
+
+
+def flat_function(call: Json) -> Json:
+    """Return the function of a call that has it written into the call itself, as some programs do, else nothing."""
+    if is_object(call.get("function")) or is_object(call.get("custom")):
+        return {}
+    return {_FLAT[key]: value for key, value in call.items() if key in _FLAT}
+
+
+def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
+    """Return the message that a touched row stands for."""
+    sources = (as_object(messages[index]) for index in row.sources)
+    source: Json = next((each for each in sources if chat_role(each) == row.role), Json())
+    base = _named(source)
+    base.setdefault("role", row.role)
+    if "role" in row.added:
+        base["role"] = row.role
+    for index in row.sources:
+        message = as_object(messages[index])
+        if chat_role(message) == row.role:
+            base.update({key: value for key, value in message.items() if key not in base and key not in _WRITTEN})
+    if row.role == "tool":
+        return _built_result(row.pieces[0], base, messages)
+    calls = [piece for piece in row.pieces if piece.kind == "call"]
+    content = _joined(list(_contents(row, base, messages)))
+    if content:
+        base["content"] = content
+    elif row.fill is not None:
+        base["content"] = row.fill
+    elif base.get("content"):
+        base["content"] = ""
+    if row.role == "assistant":
+        _put_calls(base, calls, messages)
+        _put_thinking(base, row, messages)
+    else:
+        _put_calls(base, [], messages)  # which are not the assistant's, and were quoted
+    return base
+
+
+def _named(message: Json) -> Json:
+    """Return a copy of the message, its name a text if it can be one."""
+    named = dict(message)
+    if has_unusable_name(message):
+        name = named.pop("name")
+        if isinstance(name, int | float) and not isinstance(name, bool):
+            named["name"] = str(name)
+    return named
+
+
+def _contents(row: DraftMessage, base: Json, messages: Sequence[object]) -> Iterator[object]:
+    """Yield what the row says; where messages of several people were joined, with who says it."""
+    speaker = base.get("name")
+    for piece in row.pieces:
+        values = list(_values(piece, base, messages))
+        source = as_object(messages[piece.item.message]) if piece.item else base
+        if values and chat_role(source) == row.role and (name := _named(source).get("name")) != speaker:
+            speaker = name
+            yield f"[{as_text(speaker) or 'Another'} says]"
+        yield from values
+
+
+def _values(piece: DraftPart, base: Json, messages: Sequence[object]) -> Iterator[object]:
+    """Yield what the piece contributes to the content: strings, or parts as they are."""
+    if piece.item is None:
+        yield piece.text or ""
+    elif piece.what is not None:
+        yield from _quoted(piece.what, piece, messages)
+    elif piece.left_out:
+        yield _text(note_block(piece.left_out))
+    elif piece.kind in ("text", "media", "other") and piece.item.path[1] == "content":
+        raw = raw_at(piece.item.path, messages)
+        yield words(raw) if piece.as_text else _spelled(as_object(raw)) if "kind" in piece.added else raw
+    elif piece.kind == "text" and "kind" in piece.added:
+        base.pop("refusal", None)
+        yield raw_at(piece.item.path, messages)  # of this message, also where it was joined to one with another
+    elif piece.kind == "text" and base.get("refusal") != (refusal := raw_at(piece.item.path, messages)):
+        yield refusal  # of a message that was joined to one with another
+    elif piece.item.path[1] == "audio" and base.get("audio") != (audio := raw_at(piece.item.path, messages)):
+        yield quoted("Audio", words(audio))
+
+
+def _spelled(part: Json) -> object:
+    """Return the part as everybody knows it: a refusal as a text, an image with its address in an object."""
+    if part.get("type") == "refusal":
+        return part.get("refusal")
+    return {**part, "image_url": {"url": part.get("image_url")}}
+
+
+def _quoted(what: str, piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
+    assert piece.item is not None
+    raw = raw_at(piece.item.path, messages)
+    if "other-wire" in piece.item.flags:
+        yield quoted(what, text_of_another(raw))
+    elif piece.item.kind == "result":
+        held = _result_content(piece, as_object(raw).get("content"))
+        calls = calls_in(as_object(raw))
+        yield from quoted_result(what, held if is_array(held) else words(held or raw), is_object)
+        if calls and held:  # else the rest of it names them
+            yield quoted("A call", words(calls))
+    else:
+        yield quoted(what, words(raw if len(piece.item.path) > 1 else told_by(raw)))
+
+
+def _joined(values: list[object]) -> object:
+    """Return the values as one content: a string if all are strings."""
+    if all(isinstance(value, str) for value in values):
+        texts = [value for value in values if isinstance(value, str)]
+        return "\n\n".join(texts)
+    return [_text(value) if isinstance(value, str) else value for value in values]
+
+
+def _built_result(piece: DraftPart, base: Json, messages: Sequence[object]) -> Json:
+    if piece.item is None:
+        if piece.call is not None and _is_legacy(piece.call):
+            return {"role": "function", "name": piece.name, "content": piece.text}
+        return {"role": "tool", "tool_call_id": piece.id, "content": piece.text}
+    if "other-wire" in piece.item.flags:
+        said = text_of_another(raw_at(piece.item.path, messages)) if piece.text is None else piece.text
+        return {"role": "tool", "tool_call_id": piece.id, "content": said}
+    if piece.id != piece.item.id:
+        base["tool_call_id"] = piece.id
+    if "kind" in piece.added:
+        base["role"] = "tool"
+    if piece.name != piece.item.name and "name" in base:
+        base["name"] = piece.name
+    if piece.text is not None or piece.as_text or piece.left_out:
+        base["content"] = _result_content(piece, base.get("content"))
+    told: list[object] = [piece.told] if piece.beside else []
+    if calls := calls_in(base):
+        told.append(quoted("A call", words(calls)))
+        base = {key: value for key, value in base.items() if key not in calls}
+    if told:
+        said = base.get("content")
+        base["content"] = _joined([*(said if is_array(said) else [said or ""]), *told])
+    return base
+
+
+def _result_content(piece: DraftPart, content: object) -> object:
+    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    if piece.as_text:
+        said = words(content)
+        return said if said.strip() or piece.text is None else piece.text
+    if not is_array(content):
+        return content if piece.text is None else piece.text
+    return held_now(content, piece, is_media=_is_image, text=_text)
+
+
+def _is_image(part: object) -> bool:
+    image = as_object(part).get("image_url")
+    url = image if isinstance(image, str) else as_object(image).get("url")
+    return as_object(part).get("type") == "image_url" and as_text(url) is not None
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _built_call(piece: DraftPart, messages: Sequence[object]) -> object:
+    assert piece.item is not None
+    raw = raw_at(piece.item.path, messages)
+    if not piece.touched:
+        return raw
+    call: Json = {"function": raw} if piece.item.path[1] == "function_call" else dict(as_object(raw))
+    if "kind" in piece.added:
+        call = {**call, "type": "function"}
+        if is_object(custom := call.pop("custom", None)):
+            arguments = {"input": custom.get("input"), **{key: custom[key] for key in custom if key != "name"}}
+            call["function"] = {"name": custom.get("name"), "arguments": json_text(arguments)}
+    if flat := flat_function(call):
+        call = {**{key: value for key, value in call.items() if key not in _FLAT}, "function": flat}
+    kind = "custom" if is_object(call.get("custom")) else "function"
+    function = dict(as_object(call.get(kind)))
+    if piece.id != piece.item.id:
+        call["id"] = piece.id
+    if piece.name != piece.item.name:
+        function["name"] = piece.name
+    if piece.quote_arguments and kind == "custom":
+        function["input"] = words(written) if (written := function.get("input")) is not None else ""
+    elif piece.quote_arguments and not is_arguments(written := function.get("arguments")):
+        function["arguments"] = json_text(written if is_object(written) else quoted_arguments(written))
+    return function if _is_legacy(piece) else {**call, kind: function}
+
+
+def _is_legacy(call: DraftPart) -> bool:
+    """Return whether the call is and stays one of the field `function_call`."""
+    return call.item is not None and call.item.path[1] == "function_call" and "kind" not in call.added
+
+
+def _put_calls(base: Json, calls: list[DraftPart], messages: Sequence[object]) -> None:
+    listed = [_built_call(call, messages) for call in calls if not _is_legacy(call)]
+    legacy = [_built_call(call, messages) for call in calls if _is_legacy(call)]
+    for key, value in (("tool_calls", listed), ("function_call", legacy[0] if legacy else None)):
+        if value:
+            base[key] = value
+        else:
+            base.pop(key, None)
+
+
+def _put_thinking(base: Json, row: DraftMessage, messages: Sequence[object]) -> None:
+    kept: dict[str, list[str]] = {}
+    for piece in row.pieces:
+        if piece.kind == "thinking" and piece.item is not None:
+            kept.setdefault(str(piece.item.path[1]), []).append(str(raw_at(piece.item.path, messages)))
+    for key in THINKING:
+        if key in kept:
+            base[key] = "\n\n".join(kept[key])
+        elif isinstance(base.get(key), str):
+            del base[key]
+    if "thinking" in row.added:  # what is known of it by another name, if anything is
+        base["reasoning_content"] = base.get("reasoning", "")

@@ -1,0 +1,269 @@
+"""Items of OpenAI's Responses as they are written: which kinds answer which, and what a touched one becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from holdfast.history.draft_messages import DraftMessage, DraftPart
+from holdfast.history.formats.content_writer import held_now, note_block, quoted_result, raw_at
+from holdfast.history.formats.format import (
+    Json,
+    as_array,
+    as_object,
+    as_text,
+    is_array,
+    is_object,
+    json_text,
+    quoted,
+    quoted_arguments,
+    role_in,
+    told_by,
+    words,
+)
+from holdfast.history.formats.other_wire_results import text_of_another
+from holdfast.history.shape import Role
+
+CALLS: Mapping[str, str] = MappingProxyType(
+    {
+        "function_call": "",
+        "custom_tool_call": "",
+        "local_shell_call": "local_shell",
+        "shell_call": "shell",
+        "apply_patch_call": "apply_patch",
+        "computer_call": "computer",
+    }
+)
+"""The calls that a client answers, each with the name of its tool; "" where the call says it."""
+
+RESULTS = frozenset(f"{kind}_output" for kind in CALLS)
+TEXTUAL = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
+"""The results that hold a text or a list of parts."""
+
+CONTENT_TYPES: Mapping[Role, str] = MappingProxyType(
+    {"system": "input_text", "user": "input_text", "assistant": "output_text", "tool": "input_text"}
+)
+"""What a part is called that is text."""
+
+RESPONSES_ROLES: Mapping[str, Role] = MappingProxyType(
+    {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+)
+_NOTHING_SEEN = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
+)
+"""An image of a single transparent pixel: a screen can only be answered by an image."""
+
+_NOTHING_THOUGHT: Json = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": " "}]}
+"""Thinking where some is required and none is recorded: DeepSeek refuses an empty text, and takes a blank one."""
+
+
+_STATUSES = frozenset({"in_progress", "completed", "incomplete", "failed"})
+
+
+_BUSY = _STATUSES | {"searching", "interpreting", "generating", "calling"}
+"""What a call has besides that the provider runs itself."""
+
+_SEARCHES = frozenset({"search", "open_page", "find_in_page", "find"})
+"""What a search of the web does; the last was called so once."""
+
+
+def has_odd_value(call: Json) -> bool:
+    """Return whether a call that the provider ran itself has a status, or an action, that there is not."""
+    status, action = call.get("status"), as_object(call.get("action")).get("type")
+    odd = status is not None and not (isinstance(status, str) and status in _BUSY)
+    acts = call.get("type") == "web_search_call" and action is not None
+    return odd or (acts and not (isinstance(action, str) and action in _SEARCHES))
+
+
+def id_key(result: Json) -> str:
+    """Return where a result says what it answers: one of a local shell may have it as its own id."""
+    return "id" if result.get("type") == "local_shell_call_output" and "call_id" not in result else "call_id"
+
+
+def build_item(row: DraftMessage, messages: Sequence[object]) -> object:
+    """Return the item that a touched row stands for: the one it was, changed, or a message."""
+    if row.pieces and _is_item(row.pieces[0]):
+        return _item(row.pieces[0], messages)
+    return _message(row, messages)
+
+
+def _is_item(piece: DraftPart) -> bool:
+    if piece.what is not None:
+        return False
+    return piece.kind in ("call", "result", "thinking") or (
+        piece.kind == "other" and piece.item is not None and len(piece.item.path) == 1
+    )
+
+
+# --- items that are no messages --------------------------------------------------------------------------------------
+
+
+def _item(piece: DraftPart, messages: Sequence[object]) -> object:
+    if piece.item is None:
+        return dict(_NOTHING_THOUGHT) if piece.kind == "thinking" else _made_up(piece, messages)
+    raw = raw_at(piece.item.path, messages)
+    if not piece.touched:
+        return raw
+    if "other-wire" in piece.item.flags:
+        said = text_of_another(raw) if piece.text is None else piece.text
+        return {"type": "function_call_output", "call_id": piece.id, "output": said}
+    item = dict(as_object(raw))
+    if "item-id" in piece.dropped:
+        item.pop("id", None)
+    if piece.kind == "call":
+        _change_call(item, piece)
+    elif piece.kind == "result":
+        _change_result(item, piece)
+        if piece.beside:
+            told, held = _text("tool", piece.told), item.get("output")
+            item["output"] = [*(held if is_array(held) else [_text("tool", words(held))] if held else []), told]
+    elif piece.kind == "thinking":
+        _change_reasoning(item, piece)
+    return item
+
+
+def _change_reasoning(item: Json, piece: DraftPart) -> None:
+    if "field" in piece.added:
+        item["summary"] = []
+    if piece.as_text:
+        item["content"] = [{"type": "reasoning_text", "text": words(item["content"])}]
+    if "thoughts" in piece.dropped:
+        told = [as_text(as_object(part).get("text")) for part in as_array(item.pop("content", None))]
+        if not item.get("encrypted_content"):  # which holds them
+            summed = ({"type": "summary_text", "text": text} for text in told if text)
+            item["summary"] = [*as_array(item.get("summary")), *summed]
+
+
+def _change_call(item: Json, piece: DraftPart) -> None:
+    assert piece.item is not None
+    if piece.id != piece.item.id:
+        item["call_id"] = piece.id
+    if piece.name != piece.item.name:
+        item["name"] = piece.name
+    if piece.quote_arguments and item.get("type") == "custom_tool_call":
+        item["input"] = words(item["input"]) if item.get("input") is not None else ""
+    elif piece.quote_arguments:
+        written = item.get("arguments")
+        item["arguments"] = json_text(written if is_object(written) else quoted_arguments(written))
+
+
+def _change_result(item: Json, piece: DraftPart) -> None:
+    assert piece.item is not None
+    if piece.id != piece.item.id:
+        item[id_key(item)] = piece.id
+    if piece.name != piece.item.name and "name" in item:
+        item["name"] = piece.name
+    if piece.text is not None or piece.as_text or piece.left_out:
+        item["output"] = _output(piece, item)
+
+
+def _output(piece: DraftPart, item: Json) -> object:
+    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    said = words(item.get("output")) if piece.as_text else item.get("output")
+    if is_array(said):
+        return held_now(said, piece, is_media=_is_media, text=lambda note: _text("tool", note))
+    return piece.text if piece.text is not None and (not said or (isinstance(said, str) and not said.strip())) else said
+
+
+def is_image_part(raw: Json) -> bool:
+    """Return whether the part is an image that is somewhere."""
+    url = raw.get("image_url")
+    return raw.get("type") == "input_image" and as_text(raw.get("file_id") if url is None else url) is not None
+
+
+def is_file_part(raw: Json) -> bool:
+    """Return whether the part is a file that is somewhere."""
+    return raw.get("type") == "input_file" and any(as_text(raw.get(f"file_{key}")) for key in ("data", "id", "url"))
+
+
+def _is_media(part: object) -> bool:
+    return is_image_part(as_object(part)) or is_file_part(as_object(part))
+
+
+def _made_up(piece: DraftPart, messages: Sequence[object]) -> Json:
+    """Return a result that says that none was recorded, as far as its kind has words for it."""
+    assert piece.call is not None
+    assert piece.call.item is not None
+    kind = as_object(messages[piece.call.item.message]).get("type")
+    result: Json = {"type": f"{kind}_output", "call_id": piece.id}
+    if kind == "shell_call":
+        result["output"] = [{"stdout": "", "stderr": piece.text, "outcome": {"type": "timeout"}}]
+    elif kind == "computer_call":
+        result["output"] = {"type": "computer_screenshot", "image_url": _NOTHING_SEEN}
+    else:
+        result["output"] = piece.text
+    if kind == "apply_patch_call":
+        result["status"] = "failed"
+    return result
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+def _message(row: DraftMessage, messages: Sequence[object]) -> Json:
+    base: Json = {}
+    for index in row.sources:
+        message = as_object(messages[index])
+        if is_message(message) and role_in(RESPONSES_ROLES, message.get("role")) == row.role:
+            base = {**message, **base}
+    if "role" in row.added:
+        base["role"] = row.role
+    listed = is_array(base.get("content"))
+    base = base or {"type": "message", "role": row.role}
+    if any("item-id" in piece.dropped for piece in row.pieces) or not any(piece.item for piece in row.pieces):
+        base.pop("id", None)  # of a message that held nothing, it would name what the provider never made
+    values = [value for piece in row.pieces for value in _values(piece, messages)]
+    if len(values) == 1 and isinstance(values[0], str) and not listed:
+        base["content"] = values[0]
+    else:
+        base["content"] = [_text(row.role, value) if isinstance(value, str) else value for value in values]
+    return base
+
+
+def is_message(raw: Json) -> bool:
+    """Return whether the item is a message: the kind may be left out."""
+    return raw.get("type") == "message" or (raw.get("type") is None and "role" in raw)
+
+
+def _text(role: Role, text: str) -> Json:
+    return {"type": CONTENT_TYPES[role], "text": text}
+
+
+def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
+    """Yield what the piece contributes to the content of a message: texts, or parts as they are."""
+    if piece.item is None:
+        yield piece.text or ""
+        return
+    raw = raw_at(piece.item.path, messages)
+    if piece.what is not None:
+        yield from _quoted(piece.what, piece, raw)
+    elif piece.left_out:
+        yield note_block(piece.left_out)
+    elif piece.as_text:
+        yield _said(raw)
+    else:
+        yield raw
+
+
+def _said(part: object) -> str:
+    raw = as_object(part)
+    text = raw.get("refusal" if raw.get("type") == "refusal" else "text")
+    return text if isinstance(text, str) else words(part)
+
+
+def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
+    assert piece.item is not None
+    item = as_object(raw)
+    if "other-wire" in piece.item.flags:
+        yield quoted(what, text_of_another(raw))
+        return
+    if piece.item.kind != "result":
+        yield quoted(what, words(told_by(raw) if len(piece.item.path) == 1 else raw))
+        return
+    held = _output(piece, item)
+    if item.get("type") == "computer_call_output" and (url := as_text(as_object(held).get("image_url"))):
+        held = [{"type": "input_image", "image_url": url}]
+    elif is_array(held) and item.get("type") not in TEXTUAL:
+        held = words(held)
+    held = held if is_array(held) else words(raw if held is None else held)
+    yield from quoted_result(what, held, is_object)

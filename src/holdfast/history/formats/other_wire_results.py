@@ -1,0 +1,82 @@
+"""Results as other wires write them: what a tool did stays with its call, also where the provider was changed between.
+
+Two rules. Only what says plainly that it is a result is taken for one. It becomes a text that keeps all it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from holdfast.history.formats.format import Json, as_object, as_text, digest, is_object, words
+from holdfast.history.shape import Flag, Grammar, Item, Path, Role, is_synthetic
+
+_WIRES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "tool": ("tool_call_id", "content"),  # Chat, by its role
+        "function": ("tool_call_id", "content"),
+        "tool_result": ("tool_use_id", "content"),  # Anthropic
+        "function_call_output": ("call_id", "output"),  # Responses
+        "custom_tool_call_output": ("call_id", "output"),
+        "local_shell_call_output": ("call_id", "output"),
+        "functionResponse": ("id", "response"),  # Gemini, by its field
+        "function_response": ("id", "response"),
+        "tool-return": ("tool_call_id", "content"),  # pydantic-ai
+    }
+)
+"""Where a result says which call it answers, and what it holds, by what it is called."""
+
+_UNSAID = frozenset({"type", "role", "name", "id", "is_error", "status", "cache_control", "part_kind", "tool_name"})
+
+
+def result_of_another(path: Path, role: Role, raw: object, grammar: Grammar) -> Item | None:
+    """Return a result that another wire wrote as an item, None if it is none."""
+    found = _told(raw)
+    if found is None:
+        return None
+    kind, told = found
+    call = as_text(told.get(_WIRES[kind][0]))
+    name = as_text(told.get("name")) or as_text(told.get("tool_name"))
+    text = text_of_another(raw)
+    flags: set[Flag] = {"other-wire"}
+    if call is None and grammar.by_id:
+        flags.add("id-missing")
+    if name is None and not grammar.by_id:
+        flags.add("name-missing")
+    if not text.strip():
+        flags.add("blank")
+    if is_synthetic(text):
+        flags.add("synthetic")
+    return Item("result", role, path, call, name, frozenset(flags), digest=digest(text))
+
+
+def result_beside(path: Path, role: Role, raw: object, grammar: Grammar) -> Item | None:
+    """Return a result that says what it has to say in another field than its wire's as an item, None if in none."""
+    item = result_of_another(path, role, raw, grammar)
+    return item if item is not None and "blank" not in item.flags else None
+
+
+def text_of_another(raw: object) -> str:
+    """Return what a result that another wire wrote says, with whatever stands beside it."""
+    found = _told(raw)
+    if found is None:
+        return words(raw)
+    kind, told = found
+    own, holds = _WIRES[kind]
+    held = told.get(holds)
+    outputs = held.get("output") if is_object(held) and held.keys() == {"output"} else held  # as Gemini wants it
+    beside = {key: value for key, value in told.items() if key not in _UNSAID and key not in (own, holds)}
+    said = [words(each) for each in (outputs, beside or None) if each is not None]
+    return "\n".join(each for each in said if each)
+
+
+def _told(raw: object) -> tuple[str, Json] | None:
+    """Return what the result is called and where it says so, None if it is none."""
+    message = as_object(raw)
+    for key in ("functionResponse", "function_response"):
+        if is_object(message.get(key)):
+            return key, as_object(message[key])
+    if message.get("role") in ("tool", "function") and "parts" not in message:
+        return str(message["role"]), message
+    kind = as_text(message.get("part_kind")) or as_text(message.get("type"))
+    return (kind, message) if kind is not None and kind in _WIRES and kind not in ("tool", "function") else None

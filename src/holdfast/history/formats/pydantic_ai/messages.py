@@ -1,0 +1,297 @@
+"""Messages of pydantic-ai as `ModelMessagesTypeAdapter` writes them, old and new, bare or in a session file.
+
+Two rules. What is sent counts: each part of a request is a message, since for most providers pydantic-ai makes it one,
+and parts that only record settings are none. `run_id`, `conversation_id`, times and metadata stay, and are never read
+as anything said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from holdfast.history.draft_messages import DraftMessage
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, says_nothing
+from holdfast.history.formats.format import (
+    Declared,
+    Json,
+    as_array,
+    as_object,
+    as_text,
+    digest,
+    is_arguments,
+    is_array,
+    is_object,
+    json_text,
+    not_a_message,
+)
+from holdfast.history.formats.pydantic_ai.fields import is_feedback, is_served, loadable, mistyped
+from holdfast.history.formats.pydantic_ai.parts import (
+    SYNTHETIC,
+    TEXTS,
+    UNSAID,
+    Built,
+    call_part,
+    folded,
+    is_file_content,
+    kind_of,
+    media_of,
+    part_role,
+    unfolded,
+)
+from holdfast.history.formats.pydantic_ai.writer import write_message
+from holdfast.history.formats.sent_units import Unit
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Message, MessageFlag, Path, Role, is_synthetic
+
+_MAKERS = {
+    "azure": "openai",
+    "openai-codex": "openai",
+    "google-gla": "google",
+    "google-vertex": "google",
+    "google-cloud": "google",
+}
+"""Who made what a provider signed, where that is not the name pydantic-ai has for the provider."""
+
+_OPENAI_IDS = ("rs_", "msg_", "fc_")
+
+
+class PydanticAI:
+    """The format `pydantic-ai`."""
+
+    name = "pydantic-ai"
+    grammar = Grammar(results="own", ids=True)  # its adapter makes up one where there is none, another for each
+    profile = "openai-chat"
+    keys = ("messages", "message_history")
+
+    def declared(self, body: Mapping[str, object]) -> Declared:
+        """Return the tools that a session file declares, if it does: it is no request, which would have to."""
+        if not is_array(tools := body.get("tools")):
+            return Declared()
+        declared = [as_object(tool) for tool in tools]
+        names = [as_text(tool.get("name")) or as_text(as_object(tool.get("function")).get("name")) for tool in declared]
+        return Declared(frozenset(name for name in names if name))
+
+    def message(self, index: int, raw: object) -> Message:
+        """Return the projection of one message, or of some parts of a request."""
+        if not is_object(raw):
+            return not_a_message(index, "malformed")
+        if raw.get("kind") not in ("request", "response"):
+            return not_a_message(index, "unknown-role", as_text(raw.get("kind")))
+        if not is_array(parts := raw.get("parts")):
+            return not_a_message(index, "malformed")
+        if raw["kind"] == "response":
+            return _response(index, raw, parts)
+        items = tuple(
+            _checked(parts, (_of_request((index, "parts", number), part) for number, part in enumerate(parts)))
+        )
+        role: Role = items[0].role if items else "user"
+        flags: set[MessageFlag] = set() if items else {"empty"}
+        return Message(index, role, items, frozenset(flags | _beside(raw)))
+
+    def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
+        """Return the projection with what was sent twice by the id that OpenAI gave it."""
+        seen: set[str] = set()
+        for message in projected:
+            here: set[str] = set()
+            flagged: dict[Path, Item] = {}
+            for item in message.items:
+                if (own := _openai_id(item, messages)) is not None:
+                    here.add(own)
+                    if own in seen:
+                        flagged[item.path] = msgspec.structs.replace(item, flags=item.flags | {"duplicate"})
+            seen |= here
+            if flagged:
+                items = tuple(flagged.get(item.path, item) for item in message.items)
+                projected[message.index] = msgspec.structs.replace(message, items=items)
+        return projected
+
+    def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
+        """Return the message that a touched row stands for."""
+        if len(row.sources) == 1 and not row.added and all(not piece.touched for piece in row.pieces):
+            source = self.message(row.sources[0], messages[row.sources[0]])
+            stand = [piece.item.path for piece in row.pieces if piece.item is not None]
+            if source.role == row.role and stand == [item.path for item in source.items]:
+                raw = loadable(as_object(messages[row.sources[0]]))  # but for this, its strings alone were cleaned
+                return Built(tuple(row.sources), raw)
+        return Built(tuple(row.sources), write_message(row, messages))
+
+    def unfold(self, messages: Sequence[object]) -> list[Unit]:
+        """Return what is sent of the messages: of a request each part that says something, of others all."""
+        return list(unfolded(messages))
+
+    def fold(
+        self, built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], *, frozen: int
+    ) -> list[object]:
+        """Return the messages again: those whose parts are all as they were are the same objects."""
+        return folded(built, units, messages, frozen)
+
+
+FORMAT = PydanticAI()
+
+
+def _beside(raw: Json) -> set[MessageFlag]:
+    """Return the findings about the fields beside the parts."""
+    return {"mistyped"} if mistyped(raw) else set()
+
+
+def _checked(parts: Sequence[object], each: Iterable[Iterable[Item]]) -> Iterator[Item]:
+    """Yield the items of the parts, the first of a part with the findings about its other fields."""
+    for part, found in zip(parts, each, strict=True):
+        wrong = mistyped(as_object(part))
+        for item in found:
+            flags = {"mistyped", "name-missing"} if "tool_name" in wrong else {"mistyped"}
+            yield msgspec.structs.replace(item, flags=item.flags | flags) if wrong else item
+            wrong = []
+
+
+# --- what is said of a message ---------------------------------------------------------------------------------------
+
+
+def _of_request(path: Path, part: object) -> Iterator[Item]:
+    raw = as_object(part)
+    role = part_role(raw)
+    content = raw.get("content")
+    match kind_of(raw):
+        case "system-prompt":
+            yield _text((*path, "content"), role, content)
+        case "user-prompt":
+            yield from _content((*path, "content"), content)
+        case "tool-return" | "retry-prompt" if role == "tool":
+            yield _result(path, raw)
+        case "retry-prompt" | "retry-feedback":
+            yield Item("text", role, path, flags=NO_FLAGS if is_feedback(content) else FOREIGN_BLOCKS)
+        case "compaction":
+            yield _text((*path, "content"), role, content or "")
+        case "speech":
+            yield _text((*path, "transcript"), role, raw.get("transcript") or "")
+        case kind if kind not in UNSAID:
+            yield Item("other", role, path, flags=FOREIGN_BLOCKS)
+        case _:
+            pass
+
+
+def _text(path: Path, role: Role, text: object) -> Item:
+    if not isinstance(text, str):  # then what it holds is quoted: without a content, all of it
+        return Item("other", role, path if text is not None else path[:-1], flags=FOREIGN_BLOCKS)
+    return Item("text", role, path, flags=NO_FLAGS if text.strip() else BLANK)
+
+
+def _content(path: Path, content: object) -> Iterator[Item]:
+    """Yield what the user says: a text, or a list of texts and files."""
+    if not is_array(content):
+        yield _text(path, "user", content)
+        return
+    for number, each in enumerate(content):
+        raw = as_object(each)
+        kind = as_text(raw.get("kind"))
+        here = (*path, number)
+        if is_file_content(raw):
+            yield Item("media", "user", here, media=media_of(raw))
+        elif kind in TEXTS and isinstance(text := raw.get("content"), str):
+            yield Item("text", "user", here, flags=NO_FLAGS if text.strip() else BLANK)
+        elif kind != "cache-point":
+            yield _text(here, "user", each)
+
+
+def _result(path: Path, raw: Json) -> Item:
+    content = raw.get("content")
+    call = as_text(raw.get("tool_call_id"))
+    text = content if isinstance(content, str) else "" if content is None else json_text(content)
+    flags: set[Flag] = set()
+    if call is None:
+        flags.add("id-missing")
+    if "content" not in raw:
+        flags.add("null")
+    elif kind_of(raw) == "retry-prompt" and not is_feedback(content):
+        flags.add("foreign")
+    if not text.strip():
+        flags.add("blank")
+    files = content if is_array(content) else (content,)
+    if any(isinstance(each, str) and not each.strip() for each in files):
+        flags.add("blank-block")
+    if is_synthetic(text) or as_object(raw.get("metadata")).get(SYNTHETIC) is True:
+        flags.add("synthetic")
+    media = tuple(each for file in files for each in media_of(as_object(file)))
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    return Item("result", "tool", path, call, as_text(raw.get("tool_name")), kinds, None, digest(text), media)
+
+
+def _response(index: int, raw: Json, parts: Sequence[object]) -> Message:
+    each = (_of_response((index, "parts", number), part, raw) for number, part in enumerate(parts))
+    items = list(_checked(parts, each))
+    items.extend(_listed_calls(index, raw, items))
+    return Message(index, "assistant", tuple(items), frozenset(says_nothing("assistant", items) | _beside(raw)))
+
+
+_SERVER: dict[str, Kind] = {"builtin-tool-call": "server-call", "builtin-tool-return": "server-result"}
+
+
+def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
+    raw = as_object(part)
+    match kind_of(raw):
+        case "text":
+            yield _text((*path, "content"), "assistant", raw.get("content"))
+        case "thinking":
+            yield _thinking(path, raw, response)
+        case "tool-call":
+            yield _call(path, raw)
+        case "builtin-tool-call" | "builtin-tool-return" as kind if is_served(raw):
+            call, name = as_text(raw.get("tool_call_id")), as_text(raw.get("tool_name"))
+            yield Item(_SERVER[kind], "assistant", path, call, name)
+        case "compaction":
+            yield Item("other", "assistant", path)
+        case "file":
+            yield Item("media", "assistant", path)
+        case "speech":
+            yield _text((*path, "transcript"), "assistant", raw.get("transcript") or "")
+        case kind if kind not in UNSAID:
+            yield Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
+        case _:
+            pass
+
+
+def _thinking(path: Path, raw: Json, response: Json) -> Item:
+    said, signature = raw.get("content"), as_text(raw.get("signature"))
+    if not isinstance(said, str):
+        return Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
+    if signature is None:
+        return Item("thinking", "assistant", path, flags=frozenset({"unsigned"}))
+    provider = as_text(raw.get("provider_name")) or as_text(response.get("provider_name"))
+    maker = None if provider is None else _MAKERS.get(provider, provider)
+    flags: frozenset[Flag] = frozenset({"signed"})
+    return Item("thinking", "assistant", path, flags=flags, maker=maker, digest=digest(said), seal=digest(signature))
+
+
+def _call(path: Path, raw: Json) -> Item:
+    args = raw.get("args")
+    call = as_text(raw.get("tool_call_id"))
+    flags: set[Flag] = set()
+    if call is None:
+        flags.add("id-missing")
+    if isinstance(args, str):
+        if args.strip() and not is_arguments(args):  # without any, an empty object is sent
+            flags.add("arguments")
+    elif args is not None and not is_object(args):
+        flags.add("arguments-type")
+    return Item("call", "assistant", path, call, as_text(raw.get("tool_name")), frozenset(flags) if flags else NO_FLAGS)
+
+
+def _listed_calls(index: int, raw: Json, items: Sequence[Item]) -> Iterator[Item]:
+    """Yield the calls that stand in `tool_calls` and not in the parts: some programs write each call to both."""
+    there = [(item.id, item.name) for item in items if item.kind == "call"]
+    for number, listed in enumerate(as_array(raw.get("tool_calls"))):
+        item = _call((index, "tool_calls", number), call_part(as_object(listed)))
+        if (item.id, item.name) in there:
+            there.remove((item.id, item.name))
+        else:
+            yield item
+
+
+def _openai_id(item: Item, messages: Sequence[object]) -> str | None:
+    """Return the id that OpenAI gave the part of a response, None if it gave none."""
+    if item.role != "assistant" or len(item.path) < 3 or item.path[1] != "parts":  # noqa: PLR2004 - a part of a message
+        return None
+    parts = as_array(as_object(messages[item.message]).get("parts"))
+    own = as_text(as_object(parts[int(item.path[2])]).get("id"))
+    return own if own is not None and own.startswith(_OPENAI_IDS) else None

@@ -1,0 +1,214 @@
+"""The parts of pydantic-ai's messages: which say something, who says it, and how those sent are put together again.
+
+Two rules. A part that says nothing goes with the one before it. A request whose parts are all as they were is the
+object it was; what is new stands in the request beside it, unless that was sent before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.history.formats.format import Json, as_object, as_text, cleaned, is_array, is_object
+from holdfast.history.formats.pydantic_ai.fields import loadable
+from holdfast.history.formats.sent_units import Unit
+from holdfast.history.media import pdf
+from holdfast.history.media.images import STANDARD, inspect_base64
+from holdfast.history.shape import Media, Role
+
+SYNTHETIC = "pydantic_ai_synthesized_tool_return"
+"""The key in the metadata of a result that marks it as made up, for pydantic-ai too."""
+
+UNSAID = frozenset(
+    {
+        "tool-availability-delta",
+        "capability-load-delta",
+        "model-settings-delta",
+        "instruction-delta",
+        "instruction-baseline",
+    }
+)
+"""Kinds of parts that record settings, no words."""
+
+FILE_KEYS = {
+    **dict.fromkeys(("image-url", "audio-url", "document-url", "video-url"), "url"),
+    "binary": "data",
+    "uploaded-file": "file_id",
+}
+"""The kinds of files in a content, each with the field that holds the file."""
+
+TEXTS = frozenset({"text-content", "structured-content"})
+"""The kinds of texts in a content that come with more."""
+
+
+def kind_of(part: object) -> str | None:
+    """Return what kind of part it is, None if it is none."""
+    return as_text(as_object(part).get("part_kind"))
+
+
+def part_role(part: object) -> Role:
+    """Return who says a part of a request."""
+    match kind_of(part):
+        case "system-prompt":
+            return "system"
+        case "tool-return":
+            return "tool"
+        case "retry-prompt" if as_object(part).get("tool_name") is not None:
+            return "tool"
+        case _:
+            return "user"
+
+
+def is_said(each: object) -> bool:
+    """Return whether the user's content can hold it: a text, a file, a cache point."""
+    raw = as_object(each)
+    kind = as_text(raw.get("kind"))
+    texts = kind in TEXTS and isinstance(raw.get("content"), str)
+    return isinstance(each, str) or texts or is_file_content(raw) or kind == "cache-point"
+
+
+def is_file_content(raw: Json) -> bool:
+    """Return whether it is a file that is somewhere."""
+    key = FILE_KEYS.get(as_text(raw.get("kind")) or "")
+    declared = raw.get("kind") != "binary" or isinstance(raw.get("media_type"), str)
+    return key is not None and declared and isinstance(raw.get(key), str | bytes)
+
+
+def call_part(listed: Mapping[str, object]) -> Json:
+    """Return an entry of a list `tool_calls` as the part it stands for."""
+    function = as_object(listed.get("function")) or listed
+    return {
+        "part_kind": "tool-call",
+        "tool_name": listed.get("tool_name") or function.get("name"),
+        "args": listed.get("args", function.get("arguments")),
+        "tool_call_id": listed.get("tool_call_id") or listed.get("id"),
+    }
+
+
+def media_of(file: Json) -> tuple[Media, ...]:
+    """Return what is known of an image or a PDF; of other files nothing is, nor of what is somewhere else."""
+    declared, data = file.get("media_type"), file.get("data")
+    if file.get("kind") == "image-url" and isinstance(url := file.get("url"), str) and url.startswith("data:"):
+        head, _, data = url.partition(",")
+        declared = head.removeprefix("data:").partition(";")[0]
+    elif file.get("kind") != "binary":
+        return ()
+    if not isinstance(declared, str) or not isinstance(data, str):
+        return ()
+    if declared.startswith("image/"):
+        return (inspect_base64(declared, data.translate(STANDARD)),)  # pydantic writes bytes in the alphabet for URLs
+    if declared == pdf.TYPE and file.get("kind") == "binary":
+        return (pdf.look(data.translate(STANDARD), name=as_text(file.get("identifier")) or ""),)
+    return ()
+
+
+# --- from messages to what is sent, and back -------------------------------------------------------------------------
+
+
+class Built(msgspec.Struct, frozen=True):
+    """A message that was written again, and which of those sent it comes from; none if it is new."""
+
+    sources: tuple[int, ...]
+    raw: object
+
+
+def unfolded(messages: Sequence[object]) -> Iterator[Unit]:
+    """Yield what is sent of the messages: of a request each part that says something, any other message whole."""
+    for index, raw in enumerate(messages):
+        message = as_object(raw)
+        parts = message.get("parts")
+        if message.get("kind") != "request" or not is_array(parts):
+            yield Unit(dict(raw) if is_object(raw) else raw, index)
+            continue
+        starts = [number for number, part in enumerate(parts) if kind_of(part) not in UNSAID]
+        for begin, end in zip([0, *starts[1:]], [*starts[1:], len(parts)], strict=True) if starts else ():
+            head = {"kind": "request"} if begin else message
+            yield Unit({**head, "parts": parts[begin:end]}, index, begin)
+
+
+@dataclass(slots=True)
+class _Run:
+    """What becomes one message again: a response or anything else that is `whole`, or the parts of a request."""
+
+    message: int | None  # the one it was, None if it is new
+    whole: object
+    parts: list[object]
+    kept: int = 0  # how many of the parts that are sent are there as they were
+    touched: bool = False
+
+
+def folded(built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], frozen: int) -> list[object]:
+    """Return the messages that hold what was built; the first `frozen` are as they were."""
+    sizes = Counter(unit.message for unit in units)
+    result: list[object] = []
+    passed = 0
+    for run in _runs(built, units, frozen):
+        upto = passed if run.message is None else max(passed, run.message)
+        while upto < len(messages) and sizes[upto] == 0:
+            upto += 1
+        result += [messages[index] for index in range(passed, upto) if sizes[index] == 0]  # requests that say nothing
+        if (at := run.message) is not None and (at < frozen or _is_whole(run, sizes[at])):
+            result.append(messages[at])
+        else:
+            result.append(_message(run, messages))
+        passed = upto if run.message is None else max(upto, run.message + 1)
+    return result + [messages[index] for index in range(passed, len(messages)) if sizes[index] == 0]
+
+
+def _runs(built: Sequence[object], units: Sequence[Unit], frozen: int) -> list[_Run]:
+    runs: list[_Run] = []
+    for message, each in zip(_places(built, units), built, strict=True):
+        touched = isinstance(each, Built)
+        raw = each.raw if isinstance(each, Built) else each
+        parts = as_object(raw).get("parts")
+        if as_object(raw).get("kind") != "request" or not is_array(parts):
+            runs.append(_Run(message, raw, [], touched=touched))
+            continue
+        run = runs[-1] if runs and runs[-1].whole is None else None
+        if run is None or not _belongs(message, parts, run, frozen):
+            runs.append(run := _Run(message, None, []))
+        run.touched = run.touched or touched or message is None or message != run.message
+        run.message = message if run.message is None else run.message
+        run.parts += parts
+        run.kept += 1
+    return runs
+
+
+def _belongs(message: int | None, parts: Sequence[object], run: _Run, frozen: int) -> bool:
+    """Return whether the parts go into the same request: those of the same, and results that have none of their own."""
+    if message is not None:
+        return message == run.message or (run.message is None and part_role(run.parts[-1]) == "tool")
+    return part_role(parts[0]) == "tool" and (run.message is None or run.message >= frozen)
+
+
+def _places(built: Sequence[object], units: Sequence[Unit]) -> list[int | None]:
+    """Return which message each belongs to; what is new or went back to an earlier place belongs to none."""
+    known: dict[int, deque[int]] = {}  # the same object may be sent more than once
+    for index, unit in enumerate(units):
+        known.setdefault(id(unit.raw), deque()).append(index)
+    firsts = [
+        (each.sources[0] if each.sources else None) if isinstance(each, Built) else known[id(each)].popleft()
+        for each in built
+    ]
+    places: list[int | None] = []
+    following = len(units)
+    for first in reversed(firsts):
+        in_place = first is not None and first < following
+        places.append(units[first].message if first is not None and in_place else None)
+        following = first if first is not None and in_place else following
+    return places[::-1]
+
+
+def _is_whole(run: _Run, size: int) -> bool:
+    return not run.touched and (run.whole is not None or run.kept == size)
+
+
+def _message(run: _Run, messages: Sequence[object]) -> object:
+    if run.whole is not None:
+        return run.whole
+    original = messages[run.message] if run.message is not None else None
+    head = as_object(cleaned(original)) if as_object(original).get("kind") == "request" else {"kind": "request"}
+    return {**loadable(head), "parts": run.parts}

@@ -1,0 +1,62 @@
+"""Documents whose messages are not sent one to one: a request of several parts is several messages.
+
+Rules and edits work on what is sent. Callers get positions in the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import msgspec
+
+from holdfast.history.shape import Path
+
+if TYPE_CHECKING:
+    from holdfast.history.edits import EditPlace
+
+
+class Unit(msgspec.Struct, frozen=True, gc=False):
+    """What is sent as one message: a message, or some `parts` of it, of which `part` is the first."""
+
+    raw: object
+    message: int
+    part: int | None = None
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """A format whose messages are not sent one to one."""
+
+    def unfold(self, messages: Sequence[object]) -> list[Unit]:
+        """Return what is sent of the messages, in order; each is a new object."""
+        ...
+
+    def fold(
+        self, built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], *, frozen: int
+    ) -> list[object]:
+        """Return the messages again: those whose units are all as they were are the same objects."""
+        ...
+
+
+def whereabouts(path: Path, units: Sequence[Unit]) -> Path:
+    """Return where in the document something is that is known by its place among the units."""
+    if not path or not isinstance(path[0], int):
+        return path
+    unit, rest = units[path[0]], path[1:]
+    if unit.part is None:
+        return (unit.message, *rest)
+    if not rest:
+        return (unit.message, "parts", unit.part)
+    if rest[0] == "parts" and len(rest) > 1 and isinstance(rest[1], int):
+        return (unit.message, "parts", unit.part + rest[1], *rest[2:])
+    return (unit.message, *rest)
+
+
+def place_among(place: EditPlace, units: Sequence[Unit]) -> EditPlace:
+    """Return where in the document something goes: what goes behind a part stands in its message."""
+    unit = units[place.message]
+    following = units[place.message + 1] if place.message + 1 < len(units) else unit
+    if unit.part is None and following.part is not None:
+        return msgspec.structs.replace(place, message=following.message, into=True)
+    return msgspec.structs.replace(place, message=unit.message, into=unit.part is not None)

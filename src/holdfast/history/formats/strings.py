@@ -1,0 +1,157 @@
+"""The strings of a message: whether JSON parsers take them, and whether they are longer than the provider takes.
+
+Two rules. A fast look may say that something is wrong where nothing is, and never the reverse. Bytes, ids and thinking
+are no texts: other limits hold for them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import is_dataclass
+from typing import cast
+
+import msgspec
+
+from holdfast.history.rules.profile import TextLimits
+from holdfast.history.shape import Long, Message, Path, Unclean
+from holdfast.text import valid_unicode
+
+_MANY = 1_000
+"""Messages that are looked at at once: quicker than each, and no second copy of all that was said."""
+
+_NO_LIMITS = TextLimits()
+
+
+def with_strings(
+    projected: list[Message], messages: Sequence[object], limits: TextLimits | None, *, begin: int
+) -> list[Message]:
+    """Return the projection with every string told that is not clean or is too long; almost always there is none."""
+    limits = limits or _NO_LIMITS
+    told = projected
+    for at in range(0, len(messages), _MANY):
+        if _is_fine(messages[at : at + _MANY], limits):
+            continue
+        told = list(told) if told is projected else told
+        for number in range(at, min(at + _MANY, len(messages))):
+            raw = messages[number]
+            if not _is_fine(raw, limits):
+                long = told[number].long if limits == _NO_LIMITS else tuple(_long(told[number], raw, limits))
+                bad = tuple(unclean(raw, (begin + number,)))
+                told[number] = msgspec.structs.replace(told[number], unclean=bad, long=long)
+    return told
+
+
+def _is_fine(raw: object, limits: TextLimits) -> bool:
+    """Return whether no string in `raw` is refused by JSON parsers or too long: a fast look."""
+    try:
+        encoded = msgspec.json.encode(raw)
+    except (UnicodeEncodeError, TypeError, RecursionError, OverflowError):
+        return False
+    if limits.depth is not None and encoded.count(b"{") + encoded.count(b"[") > limits.depth:
+        return False
+    return b"\\u0000" not in encoded and (limits.least is None or len(encoded) <= limits.least)
+
+
+def unclean(raw: object, path: Path) -> Iterator[Unclean]:
+    """Yield every string in `raw` that is not valid Unicode without NUL."""
+    if isinstance(raw, str):
+        if valid_unicode(raw) != raw:
+            yield Unclean(path, "nul" if valid_unicode(raw) == raw.replace("\x00", "\ufffd") else "lone-surrogate")
+    elif isinstance(raw, dict):
+        for key, value in cast("dict[str, object]", raw).items():
+            yield from unclean(key, path)
+            yield from unclean(value, (*path, valid_unicode(key)))
+    elif isinstance(raw, list | tuple):
+        for index, value in enumerate(cast("Sequence[object]", raw)):
+            yield from unclean(value, (*path, index))
+    elif is_dataclass(raw):
+        yield from unclean(msgspec.to_builtins(raw), path)
+
+
+# --- length ----------------------------------------------------------------------------------------------------------
+
+_FUNCTION = frozenset({"function", "custom", "functionCall", "function_call"})
+_ARGUMENTS = frozenset({"arguments", "args", "input"})
+_NOT_SAID = frozenset(
+    {"type", "role", "kind", "name", "id", "call_id", "tool_call_id", "tool_use_id", "signature", "encrypted_content"}
+    | {"thoughtSignature", "thought_signature", "source", "data", "blob", "b64_json", "url", "image_url", "input_audio"}
+    | {"file", "file_id", "file_data", "fileData", "inlineData", "inline_data"}
+)
+"""The fields of a text or a result that hold no text."""
+
+
+def _long(message: Message, raw: object, limits: TextLimits) -> Iterator[Long]:
+    """Yield each text of the message, and the arguments of each call, that is too long."""
+    for item in message.items:
+        if item.kind not in ("text", "result", "call"):
+            continue
+        held = _at(item.path[1:], raw)
+        if item.kind == "call":
+            yield from _of_call(item.path, held, limits)
+        elif limits.text is not None:
+            yield from _texts(item.path, held, limits.text)
+
+
+def _at(path: Path, raw: object) -> object:
+    """Return what stands there, None if nothing does."""
+    for key in path:
+        if isinstance(raw, dict):
+            raw = cast("dict[str | int, object]", raw).get(key)
+        elif isinstance(raw, list | tuple) and isinstance(key, int):
+            raw = cast("Sequence[object]", raw)[key]
+        else:
+            return None
+    return raw
+
+
+def _texts(path: Path, raw: object, most: int) -> Iterator[Long]:
+    if isinstance(raw, str):
+        if len(raw) > most:
+            yield Long(path, "text", len(raw))
+    elif isinstance(raw, dict):
+        for key, value in cast("dict[str, object]", raw).items():
+            if key not in _NOT_SAID:
+                yield from _texts((*path, key), value, most)
+    elif isinstance(raw, list | tuple):
+        for index, value in enumerate(cast("Sequence[object]", raw)):
+            yield from _texts((*path, index), value, most)
+
+
+def _of_call(path: Path, raw: object, limits: TextLimits) -> Iterator[Long]:
+    if not isinstance(raw, dict):
+        return
+    for key, value in cast("dict[str, object]", raw).items():
+        if key in _FUNCTION:
+            yield from _of_call((*path, key), value, limits)
+        elif key == "input" and isinstance(value, str):  # a custom tool takes a text
+            yield from _texts((*path, key), value, limits.text) if limits.text is not None else ()
+        elif key in _ARGUMENTS and value is not None:
+            yield from _of_arguments((*path, key), value, limits)
+
+
+def _of_arguments(path: Path, raw: object, limits: TextLimits) -> Iterator[Long]:
+    written = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, separators=(",", ":"), default=str)
+    if limits.arguments is not None and len(written) > limits.arguments:
+        yield Long(path, "arguments", len(written))
+    elif limits.depth is not None and (deep := _depth(written)) > limits.depth:
+        yield Long(path, "depth", deep)
+
+
+def _depth(written: str) -> int:
+    """Return how many levels of objects and lists the JSON text has, 0 if it is none."""
+    try:
+        level = [json.loads(written)]
+    except (ValueError, RecursionError):
+        return 0
+    deep = 0
+    while any(isinstance(each, dict | list) for each in level):
+        deep += 1
+        level = [inner for each in level for inner in _within(each)]
+    return deep
+
+
+def _within(raw: object) -> Iterable[object]:
+    if isinstance(raw, dict):
+        return cast("dict[str, object]", raw).values()
+    return cast("list[object]", raw) if isinstance(raw, list) else ()

@@ -1,0 +1,1 @@
+"""What images and files are, from their first bytes."""

@@ -1,0 +1,96 @@
+"""Recognizes an image by its first bytes: its type and its size in pixels, if known."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+
+from holdfast.history.shape import Media
+
+NO_TYPE = "base64 without its type"
+"""What a file is declared as whose bytes have to come as a data URL, and do not."""
+
+STANDARD = str.maketrans("-_", "+/")
+"""From the base64 alphabet for URLs to the other one."""
+
+_HEAD = 96_000  # base64 characters: a JPEG may hold much else before its size
+_TOLD = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})  # by their first bytes
+_FEW = 12  # bytes that tell them all
+
+
+def inspect_base64(declared: str, data: str) -> Media:
+    """Return what is known of base64 `data` that is declared as `declared`; what is no base64 is `broken`.
+
+    It is found to be no image only where that can be told of the type it is declared as.
+    """
+    if not data:
+        return Media(declared=declared, found="empty")
+    size = len(data) * 3 // 4 - data[-2:].count("=")
+    try:
+        head = base64.b64decode(data[:_HEAD], validate=True)
+    except (binascii.Error, ValueError):
+        return Media(declared=declared, found="broken", size=size)
+    found, width, height = image_header(head)
+    if not found and declared in _TOLD and not head.startswith(_MAGIC) and len(head) >= _FEW:
+        found = "no image"
+    return Media(declared=declared, found=found, size=size, width=width, height=height)
+
+
+def type_of(data: str) -> str:
+    """Return the type that the first bytes of base64 `data`, in any alphabet, tell, "" if none."""
+    found = inspect_base64("", data.translate(STANDARD) + "=" * (-len(data) % 4)).found
+    return found if found in _TOLD or found == "application/pdf" else ""
+
+
+def look_at(url: object) -> Media:
+    """Return what is known of what a data URL holds, and nothing of what is somewhere else."""
+    if not isinstance(url, str) or not url.startswith("data:"):
+        return Media()
+    head, _, data = url.partition(",")
+    return inspect_base64(head.removeprefix("data:").partition(";")[0], data)
+
+
+_MAGIC = (b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"RIFF")
+
+
+def image_header(head: bytes) -> tuple[str, int, int]:
+    """Return the type, the width and the height that the first bytes of a file tell, "" and 0 for what they do not."""
+    try:
+        if head.startswith(b"\x89PNG\r\n\x1a\n"):
+            return "image/png", *struct.unpack(">II", head[16:24])
+        if head.startswith((b"GIF87a", b"GIF89a")):
+            return "image/gif", *struct.unpack("<HH", head[6:10])
+        if head.startswith(b"\xff\xd8\xff"):
+            return "image/jpeg", *_jpeg(head)
+        if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+            return "image/webp", *_webp(head)
+    except (struct.error, IndexError):
+        return "", 0, 0  # cut short: what is not known is not judged
+    return ("application/pdf", 0, 0) if head.startswith(b"%PDF") else ("", 0, 0)
+
+
+def _jpeg(head: bytes) -> tuple[int, int]:
+    at = 2
+    while at + 9 < len(head):
+        if head[at + 1] == 0xFF:  # noqa: PLR2004 - padding before a marker
+            at += 1
+            continue
+        marker, length = head[at + 1], struct.unpack(">H", head[at + 2 : at + 4])[0]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # noqa: PLR2004 - the frame markers of JPEG
+            height, width = struct.unpack(">HH", head[at + 5 : at + 9])
+            return width, height
+        at += 2 + length
+    return 0, 0
+
+
+def _webp(head: bytes) -> tuple[int, int]:
+    match head[12:16]:
+        case b"VP8X":
+            return 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
+        case b"VP8L":
+            bits = int.from_bytes(head[21:25], "little")
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+        case _:
+            width, height = struct.unpack("<HH", head[26:30])
+            return width & 0x3FFF, height & 0x3FFF

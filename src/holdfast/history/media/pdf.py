@@ -1,0 +1,196 @@
+"""What a PDF is, as far as its uncompressed parts say it: whether it is one, encrypted, and of how many pages.
+
+Two rules. What stands in compressed objects is not read, and what is not known is not guessed. However large the file
+is, a few kilobytes of it are decoded, where its own tables say that they stand.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+from holdfast.history.shape import Media
+
+TYPE = "application/pdf"
+PAPER = "PDF"
+"""What a document is declared as that is to be a PDF; an image that is declared as one is something else."""
+
+NO_PDF = "no PDF"
+ENCRYPTED = "an encrypted PDF"
+
+_SOME = 4_096  # bytes of an object that are read: a trailer or a catalog has some hundred
+_MANY = 65_536  # of the list of pages, which may name each
+_END = 2_048
+_HEADER = 1_024  # bytes in which a reader looks for the header
+_SECTIONS = 32
+_ENTRY = 20
+_TOKEN = re.compile(
+    rb"\s*+(?:%[^\r\n]*+\s*+)*+(<<|>>|\[|\]|/[^\s<>\[\]()/%{}]*+|\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*+\))*+\)"
+    rb"|<[0-9A-Fa-f\s]*+>|[^\s<>\[\]()/%{}]++)",
+    re.DOTALL,
+)
+_OBJECT = re.compile(rb"\s*(\d+)\s+\d+\s+obj\b")
+_REFERENCE = re.compile(rb"(\d+) \d+ R")
+_SUBSECTION = re.compile(rb"\s*(\d+)\s+(\d+)[ \t]*\r?\n?")
+_PLACE = re.compile(rb"(\d{10}) \d{5} n")
+
+Dictionary = dict[bytes, bytes]
+
+
+def look(data: str, *, name: str = "") -> Media:
+    """Return what is known of base64 `data` that is declared to be a PDF; nothing of what is written in lines."""
+    if not data:
+        return Media(PAPER, "empty", name=name)
+    file = _File(data)
+    head = file.at(0, _HEADER)
+    if head is None:
+        return Media(PAPER, name=name) if len(data.split(maxsplit=1)) > 1 else Media(PAPER, "broken", name=name)
+    start = head.find(b"%PDF-")
+    if start < 0:
+        return Media(PAPER, NO_PDF, file.size, name=name)
+    trailer = _Trailer(file, start)
+    found = ENCRYPTED if trailer.encrypted else TYPE
+    return Media(PAPER, found, file.size, name=name, pages=_linearized(file, start) or trailer.pages())
+
+
+class _File:
+    """Bytes that stand as base64, of which any part can be read alone."""
+
+    def __init__(self, data: str) -> None:
+        self._data = data
+        self.size = len(data) * 3 // 4 - data[-2:].count("=")
+
+    def at(self, begin: int, many: int) -> bytes | None:
+        """Return so many bytes from there on, fewer at the end; None if it is not base64."""
+        first = begin // 3
+        try:
+            part = base64.b64decode(self._data[first * 4 : -(-(begin + many) // 3) * 4], validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        return part[begin - first * 3 :][:many]
+
+
+class _Trailer:
+    """The end of a PDF: what it says of itself, and where its objects stand."""
+
+    def __init__(self, file: _File, start: int) -> None:
+        self._file = file
+        self._start = start
+        self._tables: list[tuple[int, int, int]] = []  # of each: the first object, how many, where
+        self._said: Dictionary = {}
+        self._whole = False  # every object's place is known
+        self._read()
+
+    @property
+    def encrypted(self) -> bool:
+        """Return whether it is known to be encrypted."""
+        return self._said.get(b"/Encrypt", b"null") != b"null"
+
+    def pages(self) -> int:
+        """Return how many pages there are, 0 if that is not plainly known."""
+        root = self._object(self._said.get(b"/Root", b"")) if self._whole else {}
+        pages = self._object(root.get(b"/Pages", b""))
+        count = pages.get(b"/Count", b"")
+        return int(count) if pages.get(b"/Type") == b"/Pages" and count.isdigit() and len(count) < _ENTRY else 0
+
+    def _read(self) -> None:
+        end = self._file.at(max(0, self._file.size - _END), _END) or b""
+        places = re.findall(rb"startxref\s+(\d{1,12})\s", end)
+        following = int(places[-1]) if places else None
+        for _ in range(_SECTIONS):
+            if following is None:
+                return
+            said = self._section(following)
+            if said is None:
+                return
+            self._said = self._said or said
+            earlier = said.get(b"/Prev", b"")
+            if not self._tables or b"/XRefStm" in said:
+                return
+            if not earlier:
+                self._whole = True
+                return
+            following = int(earlier) if earlier.isdigit() and len(earlier) < _ENTRY else None
+
+    def _section(self, place: int) -> Dictionary | None:
+        """Return what a section says at its end, None if it is not one; its table is kept, if it can be read."""
+        at = place + self._start
+        head = self._file.at(at, _SOME) or b""
+        if _OBJECT.match(head):
+            said = _dictionary(head, _OBJECT)
+            self._tables.clear()  # its places are compressed
+            return said if said and said.get(b"/Type") == b"/XRef" else None
+        if not head.startswith(b"xref"):
+            return None
+        at += len(b"xref")
+        for _ in range(_SECTIONS * 8):
+            head = self._file.at(at, _SOME) or b""
+            if (found := _SUBSECTION.match(head)) is None:
+                break
+            first, many = int(found[1]), int(found[2])
+            self._tables.append((first, many, at + found.end()))
+            at += found.end() + many * _ENTRY
+        return _dictionary(head, re.compile(rb"\s*trailer\b"))
+
+    def _object(self, reference: bytes) -> Dictionary:
+        """Return the dictionary that the reference is to, an empty one if it cannot be read."""
+        found = _REFERENCE.fullmatch(reference)
+        number = int(found[1]) if found and len(found[1]) < _ENTRY else -1
+        for first, many, at in self._tables:  # the newest first
+            if first <= number < first + many:
+                place = _PLACE.match(self._file.at(at + (number - first) * _ENTRY, _ENTRY) or b"")
+                raw = (self._file.at(int(place[1]) + self._start, _MANY) or b"") if place else b""
+                there = _OBJECT.match(raw)
+                return (_dictionary(raw, _OBJECT) or {}) if there and int(there[1]) == number else {}
+        return {}
+
+
+def _linearized(file: _File, start: int) -> int:
+    """Return the pages of a file that is made to be read from its beginning, and was not changed since, else 0."""
+    head = file.at(start, _HEADER) or b""
+    found = re.search(rb"[\r\n]\d+\s+\d+\s+obj\b", head)
+    said = _dictionary(head[found.start() :], _OBJECT) if found else None
+    if not said or b"/Linearized" not in said or said.get(b"/L") != str(file.size - start).encode():
+        return 0
+    count = said.get(b"/N", b"")
+    return int(count) if count.isdigit() and len(count) < _ENTRY else 0
+
+
+def _dictionary(raw: bytes, behind: re.Pattern[bytes]) -> Dictionary | None:
+    """Return the dictionary that stands behind something, each value as it is written; None if it is not whole."""
+    begun = behind.match(raw)
+    tokens = _tokens(raw, begun.end()) if begun else []
+    if not tokens or tokens[0] != b"<<":
+        return None
+    said: Dictionary = {}
+    key, depth = b"", 0
+    for token in tokens:
+        if token in (b"<<", b"["):
+            depth += 1
+        elif token in (b">>", b"]"):
+            depth -= 1
+            if depth == 0:
+                return said
+        elif depth == 1 and token.startswith(b"/") and (not key or said[key]):
+            key = token
+            said[key] = b""
+            continue
+        if depth == 1 and key:
+            said[key] = (said[key] + b" " + token).strip()
+        elif key and depth > 1:
+            said[key] = said[key] or token
+    return None
+
+
+def _tokens(raw: bytes, at: int) -> list[bytes]:
+    """Return what stands there word by word, up to the end of the first dictionary or to what is no word."""
+    tokens: list[bytes] = []
+    depth = 0
+    while found := _TOKEN.match(raw, at):
+        tokens.append(found[1])
+        at = found.end()
+        depth += (found[1] == b"<<") - (found[1] == b">>")
+        if depth == 0:
+            break
+    return tokens

@@ -1,0 +1,35 @@
+"""Makes ids and names that every provider accepts from those they replace, by hash, so that two stay different."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from hashlib import blake2b
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def hashed_id(seed: str, *, taken: Callable[[str], bool]) -> str:
+    """Return nine letters and digits, deterministic for the seed, that are not taken.
+
+    Every provider's rule accepts nine alphanumerics (Mistral's is the strictest), so one id serves all.
+    """
+    for salt in range(1_000_000):
+        number = int.from_bytes(_hash(f"{seed}\0{salt}"))
+        letters: list[str] = []
+        for _ in range(9):
+            number, letter = divmod(number, len(_ALPHABET))
+            letters.append(_ALPHABET[letter])
+        if not taken(own := "".join(letters)):
+            return own
+    raise AssertionError("a million ids in a row are taken")
+
+
+def legal_name(name: str) -> str:
+    """Return a tool name that every provider accepts, deterministic for the name, and as readable as possible."""
+    word = re.sub(r"[^a-zA-Z0-9]+", "_", name).strip("_")[:40]
+    return f"tool_{word}_{_hash(name).hex()[:6]}" if word else f"tool_{_hash(name).hex()[:6]}"
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -1,0 +1,175 @@
+"""Edits for the order of roles, planned after calls and contents are repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise, zip_longest
+
+from holdfast.history.draft_messages import DraftMessage
+from holdfast.history.edits import DropMessage, Edit, Insert, Merge, Quote
+from holdfast.history.repairs.content import SYSTEM_LABEL
+from holdfast.history.shape import NO_RESPONSE, NO_USER, SERVED, Shape
+
+
+class Turns:
+    """The remaining edits: for empty messages, and for the order of roles."""
+
+    def __init__(self, shape: Shape, enforced: frozenset[str], frozen: int, *, joins: bool = False) -> None:
+        self._shape = shape
+        self._enforced = enforced
+        self._frozen = frozen
+        self._previous: DraftMessage | None = None
+        self._replies = False  # the row before follows one of another role
+        self._begun = False  # a role other than the system has spoken
+        self._answered = False  # and not the user last
+        self._joins = joins  # the provider, by itself
+        self._opening: set[int] = set()  # messages of nothing but thinking that a call goes on from
+        self._calling = False  # what the assistant said last holds a call
+        self._thinking = False  # or thinking, and nothing else that is not blank
+
+    def edits(self, rows: Iterable[DraftMessage]) -> Iterator[Edit]:
+        """Yield the edits, row by row."""
+        leading: set[int] = set()
+        if self._shape.joined:
+            rows = list(rows)
+            leading = self._leading(rows)
+        for row, following in pairwise(chain[DraftMessage | None](rows, (None,))):
+            assert row is not None
+            edit: Edit | None = None
+            if row.sources and row.sources[0] >= self._frozen:
+                if self._is_empty(row) and row.sources[0] not in leading:
+                    if self._parts(row, following):
+                        yield Insert(row.sources[0], "assistant", NO_RESPONSE)
+                    edit = DropMessage(row.sources[0])
+                else:
+                    yield from self._told(row)
+                    edit = self._turn(row, row.sources[0])
+            elif not row.sources and row.role == "assistant" and following is not None and following.sources:
+                edit = self._turn(row, following.sources[0])
+            if edit is not None:
+                yield edit
+            if not isinstance(edit, DropMessage):
+                goes_on = isinstance(edit, Merge)
+                self._calling = _holds_call(row) or (goes_on and self._calling)
+                self._thinking = self._thinking and not _says(row) if goes_on else _only_thinks(row)
+            if not isinstance(edit, DropMessage | Merge):  # then the row before it is still the one before the next
+                self._replies = self._previous is not None and self._previous.role != row.role
+                self._previous = row
+                self._begun = self._begun or row.role != "system"
+                self._answered = row.role in ("assistant", "tool") or (self._answered and row.role == "system")
+        if self._shape.messages and self._needs_an_end():
+            yield Insert(None, "user", NO_USER)
+
+    def _leading(self, rows: list[DraftMessage]) -> set[int]:
+        """Return the messages left with nothing but thinking that something said in the next continues."""
+        leading: set[int] = set()
+        said = calls = False
+        for row, following in zip_longest(rows[::-1], rows[::-1][1:]):
+            source = row.sources[0] if row.sources else None
+            thinks = _only_thinks(row)
+            if thinks and said and source is not None:
+                leading.add(source)
+                if calls:
+                    self._opening.add(source)
+            before = following.sources[0] if following is not None and following.sources else None
+            goes_on = (
+                source in self._shape.joined and before is not None and source is not None and before + 1 == source
+            )
+            calls = goes_on and (_holds_call(row) or (calls and not _says(row)))
+            said = goes_on and (said or _says(row))
+        return leading
+
+    def _parts(self, row: DraftMessage, following: DraftMessage | None) -> bool:
+        """Return whether the row, which goes, stands between the user and what was taken out of it as the user's."""
+        if self._previous is None or following is None or "consecutive-roles" not in self._enforced:
+            return False
+        taken = following.role == "user" and not following.sources
+        return self._previous.role == "user" and row.role == "assistant" and taken
+
+    def _told(self, row: DraftMessage) -> Iterator[Edit]:
+        """Yield what makes a system message that may not stand here the user's."""
+        previous = self._previous
+        behind = previous is not None and previous.role == "system" and self._was_sent(previous)
+        late = self._answered and "system-after-answer" in self._enforced
+        if row.role == "system" and (late or (behind and "several-systems" in self._enforced)):
+            for piece in row.pieces:
+                if piece.item is not None:
+                    yield Quote(piece.item.path, SYSTEM_LABEL)
+            row.role = "user"
+
+    def _turn(self, row: DraftMessage, message: int) -> Edit | None:
+        """Return what has to be done to let the row follow the one before it."""
+        previous = self._previous
+        calls = ("call-not-after-user" in self._enforced or (previous is None and "call-first" in self._enforced)) and (
+            _holds_call(row) or message in self._opening
+        )
+        edit: Edit | None = None
+        if row.role == "system":
+            if "several-systems" in self._enforced and previous is not None and previous.role == "system":
+                edit = Merge(message, "system")
+        elif not self._begun:
+            if row.role != "user" and (calls or "first-not-user" in self._enforced):
+                edit = Insert(message, "user", NO_USER)
+        elif previous is None or row.role == "tool":
+            pass
+        elif previous.role == row.role and ("consecutive-roles" in self._enforced or self._goes_on(message)):
+            edit = self._second(previous, row, message)
+        elif previous.role == row.role == "assistant" and calls and not self._shape.grammar.atomic:
+            edit = self._second(previous, row, message) if self._replies else Insert(message, "user", NO_USER)
+        elif previous.role == "tool" and row.role == "user" and "user-after-result" in self._enforced:
+            edit = Insert(message, "assistant", NO_RESPONSE)
+        return edit
+
+    def _goes_on(self, message: int) -> bool:
+        """Return whether the message has to be one with that before it: of calls, or of thinking that led to it."""
+        if self._joins or message not in self._shape.joined:
+            return False
+        return self._thinking or (self._calling and "result-not-adjacent" in self._enforced)
+
+    def _second(self, previous: DraftMessage, row: DraftMessage, message: int) -> Edit | None:
+        """Return what has to be done to a message that follows another of the same role."""
+        if row.role == "assistant" and self._shape.grammar.atomic:
+            return None  # items of one response
+        if not self._was_sent(previous):
+            return Merge(message, row.role)
+        return (
+            Insert(message, "user", NO_USER) if row.role == "assistant" else Insert(message, "assistant", NO_RESPONSE)
+        )
+
+    def _was_sent(self, row: DraftMessage) -> bool:
+        return bool(row.sources) and row.sources[0] < self._frozen
+
+    def _needs_an_end(self) -> bool:
+        if self._previous is None:
+            return True
+        pieces = self._previous.pieces
+        if pieces and pieces[-1].kind in SERVED and "server-call-without-result" in self._enforced:
+            return False
+        return "last-not-user" in self._enforced and (self._previous.role == "assistant" or not self._begun)
+
+    def _is_empty(self, row: DraftMessage) -> bool:
+        """Return whether nothing is left in the row that a provider could take for a message."""
+        if row.fill or (row.pieces and row.pieces[0].kind != "thinking"):  # almost always
+            return False
+        if any(piece.kind != "thinking" for piece in row.pieces):
+            return False
+        message = self._shape.messages[row.sources[0]]
+        if "empty" in message.flags:
+            return row.touched or "empty-content" in self._enforced
+        return not row.pieces or any(item.kind != "thinking" for item in message.items)
+
+
+def _holds_call(row: DraftMessage) -> bool:
+    return any(piece.kind == "call" for piece in row.pieces)
+
+
+def _says(row: DraftMessage) -> bool:
+    """Return whether something stands in the row that is no thinking, and not blank."""
+    return any(
+        piece.kind != "thinking" and (piece.item is None or not piece.item.flags & {"blank", "null"})
+        for piece in row.pieces
+    )
+
+
+def _only_thinks(row: DraftMessage) -> bool:
+    return bool(row.pieces) and row.role == "assistant" and all(piece.kind == "thinking" for piece in row.pieces)

@@ -1,0 +1,197 @@
+"""Edits for calls and results: each call gets one result, in its place, with an id and a name the provider accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from holdfast.history.edits import AddResult, Complete, Drop, Edit, EditPlace, MoveResult, Quote, Rename, SetId
+from holdfast.history.pairing import CallStep, PairedCall, PairedResult, Pairing
+from holdfast.history.provider_ids import hashed_id, legal_name
+from holdfast.history.rules import Found
+from holdfast.history.rules.pairs import broken_limits, is_misnamed, rule_of
+from holdfast.history.rules.profile import Profile
+from holdfast.history.shape import NO_RESULT, Item, Path, Shape
+from holdfast.text import valid_unicode
+
+_ORPHAN = "A result whose call is not part of this conversation"
+_EARLY = "A result that no call before it asked for"
+_LATE = "A result that came late"
+_FURTHER = "A further result of a call that has one"
+
+
+def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], frozen: int) -> Iterator[Edit]:
+    """Yield the edits after which every call has one result where it expects it, and no result is without its call."""
+    placed: set[Path] = set()
+    for step in pairing.steps:
+        place = _place(step, shape, frozen)
+        misplaced = [call for call in step.calls if not _stands(call, shape, enforced, frozen)]
+        if place is None or not misplaced:
+            continue
+        moving = False
+        for call in step.calls:
+            answer = call.answer
+            moving = moving or call is misplaced[0]
+            if answer is None:
+                yield AddResult(call.item.path, place, NO_RESULT)
+                continue
+            # Paired by position: whatever belongs behind a new result, or stands behind its place, goes there too.
+            follows = not shape.grammar.by_id and (moving or answer.verdict != "ok")
+            if answer.item.message >= frozen and (follows or not _stands(call, shape, enforced, frozen)):
+                yield MoveResult(answer.item.path, call.item.path, place)
+                placed.add(answer.item.path)
+    called = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
+    for answer, call in pairing.answers:
+        item = answer.item
+        if (answer.verdict == "ok" and _is_held(item, shape)) or item.message < frozen or item.path in placed:
+            continue
+        if answer.verdict == "orphan":
+            yield _quote(answer, _EARLY if item.id in called else _ORPHAN, shape)
+        else:
+            yield from _stray(answer, call, shape, enforced=enforced, frozen=frozen)
+
+
+def _is_held(item: Item, shape: Shape) -> bool:
+    """Return whether the result stands in a message that can hold it."""
+    return item.role == shape.grammar.side
+
+
+def _stands(call: PairedCall, shape: Shape, enforced: frozenset[str], frozen: int) -> bool:
+    """Return whether the call has a result where the provider expects it, or one that was sent and cannot go."""
+    answer = call.answer
+    if answer is None or _is_second(call, frozen):
+        return answer is not None
+    return _is_held(answer.item, shape) and (answer.verdict == "ok" or rule_of(answer.verdict) not in enforced)
+
+
+def _is_second(call: PairedCall | None, frozen: int) -> bool:
+    """Return whether the call's result came after a made-up one was sent, which stands."""
+    return call is not None and call.replaced is not None and call.replaced.item.message < frozen
+
+
+def _place(step: CallStep, shape: Shape, frozen: int) -> EditPlace | None:
+    """Return where results of the step go, None if that was sent."""
+    if shape.grammar.results == "user":
+        following = step.last + 1
+        if following < len(shape.messages) and shape.messages[following].role == "user":
+            return EditPlace(following, into=True) if following >= frozen else None
+    return EditPlace(step.tail) if step.tail >= frozen - 1 else None
+
+
+def _stray(
+    answer: PairedResult, call: PairedCall | None, shape: Shape, *, enforced: frozenset[str], frozen: int
+) -> Iterator[Edit]:
+    """Yield what becomes of a result that is not where a call expects it and did not go there."""
+    item = answer.item
+    match answer.verdict:
+        case "duplicate":
+            first = call.answer if call else None
+            if "synthetic" in item.flags:
+                yield Drop(item.path, "it was made up, and its call has a real result")
+            elif first is not None and first.item.digest == item.digest:
+                yield Drop(item.path, "it is the result that its call has already")
+            else:
+                yield _quote(answer, _FURTHER, shape)
+        case "made-up":
+            yield Drop(item.path, "it was made up, and there is a real one now")
+        case verdict if rule_of(verdict) in enforced or not _is_held(item, shape) or _is_second(call, frozen):
+            yield _quote(answer, _LATE, shape)
+        case _:
+            pass
+
+
+def _quote(answer: PairedResult, what: str, shape: Shape) -> Quote:
+    item = answer.item
+    named = f" ({item.name})" if item.name else ""
+    if item.role != "assistant":
+        return Quote(item.path, what + named)
+    following = item.message + 1
+    into = following < len(shape.messages) and shape.messages[following].role == "user"
+    return Quote(item.path, what + named, place=EditPlace(following if into else item.message, into=into))
+
+
+# --- ids and names ---------------------------------------------------------------------------------------------------
+
+
+def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int, broken: Sequence[Found]) -> Iterator[Edit]:
+    """Yield the edits after which ids and names are accepted, and every result has the id of its call."""
+    enforced = profile.enforced(shape.grammar)
+    found = {each.path for each in broken}
+    taken = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
+    times: dict[str, int] = {}
+    seen: set[str] = set()
+    for step in pairing.steps:
+        here: set[str] = set()
+        for call in step.calls:
+            item = call.item
+            final = item.id
+            if final is not None:
+                times[final] = times.get(final, 0) + 1
+                if _is_sound(call, found, shape):
+                    here.add(final)
+                    continue
+            mine, its = _paths(call, frozen)
+            unnamed = item.id is None and "foreign-content" in enforced and not profile.knows(item, shape.format)
+            if mine and its and "result-id-missing" in enforced and _answered_namelessly(call):
+                yield Complete(item.path, "kind")  # as a call that has an id
+                unnamed = True
+            if item.message >= frozen and (unnamed or _needs_id(call, profile, enforced, here=here, seen=seen)):
+                seed = f"{times[final]}\0{final}" if final is not None else f"at {item.message} {len(here)}"
+                final = hashed_id(seed, taken=taken.__contains__)
+                taken.add(final)
+                yield SetId((*mine, *its), item.id, final)
+            elif its and shape.grammar.by_id and final is not None and call.answer and call.answer.item.id != final:
+                yield SetId(its, call.answer.item.id, final)
+            if final is not None:
+                here.add(final)
+            illegal = "tool-name-illegal" in enforced and profile.name_pattern.fullmatch(item.name or "") is None
+            if mine and illegal:
+                yield Rename((*mine, *its), item.name or "", legal_name(item.name or ""))
+            elif _is_nameless(call, frozen, enforced):
+                yield Rename(its, "", item.name or "")
+            elif its and call.answer and "result-name-wrong" in enforced and is_misnamed(call, profile, shape.grammar):
+                yield Rename(its, call.answer.item.name or "", item.name or "")
+        seen |= here
+
+
+def _is_sound(call: PairedCall, found: AbstractSet[Path], shape: Shape) -> bool:
+    """Return whether nothing is found of the call and of its result, and they have one id: almost always."""
+    item, answer = call.item, call.answer
+    if item.path in found or shape.messages[item.message].unclean:
+        return False
+    return answer is None or (answer.item.id == item.id and answer.item.path not in found)
+
+
+def _answered_namelessly(call: PairedCall) -> bool:
+    """Return whether the call is of a kind without an id, and its result of one that has to have it."""
+    item, answer = call.item, call.answer
+    return (
+        item.id is None and "id-missing" not in item.flags and answer is not None and "id-missing" in answer.item.flags
+    )
+
+
+def _is_nameless(call: PairedCall, frozen: int, enforced: frozenset[str]) -> bool:
+    """Return whether the call's result, which can be edited, lacks the name it has to have."""
+    answer = call.answer
+    if answer is None or answer.item.message < frozen or "name-missing" not in answer.item.flags:
+        return False
+    return "result-name-missing" in enforced or "mistyped" in answer.item.flags
+
+
+def _paths(call: PairedCall, frozen: int) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return where the call and where its result can be edited, each once or not at all."""
+    answer = call.answer
+    mine = (call.item.path,) if call.item.message >= frozen else ()
+    return mine, (answer.item.path,) if answer is not None and answer.item.message >= frozen else ()
+
+
+def _needs_id(call: PairedCall, profile: Profile, enforced: frozenset[str], *, here: set[str], seen: set[str]) -> bool:
+    item = call.item
+    if item.id is None:
+        return "id-missing" in item.flags and "call-id-missing" in enforced
+    return (
+        valid_unicode(item.id) != item.id
+        or (item.id in here and "duplicate-call-id" in enforced)
+        or (item.id in seen and "reused-call-id" in enforced)
+        or any(rule in enforced for rule in broken_limits(item.id, profile))
+    )

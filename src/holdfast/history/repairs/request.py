@@ -1,0 +1,71 @@
+"""Repairs the parts of a request besides its messages: system prompt, declared tools, thinking on or off.
+
+Everything that no edit names stays unchanged. An added tool declaration claims nothing: it accepts any object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.history.edits import CleanText, DeclareTools, Drop, DropField, Edit, TurnOffThinking
+from holdfast.history.formats.format import Json, as_array, as_object, cleaned
+from holdfast.history.rules import Violation
+from holdfast.history.shape import Path, Shape
+
+_DECLARED = "It was used earlier in this conversation; its description is not recorded."
+
+
+def is_beside(edit: Edit) -> bool:
+    """Return whether the edit is of what stands beside the messages, and of none of them."""
+    match edit:
+        case DeclareTools() | TurnOffThinking():
+            return True
+        case Drop(path=path) | DropField(path=path):
+            return isinstance(path[0], str)
+        case _:
+            return False
+
+
+def edits_of_request(shape: Shape, left: Sequence[Violation]) -> Iterator[Edit]:
+    """Yield the edits of the request for what no edit of messages repairs."""
+    broken = {each.rule for each in left}
+    if "tools-not-declared" in broken:
+        calls = (item.name for message in shape.messages for item in message.items if item.kind == "call")
+        yield DeclareTools(tuple(dict.fromkeys(name for name in calls if name)))
+    if "thinking-not-first" in broken:
+        yield TurnOffThinking()
+
+
+def mended_request(body: Json, edits: Sequence[Edit], *, key: str, messages: object) -> Json:
+    """Return the request with its messages, under their key, and with what else the edits change."""
+    beside: object = body
+    if any(isinstance(edit, CleanText) and edit.message is None for edit in edits):
+        beside = cleaned(body)
+    request: Json = {**as_object(beside), key: messages}
+    dropped: set[Path] = set()
+    for edit in edits:
+        match edit:
+            case DeclareTools(names=names):
+                request["tools"] = [
+                    {"name": name, "description": _DECLARED, "input_schema": {"type": "object"}} for name in names
+                ]
+            case TurnOffThinking():
+                request["thinking"] = {"type": "disabled"}
+            case DropField(path=(str(holder), int(index))):
+                listed = list(as_array(request.get(holder)))
+                listed[index] = {
+                    name: value for name, value in as_object(listed[index]).items() if name != "cache_control"
+                }
+                request[holder] = listed
+            case Drop(path=(str(), int()) as path):
+                dropped.add(path)
+            case _:
+                pass
+    for holder in sorted({str(path[0]) for path in dropped}):
+        listed = as_array(request.get(holder))
+        kept = [each for index, each in enumerate(listed) if (holder, index) not in dropped]
+        if kept:
+            request[holder] = kept
+        else:
+            del request[holder]
+    return request

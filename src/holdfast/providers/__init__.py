@@ -1,0 +1,1 @@
+"""A model, reached: the Model protocol, providers by name, credentials, connections."""

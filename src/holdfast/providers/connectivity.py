@@ -1,0 +1,148 @@
+"""Check whether a provider is reachable, and if not, which step fails: address, name, connection, certificate, proxy.
+
+Two rules. No request is sent: a connection is opened and closed. A check ends within a few seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+from urllib.parse import SplitResult, urlsplit
+
+from holdfast.errors import ModelUnusable
+from holdfast.providers.credentials.redaction import HIDDEN, strip_credentials
+from holdfast.providers.provider_info import address_of, overriding
+from holdfast.providers.registry import Provider, asked_at
+from holdfast.system.threads import in_daemon
+
+ConnectivityStep = Literal[
+    "reached", "unknown", "address", "name", "refused", "route", "time", "date", "untrusted", "tls", "proxy"
+]
+"""The step that failed: none; not checked, because only the SDK knows the base URL; the base URL is unusable; DNS name;
+connection refused; no route; timeout; certificate not valid today; certificate not trusted; no TLS; the proxy."""
+
+_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+_OTHER_DAY = (9, 10)  # X.509: not yet valid, and expired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """The result of a check: `place` is HOST or HOST:PORT, `proxy` the proxy in use, `said` the error's own words.
+
+    `by` is the variable that overrides the provider's own base URL. Each is "" if there is none.
+    """
+
+    step: ConnectivityStep
+    place: str
+    proxy: str = ""
+    said: str = ""
+    by: str = ""
+
+
+PATIENCE = 5.0
+"""Seconds to reach a provider."""
+
+
+async def reach(provider: Provider, environ: Mapping[str, str]) -> Reached:
+    """Check the way to a provider."""
+    try:
+        asked_at(provider, environ)
+    except ModelUnusable as error:
+        return Reached(step="address", place="address unknown", said=str(error))
+    address = address_of(provider, environ)
+    if not address:
+        return Reached(step="unknown", place=provider.name)
+    way = await check_connectivity(address, environ, patience=PATIENCE)
+    return replace(way, by=overriding(provider, environ))
+
+
+async def check_connectivity(address: str, environ: Mapping[str, str], *, patience: float) -> Reached:
+    """Check the way to the URL `address` within `patience` seconds."""
+    parts = urlsplit(address)
+    proxy = proxy_for(parts, environ)
+    place = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+    try:
+        to = urlsplit(proxy) if proxy else parts
+        port = to.port or _PORTS.get(to.scheme, 80)
+    except ValueError:  # its message may quote a password
+        return Reached(step="proxy", place=place, proxy=HIDDEN, said="its address is not a URL")
+    step, said = await _step(to, port, patience)
+    return Reached(
+        step="proxy" if proxy and step != "reached" else step,
+        place=place,
+        proxy=strip_credentials(proxy) if proxy else "",
+        said=said,
+    )
+
+
+def proxy_for(parts: SplitResult, environ: Mapping[str, str]) -> str:
+    """Return the proxy for the address, "" for a direct connection."""
+    host, scheme = parts.hostname or "", parts.scheme
+    none = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+    direct = [each.strip().lstrip(".") for each in none.split(",")]
+    if any(each == "*" or (each and f".{host}".endswith(f".{each}")) for each in direct):
+        return ""
+    names = (f"{scheme}_proxy", "all_proxy")
+    found = (environ.get(name) or environ.get(name.upper()) for name in names)
+    proxy = next((each for each in found if each), "")
+    return proxy if "://" in proxy or not proxy else f"http://{proxy}"  # as HTTP libraries read it
+
+
+async def _step(parts: SplitResult, port: int, patience: float) -> tuple[ConnectivityStep, str]:
+    host, secure = parts.hostname or "", parts.scheme == "https"
+    context = ssl.create_default_context() if secure else None
+    try:
+        async with asyncio.timeout(patience):
+            sock = await _connected(host, port)
+            if context is not None:
+                _, writer = await asyncio.open_connection(sock=sock, ssl=context, server_hostname=host)
+                writer.transport.abort()  # some servers never close their side
+            else:
+                sock.close()
+    except UnicodeError as error:  # not a valid host name
+        return "name", str(error)
+    except OSError as error:
+        return _ended(error, secure=secure), str(error)
+    return "reached", ""
+
+
+async def _connected(host: str, port: int) -> socket.socket:
+    """Connect to the first of the host's addresses that accepts. Raise the error of the last one."""
+    loop = asyncio.get_running_loop()
+    named = functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    failed: OSError = socket.gaierror(socket.EAI_NONAME, "the name has no address")
+    for family, kind, protocol, _, address in await in_daemon(named):
+        sock = socket.socket(family, kind, protocol)
+        sock.settimeout(0)  # asyncio requires it
+        try:
+            await loop.sock_connect(sock, address)
+        except OSError as error:
+            sock.close()
+            failed = error
+        except asyncio.CancelledError:
+            sock.close()
+            raise
+        else:
+            return sock
+    raise failed
+
+
+def _ended(error: OSError, *, secure: bool) -> ConnectivityStep:
+    """Return the step that failed with `error`."""
+    match error:
+        case socket.gaierror():
+            return "name"
+        case ssl.SSLCertVerificationError(verify_code=code):
+            return "date" if code in _OTHER_DAY else "untrusted"
+        case TimeoutError():
+            return "time"
+        case ssl.SSLError() | ConnectionResetError() | BrokenPipeError() if secure:
+            return "tls"
+        case _:  # if several addresses refuse, the error has no errno
+            refused = isinstance(error, ConnectionRefusedError) or "refused" in str(error).lower()
+            return "refused" if refused else "route"

@@ -1,0 +1,1 @@
+"""Keys of providers: where they are kept, the system keyring, and keeping them out of everything else."""

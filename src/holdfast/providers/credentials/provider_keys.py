@@ -1,0 +1,211 @@
+"""API keys of the providers: in the environment, in a key file that only its owner may read, or in the keyring.
+
+Two rules. The environment wins, and a stored key is only fetched when a run needs it: an unreadable key file or a
+locked keyring does not stop what works without it. A stored key never enters the process's own environment, so no
+child process inherits it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import msgspec
+
+from holdfast.errors import ConfigInvalid, ModelUnusable, StorageFailed
+from holdfast.providers.credentials import system_keyring
+from holdfast.providers.registry import ModelEndpoint, Providers, resolve_endpoint, split
+from holdfast.system.durable_files import make_folder, write_whole
+
+Source = Literal["environment", "keyring", "file"]
+KeyPlace = Literal["keyring", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderKey:
+    """A key, and where it was found; the value of a key in the keyring is "" until it is fetched."""
+
+    source: Source
+    value: str = field(repr=False)
+
+    @property
+    def unasked(self) -> bool:
+        """Return whether the key is in the keyring and not fetched yet."""
+        return self.source == "keyring" and not self.value
+
+
+Keys = Mapping[str, ProviderKey]
+"""Keys by the environment variable that holds each of them, or would."""
+
+
+def found(environ: Mapping[str, str], providers: Providers, kept: Keys) -> Keys:
+    """Return the key in use for each provider: the one in the environment, else the stored one."""
+    wanted = {each.key_variable: each for each in providers.values() if each.key_variable}
+    own = {name: ProviderKey("environment", key) for name, each in wanted.items() if (key := each.key_in(environ))}
+    return MappingProxyType({**{name: key for name, key in kept.items() if name in wanted}, **own})
+
+
+def with_keys(environ: Mapping[str, str], keys: Keys) -> Mapping[str, str]:
+    """Return the environment with all fetched keys added, to look keys up and to redact them."""
+    return MappingProxyType({**environ, **{name: key.value for name, key in keys.items() if not key.unasked}})
+
+
+def with_keyring_value(keys: Keys, name: str | None) -> Keys:
+    """Return the keys with this one fetched from the keyring if it is there. Raise `ConfigInvalid` on failure."""
+    key = keys.get(name or "")
+    if name is None or key is None or not key.unasked:
+        return keys
+    return MappingProxyType({**keys, name: ProviderKey("keyring", system_keyring.get(name))})
+
+
+def aimed(name: str, environ: Mapping[str, str], providers: Providers, keys: Keys) -> ModelEndpoint:
+    """Return the endpoint of `name` (PROVIDER:MODEL) with its key from `keys`. Raise `ModelUnusable`."""
+    provider, _ = split(name, providers)
+    try:
+        known = with_keyring_value(keys, provider.key_variable)
+    except ConfigInvalid as error:
+        raise ModelUnusable(str(error)) from error
+    return resolve_endpoint(name, with_keys(environ, known), providers)
+
+
+class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The content of the key file: keys by variable, which win, and the variables whose keys are in the keyring.
+
+    `left` is no longer written: older versions listed there what a keyring did not delete, and nothing uses it.
+    """
+
+    keys: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    keyring: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    def without(self, name: str) -> _Kept:
+        keys = {each: value for each, value in self.keys.items() if each != name}
+        return _Kept(keys=keys, keyring=tuple(each for each in self.keyring if each != name))
+
+
+class KeyFile:
+    """The key file at `path`, which need not exist. It also lists which keys the keyring holds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> Keys:
+        """Return the stored keys. Raise `ConfigInvalid` if the file cannot be read, or if other users can read it.
+
+        The keyring is not contacted: a locked or missing keyring must not stop what works without it.
+        """
+        kept = self._read()
+        ring = {name: ProviderKey("keyring", "") for name in kept.keyring}
+        return MappingProxyType({**ring, **{name: ProviderKey("file", value) for name, value in kept.keys.items()}})
+
+    def usable(self) -> tuple[Keys, str]:
+        """Return the stored keys, and what is wrong with the file ("" if nothing; else none of its keys is used)."""
+        try:
+            return self.read(), ""
+        except ConfigInvalid as error:
+            return MappingProxyType({}), f"{error} Its keys are not used."
+
+    def mend(self) -> str:
+        """Make the key file usable: restrict its permissions, or set it aside. Return what was done, "" if nothing.
+
+        No content is lost. Raise `StorageFailed`.
+        """
+        if not self.usable()[1]:
+            return ""
+        with suppress(OSError):  # another user may own it; it is then set aside
+            self.path.chmod(0o600)
+        if not self.usable()[1]:
+            return f"Key file {str(self.path)!r} is now readable only by you."
+        aside = next(each for each in map(self._aside, count(1)) if not os.path.lexists(each))
+        try:
+            self.path.rename(aside)
+        except OSError as error:
+            raise StorageFailed(
+                f"Key file {str(self.path)!r} cannot be set aside: {error.strerror}. Move it away by hand."
+            ) from error
+        return f"Key file {str(self.path)!r} was unusable; it was moved to {str(aside)!r}."
+
+    def _aside(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}")
+
+    def keep(self, name: str, value: str, *, place: KeyPlace) -> None:
+        """Store a key durably, in this place only. Raise `StorageFailed` or `ConfigInvalid`."""
+        kept = self._read()
+        if place == "keyring":
+            system_keyring.put(name, value)
+            rest = kept.without(name)
+            self._write(_Kept(keys=rest.keys, keyring=(*rest.keyring, name)))
+            return
+        keys = {**kept.keys, name: value}
+        self._write(_Kept(keys=keys, keyring=kept.keyring))
+        if name in kept.keyring:
+            with suppress(ConfigInvalid):  # it stays listed, so that `forget` removes it
+                system_keyring.remove(name)
+                self._write(_Kept(keys=keys, keyring=kept.without(name).keyring))
+
+    def forget(self, name: str) -> bool:
+        """Remove a stored key. Return whether there was one. Raise `StorageFailed` or `ConfigInvalid`.
+
+        The file's copy goes first. If the keyring then fails to remove its own, the key stays listed as one of it.
+        """
+        kept = self._read()
+        if name not in kept.keys and name not in kept.keyring:
+            return False
+        if name in kept.keyring:
+            if name in kept.keys:
+                self._write(_Kept(keys=kept.without(name).keys, keyring=kept.keyring))
+            try:
+                system_keyring.remove(name)
+            except ConfigInvalid as error:
+                raise ConfigInvalid(f"Key {name!r} was not deleted. {error} After that, run this again.") from error
+        self._write(kept.without(name))
+        return True
+
+    def _read(self) -> _Kept:
+        try:
+            with open(self.path, "rb", opener=_waiting_for_nobody) as file:
+                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                raw = file.read()
+        except FileNotFoundError:
+            return _Kept()
+        except OSError as error:
+            raise ConfigInvalid(
+                f"Key file {str(self.path)!r} cannot be read: {error.strerror}. "
+                "Fix its permissions, or run `holdfast setup`, which sets it aside."
+            ) from error
+        if mode & 0o077:
+            raise ConfigInvalid(
+                f"Key file {str(self.path)!r} is readable by other users (mode {mode:04o}, expected 0600). "
+                f"Run: chmod 600 {shlex.quote(str(self.path))}. If other people use this machine, "
+                "replace the keys."
+            )
+        try:
+            return msgspec.json.decode(raw, type=_Kept)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:  # their messages quote no content
+            raise ConfigInvalid(
+                f"Key file {str(self.path)!r} is damaged: {error}. "
+                "Run `holdfast setup`, which sets it aside and starts a new one."
+            ) from error
+
+    def _write(self, kept: _Kept) -> None:
+        try:
+            make_folder(self.path.parent)
+            write_whole(self.path, msgspec.json.format(msgspec.json.encode(kept), indent=1))
+        except OSError as error:
+            raise StorageFailed(
+                f"Key file {str(self.path)!r} cannot be written: {error.strerror}. "
+                "Nothing was changed. Free some disk space, or fix the permissions of its folder."
+            ) from error
+
+
+def _waiting_for_nobody(path: str, flags: int) -> int:
+    """Open a file without blocking on a named pipe that has no writer."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)

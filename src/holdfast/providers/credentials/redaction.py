@@ -1,0 +1,58 @@
+"""Redact API keys wherever they appear: in errors, URLs, quoted headers. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote, urlsplit
+
+from holdfast.providers.registry import PROVIDERS, Providers
+
+HIDDEN = "[hidden]"
+
+_SHORTEST = 8
+"""Characters. Placeholder keys of local servers ("none", "x") are shorter; redacting them would garble the text."""
+
+_NAMED = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)\Z")
+_LOOKS = re.compile(
+    r"\bsk-[\w*.-]{6,}"
+    r"|\bAIza[\w-]{20,}"  # the prefix of Google's keys
+    r"|(?:(?<=bearer )|(?<=basic ))(?=[^\s\"']*[\d=*])[\w.~+/=*-]{6,}"
+    r"|(?<=authorization: )(?!bearer |basic )[^\s\"',;]+"
+    r"|(?<=[?&]key=)[^&\s\"']+"
+    r"|(?<=://)[^\s/\"'?#]+(?=@)",  # user and password of a URL
+    re.IGNORECASE,
+)
+
+
+def secrets_of(environ: Mapping[str, str], providers: Providers = PROVIDERS) -> tuple[str, ...]:
+    """Return every spelling of what must not be written: provider keys, and variables named like secrets."""
+    return spellings({value.strip() for name, value in environ.items() if is_secret(name, providers)})
+
+
+def is_secret(variable: str, providers: Providers = PROVIDERS) -> bool:
+    """Return whether a variable holds a provider's key, or has a name that suggests a secret."""
+    keys = {name for provider in providers.values() for name in (provider.key_variable, provider.also_key_variable)}
+    return variable in keys or bool(_NAMED.search(variable.upper()))
+
+
+def spellings(keys: Iterable[str]) -> tuple[str, ...]:
+    """Return every spelling of the keys, longest first, without those too short to be keys."""
+    forms = {form for key in keys for form in (key, quote(key, safe=""), json.dumps(key)[1:-1])}
+    return tuple(sorted((each for each in forms if len(each) >= _SHORTEST), key=len, reverse=True))
+
+
+def redact(text: str, secrets: tuple[str, ...]) -> str:
+    """Return the text with all secrets, and everything that looks like a key, redacted."""
+    if len(text) < _SHORTEST:
+        return text
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return _LOOKS.sub(HIDDEN, text)
+
+
+def strip_credentials(address: str) -> str:
+    """Return an address without user, password and query."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{'?…' if parts.query else ''}"

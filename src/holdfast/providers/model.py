@@ -1,0 +1,80 @@
+"""The interface between the agent and a model: a conversation goes in, stream events come out.
+
+The agent never sees a provider's SDK; `holdfast.providers.pydantic_ai.model` implements this protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal.entries import Part
+from holdfast.session.journal.parts import Usage
+
+ModelFinish = Literal["stop", "calls", "max_tokens", "refusal"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More text of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """More of the model's thinking."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """More of a call: `index` is its part number in the response; `name` comes once, `arguments` in pieces."""
+
+    index: int
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFinished:
+    """The provider's terminal event: the whole response. Call IDs are the provider's (`CallPart.wire_id`)."""
+
+    parts: tuple[Part, ...]
+    finish: ModelFinish
+    usage: Usage
+
+
+StreamEvent = TextDelta | ThinkingDelta | CallDelta | StreamFinished
+
+
+class Model(Protocol):
+    """A connection to one model.
+
+    Laws (`tests/providers/test_model_laws.py`): events arrive in the order of the wire; `StreamFinished` comes at most
+    once, last, and only if the provider's own terminal event was seen; every other ending raises `ProviderFailed`;
+    cancelling the consumer closes that request's connection; the model itself never retries. With `whole`, the request
+    differs only in its streaming fields, and the same events come, all at the end.
+    """
+
+    @property
+    def name(self) -> str:
+        """Return PROVIDER:MODEL, as the session names it."""
+        ...
+
+    def stream(
+        self, conversation: Conversation, *, whole: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Send the conversation from `session.outgoing` and yield its events. Raise `ProviderFailed`.
+
+        `whole` asks for the response in one piece, without streaming.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close every connection. The model cannot be used afterwards."""
+        ...

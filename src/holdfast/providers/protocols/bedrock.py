@@ -1,0 +1,25 @@
+"""Claude on Amazon Bedrock: Anthropic Messages at Amazon's address, over Anthropic's SDK.
+
+The region comes from the environment, in the same variables that Amazon's own tools read.
+"""
+
+from __future__ import annotations
+
+import httpx2
+from anthropic.lib.bedrock import AsyncAnthropicBedrockMantle
+
+from holdfast.providers.http_client import with_minimal_headers
+from holdfast.providers.protocols import anthropic_messages
+from holdfast.providers.protocols.protocol import NO_KEY, ModelFor, ProviderProtocol
+from holdfast.providers.registry import ModelEndpoint
+
+
+def _build(target: ModelEndpoint, http: httpx2.AsyncClient) -> ModelFor:
+    with_minimal_headers(http, with_key=True)  # else the SDK sends Anthropic's variables to Amazon
+    client = AsyncAnthropicBedrockMantle(
+        api_key=target.key or NO_KEY, base_url=target.address, http_client=http, max_retries=0
+    )
+    return anthropic_messages.made(target, client)
+
+
+WIRE = ProviderProtocol(build=_build, terminal=anthropic_messages.WIRE.terminal, marks_errors=True)

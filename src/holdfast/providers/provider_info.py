@@ -1,0 +1,74 @@
+"""Facts about providers for people: title, address, and where to create a key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from holdfast.providers.credentials.redaction import strip_credentials
+from holdfast.providers.registry import Provider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderInfo:
+    """Facts about one provider: `title`, the SDK's default `address`, and the page where `keys` are created."""
+
+    title: str
+    address: str = ""
+    keys: str = ""
+
+
+SITES: Mapping[str, ProviderInfo] = MappingProxyType(
+    {
+        "openai": ProviderInfo(
+            title="OpenAI (Responses API)",
+            address="https://api.openai.com/v1",
+            keys="https://platform.openai.com/api-keys",
+        ),
+        "openai-chat": ProviderInfo(
+            title="OpenAI (older Chat Completions API)",
+            address="https://api.openai.com/v1",
+            keys="https://platform.openai.com/api-keys",
+        ),
+        "anthropic": ProviderInfo(
+            title="Anthropic",
+            address="https://api.anthropic.com",
+            keys="https://console.anthropic.com/settings/keys",
+        ),
+        "google": ProviderInfo(
+            title="Google Gemini",
+            address="https://generativelanguage.googleapis.com",
+            keys="https://aistudio.google.com/apikey",
+        ),
+        "mistral": ProviderInfo(
+            title="Mistral",
+            address="https://api.mistral.ai",
+            keys="https://console.mistral.ai/api-keys",
+        ),
+        "bedrock": ProviderInfo(title="Amazon Bedrock"),
+        "openrouter": ProviderInfo(
+            title="OpenRouter (many models with one key)", keys="https://openrouter.ai/settings/keys"
+        ),
+        "ollama": ProviderInfo(title="Ollama (models on this computer)"),
+    }
+)
+
+
+def site_of(provider: Provider) -> ProviderInfo:
+    """Return the facts about a provider."""
+    return SITES.get(provider.name) or ProviderInfo(
+        title=f"your own server at {strip_credentials(provider.address or '')}"
+    )
+
+
+def overriding(provider: Provider, environ: Mapping[str, str]) -> str:
+    """Return the variable that overrides the provider's base URL, "" if none is set: requests and key go there."""
+    variable = provider.address_variable or ""
+    return variable if environ.get(variable) else ""
+
+
+def address_of(provider: Provider, environ: Mapping[str, str]) -> str:
+    """Return the base URL of the provider, "" if only its SDK knows it."""
+    own = environ.get(provider.address_variable, "") if provider.address_variable else ""
+    return own or provider.address or site_of(provider).address

@@ -1,0 +1,1 @@
+"""A model through pydantic-ai and the SDK of its provider."""

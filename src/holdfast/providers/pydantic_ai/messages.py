@@ -1,0 +1,154 @@
+"""Translate an outgoing conversation into pydantic-ai messages, and pydantic-ai parts into holdfast's.
+
+Two rules. The same conversation always gives the same messages. Nothing is repaired here:
+`holdfast.session.request.normalize` has already changed what a provider would refuse.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, assert_never, cast
+
+from pydantic_ai import messages as pai
+from pydantic_ai.tools import ToolDefinition
+
+from holdfast.session.conversation.conversation import AssistantMessage, Conversation, UserContent, UserMessage
+from holdfast.session.journal.entries import Part
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.tool_calls import Outcome, ToolSchema
+
+
+def to_messages(conversation: Conversation, *, marks_errors: bool) -> list[pai.ModelMessage]:
+    """Return the outgoing conversation as pydantic-ai messages, the journalled system prompt first.
+
+    If the protocol cannot mark a result as an error, pydantic-ai would turn a failed one into the JSON `{"error": …}`
+    with every newline escaped. In that case the text is sent as journalled; it says itself that the call failed.
+    """
+    messages: list[pai.ModelMessage] = []
+    for message in conversation.messages:
+        match message:
+            case UserMessage():
+                asked: list[pai.ModelRequestPart] = []
+                if not messages and conversation.system:
+                    asked.append(pai.SystemPromptPart(conversation.system))
+                asked.extend(
+                    pai.ToolReturnPart(
+                        tool_name=result.name,
+                        content=result.text,
+                        tool_call_id=result.call,
+                        outcome=_outcome(result.outcome, marks_errors=marks_errors),
+                    )
+                    for result in message.results
+                )
+                if message.said:
+                    said = [_said(each) for each in message.said]
+                    alone = said[0] if len(said) == 1 and isinstance(said[0], str) else said
+                    asked.append(pai.UserPromptPart(alone))
+                messages.append(pai.ModelRequest(parts=asked))
+            case AssistantMessage():
+                parts = [_to_part(part) for part in message.parts]
+                provider = _provider(message)
+                messages.append(pai.ModelResponse(parts=parts, model_name=message.model, provider_name=provider))
+    return messages
+
+
+def to_tools(tools: tuple[ToolSchema, ...]) -> list[ToolDefinition]:
+    """Return the journalled tool declarations as pydantic-ai's."""
+    return [
+        ToolDefinition(
+            name=tool.name,
+            description=tool.description,
+            parameters_json_schema=cast("dict[str, Any]", tool.parameters),
+            strict=False,  # else pydantic-ai sets it by schema, for some tools only; some servers refuse that
+        )
+        for tool in tools
+    ]
+
+
+def from_part(part: pai.ModelResponsePart) -> Iterator[Part]:
+    """Yield a response part as holdfast's parts; nothing for kinds that cannot be sent again (files, audio).
+
+    A call's `id` stays empty: the agent assigns it. The signature of a text becomes an empty thinking part before it,
+    which is how pydantic-ai expects it back.
+    """
+    match part:
+        case pai.TextPart():
+            if signature := (part.provider_details or {}).get("thought_signature"):
+                yield ThinkingPart("", signature=signature, provider=part.provider_name)
+            yield TextPart(part.content)
+        case pai.ThinkingPart():
+            yield ThinkingPart(
+                part.content,
+                signature=part.signature or None,
+                id=part.id,
+                provider=part.provider_name,
+                details=cast("dict[str, object] | None", part.provider_details),
+            )
+        case pai.ToolCallPart():
+            yield CallPart(
+                id="",
+                name=part.tool_name,
+                arguments=arguments_text(part.args),
+                wire_id=part.tool_call_id,
+                item_id=part.id,
+                provider=part.provider_name,
+                details=cast("dict[str, object] | None", part.provider_details),
+            )
+        case _:
+            pass
+
+
+def arguments_text(args: str | Mapping[str, object] | None) -> str:
+    """Return the arguments as the raw string for the journal; an object becomes its JSON."""
+    match args:
+        case None:
+            return ""
+        case str():
+            return args
+        case _:
+            return json.dumps(args, ensure_ascii=False)
+
+
+def _said(said: UserContent) -> pai.UserContent:
+    return said if isinstance(said, str) else pai.BinaryContent(said.data, media_type=said.media_type)
+
+
+def _to_part(part: Part) -> pai.ModelResponsePart:
+    match part:
+        case TextPart():
+            return pai.TextPart(part.text)
+        case ThinkingPart():
+            return pai.ThinkingPart(
+                part.text,
+                id=part.id,
+                signature=part.signature,
+                provider_name=part.provider,
+                provider_details=cast("dict[str, Any] | None", part.details),
+            )
+        case CallPart():
+            return pai.ToolCallPart(
+                tool_name=part.name,
+                args=part.arguments,
+                tool_call_id=part.id,
+                provider_details=cast("dict[str, Any] | None", part.details),
+                provider_name=part.provider,
+            )
+
+
+def _provider(message: AssistantMessage) -> str | None:
+    return next((part.provider for part in message.parts if not isinstance(part, TextPart) and part.provider), None)
+
+
+def _outcome(outcome: Outcome, *, marks_errors: bool) -> Literal["success", "failed", "denied", "interrupted"]:
+    match outcome:
+        case "ok":
+            return "success"
+        case "failed":
+            return "failed" if marks_errors else "success"
+        case "denied":
+            return "denied"
+        case "interrupted" | "not_started":
+            return "interrupted"
+        case _:
+            assert_never(outcome)

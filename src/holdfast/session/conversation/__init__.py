@@ -1,0 +1,1 @@
+"""The conversation that the journal folds to."""

@@ -1,0 +1,222 @@
+"""The values that the fold makes of a journal: the messages to send, and the state of the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from holdfast.session import model_notices
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart, TextPart, Usage
+from holdfast.tool_calls import Image, Outcome, Pattern, ProcessId
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one call, in the message after it."""
+
+    call: str
+    name: str
+    outcome: Outcome
+    text: str
+    images: tuple[Image, ...] = ()
+
+    def replaced(self, texts: Mapping[str, str]) -> Result:
+        """Return the result with its replacement text, unchanged if there is none."""
+        text = texts.get(self.call)
+        return self if text is None or not text.strip() else replace(self, text=text, images=())
+
+
+UserContent = str | Image
+"""The content of a user message besides results."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """Results first, in call order, then content: prompts, bracketed notices from holdfast, images."""
+
+    results: tuple[Result, ...]
+    said: tuple[UserContent, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the texts of the content."""
+        return tuple(one for one in self.said if isinstance(one, str))
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """Return the images, those of results first."""
+        read = (image for result in self.results for image in result.images)
+        return (*read, *(one for one in self.said if isinstance(one, Image)))
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """A response of `model` (PROVIDER:MODEL), with at least one non-blank text or one call."""
+
+    model: str
+    parts: tuple[e.Part, ...]
+
+    @property
+    def calls(self) -> tuple[CallPart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, CallPart))
+
+
+ConversationMessage = UserMessage | AssistantMessage
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call without an outcome. `started` is set if its effect may have begun, `asked` if the user was asked about it.
+
+    `process` is its process, if journalled.
+    """
+
+    part: CallPart
+    started: e.CallStarted | None = None
+    asked: e.ApprovalAsked | None = None
+    answered: e.ApprovalAnswered | None = None
+    process: ProcessId | None = None
+
+    def unsettled(self, left: e.Cause) -> Result:
+        """Return the result shown while the journal has no outcome for this call."""
+        if self.started is None:
+            return Result(self.part.id, self.part.name, "not_started", model_notices.not_started(left))
+        return Result(self.part.id, self.part.name, "interrupted", model_notices.interrupted(left))
+
+    def lost(self) -> Result:
+        """Return the result of a call whose outcome is missing although the journal continues (damage)."""
+        return Result(self.part.id, self.part.name, "interrupted", model_notices.lost())
+
+
+@dataclass(frozen=True, slots=True)
+class OpenShell:
+    """A user command without an end; `process` is its process, if journalled."""
+
+    started: e.ShellStarted
+    process: ProcessId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """A request without an end, and what has arrived of its response."""
+
+    step: int
+    model: str
+    text: str = ""
+    thinking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """A queued message. A `held` message is not sent by itself; the user decides about it.
+
+    A message becomes held when its turn fails or is stopped, or when the user sends a prompt before it.
+    """
+
+    message: e.Queued
+    held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMark:
+    """A prompt to which the conversation can be rewound: the `text` that began `turn`, in the message at index `at`.
+
+    `at` is -1 for a compacted prompt. `behind` counts the texts before it in that message, from unanswered turns.
+    """
+
+    turn: int
+    text: str
+    at: int
+    behind: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A provider's count: `tokens` for a request that ended with the first `messages` messages, for `model`."""
+
+    model: str
+    messages: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveCompaction:
+    """A compaction in effect: its note replaces the first `messages` messages and `said` texts of the next one.
+
+    `under` is the compaction before it.
+    """
+
+    entry: e.Compacted
+    messages: int
+    said: int
+    under: ActiveCompaction | None
+
+
+@dataclass(frozen=True, slots=True)
+class RewindPoint:
+    """The state before a prompt: all that a rewind restores. Messages before the last one never change."""
+
+    asked: PromptMark
+    last: ConversationMessage | None
+    results: Mapping[str, Result]
+    texts: tuple[UserContent, ...]
+    notes: tuple[str, ...]
+    lasting: int
+    files: int
+    last_end: e.TurnEnded | None
+    counted: Counted | None
+    cut: ActiveCompaction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A journal's conversation as of some entry.
+
+    `messages` are the messages to send; open calls have provisional results in them. `open_turn` is the turn without an
+    end, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order. `open_shells` are
+    user commands without an end. `allowed` are patterns that need no approval. `queued` are messages neither sent nor
+    recalled, in order. `prompts` are those a rewind can go to, `rewound` the turns that were rewound. `counted` is
+    the last token count by a provider. `compacted` is the note that replaces older messages. `blind` are models that
+    reject images, `refused` are rejected images with the model that rejected them.
+    """
+
+    opened: e.SessionOpened | None
+    model: str
+    title: str
+    messages: tuple[ConversationMessage, ...]
+    turns: int
+    steps: int
+    turn_steps: int
+    open_turn: int | None
+    streaming: Streaming | None
+    open_calls: tuple[OpenCall, ...]
+    last_end: e.TurnEnded | None
+    usage: Usage
+    open_shells: tuple[OpenShell, ...]
+    allowed: tuple[Pattern, ...]
+    queued: tuple[QueuedMessage, ...]
+    prompts: tuple[PromptMark, ...]
+    rewound: tuple[int, ...]
+    counted: Counted | None
+    compacted: e.Compacted | None
+    blind: frozenset[str]
+    refused: frozenset[tuple[str, Image]]
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether anything has begun without an end."""
+        return self.open_turn is not None or self.streaming is not None or bool(self.open_calls)
+
+    @property
+    def system(self) -> str:
+        """Return the journalled system prompt."""
+        return self.opened.system if self.opened else ""
+
+    @property
+    def answer(self) -> str:
+        """Return the text of the last message if the assistant wrote it, else ""."""
+        last = self.messages[-1] if self.messages else None
+        if not isinstance(last, AssistantMessage):
+            return ""
+        return "".join(part.text for part in last.parts if isinstance(part, TextPart))

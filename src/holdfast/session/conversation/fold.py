@@ -1,0 +1,369 @@
+"""Folds journal entries into the conversation. Total and pure: every prefix of every journal gives a valid one.
+
+How it works. `Fold.add` takes one entry and updates the messages (`MessageBuilder`), the notes for the next prompt, the
+open calls and the queue. `conversation()` may be taken after any entry. There is no other input: no clock, no files.
+
+Why not store the messages themselves? A crash between two writes would leave a list that no provider accepts. Entries
+only state what happened, so no sequence of them is invalid. A call without an outcome gets a provisional result that
+says what is known. What only damage can cause (a repeated call id, a missing beginning) is absorbed, not raised.
+
+By construction messages alternate, the first is the user's, and every call has exactly one result in the next message.
+A message sent once is sent again byte for byte, which keeps the provider's prompt cache valid. Only the last user
+message may gain texts, and only a journalled decision (rewind, prune, compact, rejected images) changes earlier ones.
+
+Example: `prompt-accepted`, `request-started`, `response-ended` with call A, `call-started`, then a kill. The fold gives
+a user message, an assistant message with call A, and its result "Interrupted: …", until a `call-ended` replaces it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from holdfast.session import model_notices
+from holdfast.session.conversation import conversation as c
+from holdfast.session.conversation.message_builder import MessageBuilder, unsigned, without
+from holdfast.session.conversation.token_estimate import recounted
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import TextPart, Usage
+from holdfast.tool_calls import FileSeen, Image, Pattern
+
+
+class Fold:
+    """Folds entries one at a time. `left` is why the open turn stopped, if known; provisional results say it.
+
+    Laws (`tests/session/conversation/test_fold_laws.py`): any sequence of entries folds; the messages alternate and
+    pair; folding a longer journal keeps every message but the last, which may only gain texts. Exceptions: a rewind
+    restores the messages before its prompt, and later thinking goes when results or images are left out.
+    """
+
+    def __init__(self, entries: Iterable[e.Entry] = (), *, left: e.Cause = "crash") -> None:
+        self._left: e.Cause = left
+        self._opened: e.SessionOpened | None = None
+        self._model = ""
+        self._title = ""
+        self._exchange = MessageBuilder()
+        self._counted: c.Counted | None = None
+        self._notes: list[str] = []  # for the next prompt
+        self._lasting: list[tuple[str, str]] = []  # those that survive a rewind, with their call
+        self._files: dict[str, tuple[FileSeen, ...]] = {}  # by path: as last seen, then as reported changed
+        self._looks: list[tuple[str, tuple[FileSeen, ...]]] = []  # every addition to it, in order
+        self._turns = 0
+        self._steps = 0
+        self._turn_steps = 0
+        self._open_turn: int | None = None
+        self._streaming: c.Streaming | None = None
+        self._blind: frozenset[str] = frozenset()
+        self._refused: frozenset[tuple[str, Image]] = frozenset()
+        self._last_end: e.TurnEnded | None = None
+        self._shells: dict[str, c.OpenShell] = {}  # user commands without an end
+        self._allowed: dict[Pattern, None] = {}
+        self._queued: dict[str, c.QueuedMessage] = {}  # by id
+        self._prompts: dict[int, c.RewindPoint] = {}  # by turn
+        self._rewound: list[int] = []
+        self._usage = Usage(cost="0")
+        for entry in entries:
+            self.add(entry)
+
+    def knows_call(self, call: str) -> bool:
+        """Return whether any call of this session has ever had this id."""
+        return call in self._exchange.calls
+
+    def has_call(self, call: str) -> bool:
+        """Return whether the call belongs to the conversation, compacted or not."""
+        return self._exchange.calls.get(call) is not None
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return self._exchange.steps
+
+    def is_open(self, call: str) -> bool:
+        """Return whether the call has no outcome yet."""
+        return call in self._exchange.open
+
+    @property
+    def files(self) -> Mapping[str, tuple[FileSeen, ...]]:
+        """Return the files the model has seen: the version it read, and the one it was notified of."""
+        return self._files
+
+    def add(self, entry: e.Entry) -> None:
+        """Fold one more entry."""
+        match entry:
+            case e.SessionOpened() | e.ModelChanged() | e.Titled():
+                self._named(entry)
+            case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered() | e.Rewound():
+                self._said(entry)
+            case e.Pruned():
+                self._prune(entry)
+            case e.Compacted() | e.Uncompacted():
+                self._compact(entry)
+            case e.RequestStarted() | e.RequestFailed() | e.ResponseCheckpoint() | e.ResponseEnded():
+                self._request(entry)
+            case e.ApprovalAsked() | e.ApprovalAnswered() | e.CallStarted() | e.ProcessStarted():
+                self._progress(entry)
+            case e.CallEnded() | e.CallLate():
+                self._outcome(entry)
+            case e.TurnEnded():
+                self._leave_turn()
+                self._last_end = entry
+                self._note(entry.note)
+                if entry.cause != "finished":
+                    self._hold()
+            case e.ShellStarted():
+                self._shells[entry.id] = c.OpenShell(entry)
+            case e.FilesChanged() | e.ShellEnded() | e.Repaired():
+                self._found(entry)
+
+    def _named(self, entry: e.SessionOpened | e.ModelChanged | e.Titled) -> None:
+        match entry:
+            case e.SessionOpened():
+                if self._opened is None:
+                    self._opened, self._model = entry, entry.model
+                    self._unsign()
+                    for file in entry.instructions:
+                        self._look(file.path, (file,))
+            case e.ModelChanged():
+                self._model = entry.model
+            case e.Titled():
+                self._title = entry.title
+
+    def _unsign(self) -> None:
+        """Drop everything signed under another system prompt: the first entry was lost and replaced."""
+        self._exchange.unsign()
+        self._prompts = {turn: replace(b, last=b.last and without(b.last, {})) for turn, b in self._prompts.items()}
+
+    def _found(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired) -> None:
+        match entry:
+            case e.FilesChanged():
+                for file in entry.files:
+                    known = self._files.get(file.path)
+                    self._look(file.path, (known[0], file) if known else (file,))
+                if self._open_turn is None:
+                    self._note(entry.note)
+                elif entry.note.strip():  # in a resumed turn: no prompt follows
+                    self._exchange.texts.append(entry.note)
+            case e.ShellEnded():
+                self._shells.pop(entry.id, None)
+                self._note(entry.note, lasts=True)
+            case e.Repaired():
+                self._note(entry.note, lasts=True)
+
+    def after(self, entries: Iterable[e.Entry]) -> c.Conversation:
+        """Return the conversation as it would be after more entries, without folding them in."""
+        ahead = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, list | dict | MessageBuilder):
+                setattr(ahead, name, value.copy())  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
+        for entry in entries:
+            ahead.add(entry)
+        return ahead.conversation()
+
+    def conversation(self) -> c.Conversation:
+        """Return the conversation as of the last entry."""
+        hidden, cut = self._exchange.hidden, self._exchange.cut
+        prompts = (before.asked for before in self._prompts.values())
+        return c.Conversation(
+            opened=self._opened,
+            model=self._model,
+            title=self._title,
+            messages=self._exchange.messages(self._left),
+            turns=self._turns,
+            steps=self._steps,
+            turn_steps=self._turn_steps,
+            open_turn=self._open_turn,
+            streaming=self._streaming,
+            open_calls=tuple(self._exchange.open.values()),
+            last_end=self._last_end,
+            usage=self._usage,
+            open_shells=tuple(self._shells.values()),
+            allowed=tuple(self._allowed),
+            queued=tuple(self._queued.values()),
+            prompts=tuple(replace(each, at=max(each.at - hidden, -1)) if hidden else each for each in prompts),
+            rewound=tuple(self._rewound),
+            counted=self._counted,
+            compacted=cut.entry if cut else None,
+            blind=self._blind,
+            refused=self._refused,
+        )
+
+    def _request(self, entry: e.RequestStarted | e.RequestFailed | e.ResponseCheckpoint | e.ResponseEnded) -> None:
+        now = self._streaming
+        match entry:
+            case e.RequestStarted():
+                self._steps = max(self._steps, entry.step)
+                self._turn_steps += 1 if entry.attempt == 1 else 0
+                self._streaming = c.Streaming(entry.step, entry.model)
+                self._exchange.settle()
+            case e.RequestFailed():
+                if entry.fault in (e.NO_IMAGES, e.BAD_IMAGES) and now is not None:
+                    self._unshow(now.model, None if entry.fault == e.NO_IMAGES else self._exchange.images)
+                if entry.retry_in is not None:  # a failure after shown output ends the turn
+                    self._streaming = None
+            case e.ResponseCheckpoint():
+                if now is not None and now.step == entry.step:
+                    self._streaming = replace(now, text=now.text + entry.text, thinking=now.thinking + entry.thinking)
+            case e.ResponseEnded():
+                self._response(entry)
+
+    def _unshow(self, model: str, images: tuple[Image, ...] | None) -> None:
+        """Stop sending these images, or all, to the model, and drop what it signed with them; on every branch."""
+        if images is None:
+            self._blind |= {model}
+        else:
+            self._refused |= {(model, image) for image in images}
+        first = self._exchange.unshow(model, images)
+        for turn, known in self._prompts.items():
+            if known.last and known.asked.at > first:
+                self._prompts[turn] = replace(known, last=unsigned(known.last, model))
+
+    def _progress(self, entry: e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessStarted) -> None:
+        calls = self._exchange.open
+        call = calls.get(entry.call)
+        if isinstance(entry, e.ProcessStarted) and (shell := self._shells.get(entry.call)):
+            self._shells[entry.call] = replace(shell, process=entry.process)
+        if call is None:
+            return
+        match entry:
+            case e.ApprovalAsked():
+                calls[entry.call] = replace(call, asked=entry)
+            case e.ApprovalAnswered():
+                calls[entry.call] = replace(call, answered=entry)
+                if entry.allowed and entry.remember and entry.pattern is not None:
+                    self._allowed[entry.pattern] = None
+            case e.CallStarted():
+                calls[entry.call] = replace(call, started=entry)
+            case e.ProcessStarted():
+                calls[entry.call] = replace(call, process=entry.process)
+
+    def _prompt(self, entry: e.PromptAccepted) -> None:
+        self._leave_turn()
+        closed = self._exchange.closed
+        self._prompts.pop(entry.turn, None)  # two prompts of one turn: a damaged journal
+        self._prompts[entry.turn] = c.RewindPoint(
+            asked=c.PromptMark(entry.turn, entry.text, len(closed), behind=len(self._exchange.texts)),
+            last=closed[-1] if closed else None,
+            results=dict(self._exchange.results),
+            texts=tuple(self._exchange.texts),
+            notes=tuple(self._notes),
+            lasting=len(self._lasting),
+            files=len(self._looks),
+            last_end=self._last_end,
+            counted=self._counted,
+            cut=self._exchange.cut,
+        )
+        self._exchange.texts.extend(self._notes)
+        self._notes.clear()
+        self._say(entry)
+        if self._queued.pop(entry.queued, None) is None:  # it was not a queued message
+            self._hold()
+        self._turns = max(self._turns, entry.turn)
+        self._open_turn = entry.turn
+        self._turn_steps = 0
+
+    def _rewind(self, entry: e.Rewound) -> None:
+        """Restore the state before the prompt. Ids, token usage, the model and the queue stay."""
+        if (before := self._prompts.get(entry.turn)) is None:  # a damaged journal
+            return
+        self._leave_turn()
+        while entry.turn in self._prompts:
+            self._prompts.popitem()
+        kept = self._exchange.rewind(before)
+        self._notes, self._counted = list(before.notes), before.counted
+        self._notes.extend(note for call, note in self._lasting[before.lasting :] if not call or call in kept)
+        del self._looks[before.files :]
+        self._files = dict(self._looks)
+        self._last_end = before.last_end
+        self._turn_steps = 0
+        self._rewound.append(entry.turn)
+        self._note(entry.note)
+
+    def _look(self, path: str, states: tuple[FileSeen, ...]) -> None:
+        self._looks.append((path, states))
+        self._files[path] = states
+
+    def _said(self, entry: e.PromptAccepted | e.Queued | e.Recalled | e.Steered | e.Rewound) -> None:
+        match entry:
+            case e.PromptAccepted():
+                self._prompt(entry)
+            case e.Rewound():
+                self._rewind(entry)
+            case e.Queued():
+                self._queued[entry.id] = c.QueuedMessage(entry)
+            case e.Recalled():
+                self._queued.pop(entry.queued, None)
+            case e.Steered():
+                self._queued.pop(entry.queued, None)
+                self._say(entry)
+
+    def _say(self, entry: e.PromptAccepted | e.Steered) -> None:
+        self._exchange.texts.extend(entry.images)
+        if entry.text.strip():
+            self._exchange.texts.append(entry.text)
+
+    def _leave_turn(self) -> None:
+        """Close what the journal left open without an end."""
+        if self._streaming is not None:
+            streaming, self._streaming = self._streaming, None
+            parts = (TextPart(streaming.text),)
+            self._exchange.response(streaming.step, streaming.model, parts, cut=True)
+        self._exchange.settle()
+        self._open_turn = None
+
+    def _response(self, entry: e.ResponseEnded) -> None:
+        self._streaming = None
+        self._usage += entry.usage
+        is_cut = entry.cut is not None
+        place = self._exchange.response(entry.step, entry.model, entry.parts, cut=is_cut)
+        if place is not None and entry.usage.input_tokens:
+            self._counted = c.Counted(entry.model, place, entry.usage.input_tokens)
+
+    def _prune(self, entry: e.Pruned) -> None:
+        """Leave results out on every branch: a rewind does not restore them."""
+        before = self._exchange.messages(self._left)
+        first = self._exchange.leave_out(entry.outputs)
+        if self._counted is not None:
+            after = self._exchange.messages(self._left)[: self._counted.messages]
+            self._counted = recounted(self._counted, self._opened, before, after)
+        for turn, known in self._prompts.items():
+            counted, hidden = known.counted, known.cut.messages if known.cut else 0
+            self._prompts[turn] = replace(
+                known,
+                last=without(known.last, entry.outputs) if known.last and known.asked.at > first else known.last,
+                results={call: result.replaced(entry.outputs) for call, result in known.results.items()},
+                counted=None if counted and counted.messages + hidden > first else counted,
+            )
+
+    def _compact(self, entry: e.Compacted | e.Uncompacted) -> None:
+        """Replace older messages by a note, or undo that. A blank note means damage and is ignored."""
+        before = self._exchange.messages(self._left)
+        if isinstance(entry, e.Uncompacted):
+            self._exchange.uncompact()
+        else:
+            self._usage += entry.usage
+            if entry.note.strip():
+                self._exchange.compact(entry)
+        after = self._exchange.messages(self._left)[: len(self._exchange.closed) - self._exchange.hidden]
+        self._counted = recounted(self._counted, self._opened, before, after)
+
+    def _outcome(self, entry: e.CallEnded | e.CallLate) -> None:
+        if isinstance(entry, e.CallLate) or not self._exchange.ended(entry):
+            if (name := self._exchange.calls.get(entry.call)) is not None:
+                self._note(model_notices.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
+        elif entry.seen is not None:
+            self._look(entry.seen.path, (entry.seen,))
+
+    def _note(self, note: str, *, lasts: bool = False, call: str = "") -> None:
+        if note.strip():
+            self._notes.append(note)
+            if lasts:
+                self._lasting.append((call, note))
+
+    def _hold(self) -> None:
+        """Hold all queued messages: their turn has ended, so they are no longer sent by themselves."""
+        self._queued = {each: replace(waiting, held=True) for each, waiting in self._queued.items()}
+
+
+def fold(entries: Iterable[e.Entry], *, left: e.Cause = "crash") -> c.Conversation:
+    """Return the conversation of these entries."""
+    return Fold(entries, left=left).conversation()

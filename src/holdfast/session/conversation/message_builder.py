@@ -1,0 +1,207 @@
+"""Builds the messages of a conversation: closed ones, and the user message in progress.
+
+By construction they alternate, the first is the user's, and every call has one result in the next message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from holdfast.session import model_notices
+from holdfast.session.conversation import conversation as c
+from holdfast.session.journal.entries import CallEnded, Cause, Compacted, Part
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.tool_calls import Image
+
+
+class MessageBuilder:
+    """The messages so far. `closed` messages change only by a journalled decision."""
+
+    def __init__(self) -> None:
+        self.closed: list[c.ConversationMessage] = []
+        self.open: dict[str, c.OpenCall] = {}  # of the last assistant message
+        self.results: dict[str, c.Result] = {}  # of the last assistant message
+        self.texts: list[c.UserContent] = []  # of the user message in progress
+        self.calls: dict[str, str | None] = {}  # every call id of the session, to its name; None after a rewind
+        self.cut: c.ActiveCompaction | None = None
+        self._answers: list[
+            tuple[int, c.ActiveCompaction | None]
+        ] = []  # the step of each response, and the compaction in effect then
+        self._cuts = False  # whether there ever was a compaction
+
+    def copy(self) -> MessageBuilder:
+        """Return an independent copy."""
+        other = MessageBuilder()
+        other.closed, other.texts = self.closed.copy(), self.texts.copy()
+        other.open, other.results, other.calls = self.open.copy(), self.results.copy(), self.calls.copy()
+        other.cut, other._answers, other._cuts = self.cut, self._answers.copy(), self._cuts
+        return other
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        shown = (image for result in self.results.values() for image in result.images)
+        return (*shown, *(said for said in self.texts if isinstance(said, Image)))
+
+    @property
+    def hidden(self) -> int:
+        """Return how many messages a compaction hides."""
+        return self.cut.messages if self.cut else 0
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Return the step of each response that would be sent."""
+        return tuple(step for step, _ in self._answers[self.hidden // 2 :])
+
+    def messages(self, left: Cause) -> tuple[c.ConversationMessage, ...]:
+        """Return the messages to send. Calls without an outcome get a provisional result that `left` explains."""
+        results = self._complete(left)
+        last = (c.UserMessage(results, tuple(self.texts)),) if results or self.texts else ()
+        return self._presented((*self.closed, *last)) if self._cuts else (*self.closed, *last)
+
+    def compact(self, entry: Compacted) -> None:
+        """Replace older messages by the entry's note. Nothing else changes, so it can be undone."""
+        gone = max((place for place, (step, _) in enumerate(self._answers, start=1) if step <= entry.step), default=0)
+        after = self.closed[2 * gone] if 2 * gone < len(self.closed) else c.UserMessage((), tuple(self.texts))
+        there = len(after.said) if isinstance(after, c.UserMessage) else 0  # later texts are not covered
+        self.cut, self._cuts = c.ActiveCompaction(entry, 2 * gone, min(entry.said, there), self.cut), True
+
+    def uncompact(self) -> None:
+        """Undo the last compaction."""
+        self.cut = self.cut.under if self.cut else None
+
+    def _presented(self, whole: Sequence[c.ConversationMessage]) -> tuple[c.ConversationMessage, ...]:
+        """Return the messages to send: those after the cut, without thinking signed before another one."""
+        sent = [
+            message
+            if isinstance(message, c.UserMessage) or self._answers[place // 2][1] is self.cut
+            else without(message, {})
+            for place, message in enumerate(whole[self.hidden :], start=self.hidden)
+        ]
+        if self.cut is not None:
+            texts = sent[0].said if sent and isinstance(sent[0], c.UserMessage) else ()
+            sent[:1] = [c.UserMessage((), (self.cut.entry.note, *texts[self.cut.said :]))]
+        return tuple(sent)
+
+    def settle(self) -> None:
+        """Give every open call a result: the journal continues without its outcome, so the outcome is lost."""
+        for call in self.open.values():
+            self.results[call.part.id] = call.lost()
+        self.open.clear()
+
+    def ended(self, entry: CallEnded) -> bool:
+        """Record a call's outcome and return whether the call was open."""
+        call = self.open.pop(entry.call, None)
+        if call is None:
+            return False
+        text = entry.text if entry.text.strip() else model_notices.NO_OUTPUT
+        self.results[entry.call] = c.Result(entry.call, call.part.name, entry.outcome, text, entry.images)
+        return True
+
+    def response(self, step: int, model: str, parts: tuple[Part, ...], *, cut: bool) -> int | None:
+        """Add the response to request `step`. Return its index among the sent messages, None if it is empty."""
+        kept: list[Part] = []
+        for part in parts:
+            match part:
+                case TextPart():
+                    if part.text.strip():
+                        kept.append(part)
+                case ThinkingPart():
+                    if not cut:
+                        kept.append(part)
+                case CallPart():
+                    # Calls of a cut response never started; the turn's note names them. A repeated id means damage.
+                    if not cut and part.id not in self.calls:
+                        kept.append(part)
+                        self.calls[part.id] = part.name
+        if all(isinstance(part, ThinkingPart) for part in kept):
+            return None
+        self._close()
+        last = self.closed[-1] if self.closed else None
+        if isinstance(last, c.AssistantMessage):  # only in a damaged journal: two responses in a row
+            merged = (
+                part for part in (*last.parts, *kept) if not isinstance(part, ThinkingPart)
+            )  # it was signed without the other
+            self.closed[-1] = c.AssistantMessage(last.model, tuple(merged))
+            self._answers[-1] = step, self.cut
+        else:
+            self.closed.append(c.AssistantMessage(model, tuple(kept)))
+            self._answers.append((step, self.cut))
+        self.open = {part.id: c.OpenCall(part) for part in kept if isinstance(part, CallPart)}
+        return len(self.closed) - 1 - self.hidden
+
+    def rewind(self, before: c.RewindPoint) -> set[str]:
+        """Restore the state before a prompt; return the calls that are still part of it."""
+        del self.closed[before.asked.at :]
+        del self._answers[before.asked.at // 2 :]
+        self.cut = before.cut
+        if before.last is not None:
+            self.closed[-1] = before.last
+        self.results, self.texts = dict(before.results), list(before.texts)
+        kept = {part.id for each in self.closed if isinstance(each, c.AssistantMessage) for part in each.calls}
+        self.calls = {call: name if call in kept else None for call, name in self.calls.items()}
+        return kept
+
+    def leave_out(self, outputs: Mapping[str, str]) -> int:
+        """Replace results by these texts and drop thinking signed after them. Return the index of the first change."""
+        touched = (
+            place
+            for place, message in enumerate(self.closed)
+            if isinstance(message, c.UserMessage) and any(result.call in outputs for result in message.results)
+        )
+        first = next(touched, len(self.closed))
+        for place in range(first, len(self.closed)):
+            self.closed[place] = without(self.closed[place], outputs)
+        self.results = {call: result.replaced(outputs) for call, result in self.results.items()}
+        return first
+
+    def unshow(self, model: str, images: Collection[Image] | None) -> int:
+        """Drop thinking the model signed after these images, or after any. Return the first changed index."""
+        hidden = (
+            place
+            for place, message in enumerate(self.closed)
+            if isinstance(message, c.UserMessage) and any(images is None or image in images for image in message.images)
+        )
+        first = next(hidden, len(self.closed))
+        for place in range(first, len(self.closed)):
+            self.closed[place] = unsigned(self.closed[place], model)
+        return first
+
+    def unsign(self) -> None:
+        """Drop all signed thinking."""
+        self.closed = [without(message, {}) for message in self.closed]
+
+    def _close(self) -> None:
+        self.settle()
+        results = self._complete("crash")  # the cause does not matter: no call is open
+        if not results and not self.texts and len(self.closed) == self.hidden:  # else it would join a hidden message
+            self.texts.append(model_notices.MISSING_START)
+        if results or self.texts:
+            self.closed.append(c.UserMessage(results, tuple(self.texts)))
+        self.texts.clear()
+        self.results.clear()
+
+    def _complete(self, left: Cause) -> tuple[c.Result, ...]:
+        last = self.closed[-1] if self.closed else None
+        if not isinstance(last, c.AssistantMessage):
+            return ()
+        return tuple(self.results.get(part.id) or self.open[part.id].unsettled(left) for part in last.calls)
+
+
+def without(message: c.ConversationMessage, outputs: Mapping[str, str]) -> c.ConversationMessage:
+    """Return the message with these replacement results, and without thinking signed after the originals.
+
+    A signature may cover every byte before it. In a finished turn, thinking without one is not needed either.
+    """
+    match message:
+        case c.UserMessage():
+            if not any(result.call in outputs for result in message.results):
+                return message
+            return c.UserMessage(tuple(result.replaced(outputs) for result in message.results), message.said)
+        case c.AssistantMessage():
+            kept = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
+            return message if len(kept) == len(message.parts) else c.AssistantMessage(message.model, kept)
+
+
+def unsigned(message: c.ConversationMessage, model: str) -> c.ConversationMessage:
+    """Return the message without the thinking that this model signed."""
+    return without(message, {}) if isinstance(message, c.AssistantMessage) and message.model == model else message

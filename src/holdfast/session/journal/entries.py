@@ -1,0 +1,376 @@
+"""The entries of a journal: a tagged union of frozen structs, never changed once appended.
+
+An entry states what happened, never what should be done about it. Whatever a model was shown is stored as the exact
+text it was shown, so that a later version sends the same bytes (docs/reference/journal.md describes every field).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, Pattern, ProcessId, Remember, ToolSchema
+
+FORMAT = 1
+"""The version of this journal format. A journal with a higher one is refused, never rewritten."""
+
+StopReason = Literal["end_turn", "max_tokens", "max_steps", "refusal", "cancelled", "timeout", "error"]
+"""Why a turn stopped, in the words of the Agent Client Protocol, plus `timeout` and `error`."""
+
+Cause = Literal[
+    "finished",  # the model ended its answer
+    "max_tokens",  # the model's output limit
+    "max_steps",  # holdfast's limit on requests per turn
+    "refusal",  # the model or its filter refused
+    "user",  # ESC, Ctrl+C
+    "signal",  # SIGTERM, SIGHUP
+    "output",  # the output has no reader, or cannot be written
+    "external",  # an asyncio cancellation from the embedding program
+    "timeout",  # the turn's deadline
+    "approval",  # a call needed approval and no user could be asked
+    "provider",  # the provider refused, failed or fell silent
+    "storage",  # the journal could not be written
+    "crash",  # found at recovery: the process ended without recording why
+    "bug",  # an exception in holdfast itself
+    "fork",  # the session was copied in the middle of the turn; the original may have gone on
+    "import",  # the imported document ends in the middle of the turn
+]
+"""What ended a turn or cut a response. Set by holdfast's own code, never guessed from a library's exception."""
+
+
+When = Literal["steer", "later"]
+"""When a message sent during a turn is delivered: with its next request, or as the prompt of the next turn."""
+
+
+Part = TextPart | ThinkingPart | CallPart
+"""The parts of a response."""
+
+Why = Literal["asked", "auto", "overflow"]
+"""Why a conversation was compacted: the user asked, the window was nearly full, or the provider rejected it."""
+
+
+class _Fact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
+    """The base of all entries: the tag is the field `kind`."""
+
+
+class SessionOpened(_Fact, frozen=True, tag="session-opened"):
+    """A session began. Every request carries this system prompt and these tools.
+
+    `instructions` are the files whose text is part of the prompt, as they were then.
+    """
+
+    session: str
+    cwd: str
+    model: str
+    system: str
+    tools: tuple[ToolSchema, ...]
+    version: str
+    format: int = msgspec.field(default_factory=lambda: FORMAT)  # a factory, so that it is always written
+    forked_from: str | None = None
+    imported_from: str | None = None
+    instructions: tuple[FileSeen, ...] = ()
+
+
+class ModelChanged(_Fact, frozen=True, tag="model-changed"):
+    """Later requests go to `model` (PROVIDER:MODEL)."""
+
+    model: str
+
+
+class Titled(_Fact, frozen=True, tag="titled"):
+    """The user named the session `title`; "" means the first line of its first prompt again."""
+
+    title: str
+
+
+class PromptAccepted(_Fact, frozen=True, tag="prompt-accepted"):
+    """The user's prompt, which begins turn `turn` (from 1). `queued` is the message's id if it was queued.
+
+    `images` are those the prompt names; they come before it.
+    """
+
+    turn: int
+    text: str
+    queued: str = ""
+    images: tuple[Image, ...] = ()
+
+
+class Queued(_Fact, frozen=True, tag="queued"):
+    """A message the user sent during a turn. `id` is unique in the session, `when` says when to deliver it."""
+
+    id: str
+    text: str
+    when: When
+    images: tuple[Image, ...] = ()
+
+
+class Recalled(_Fact, frozen=True, tag="recalled"):
+    """The user took back the queued message `queued`."""
+
+    queued: str
+
+
+class Steered(_Fact, frozen=True, tag="steered"):
+    """The queued message `queued` joins the next request of the running turn."""
+
+    queued: str
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+class Rewound(_Fact, frozen=True, tag="rewound"):
+    """The conversation continues from before the prompt of `turn`; later entries are no longer part of it.
+
+    `note`, if any, opens the next user message and says which effects were not undone.
+    """
+
+    turn: int
+    note: str = ""
+
+
+class Pruned(_Fact, frozen=True, tag="pruned"):
+    """Results are no longer sent in full: `outputs` maps each call to its replacement text.
+
+    `saved` is the approximate number of tokens saved.
+    """
+
+    outputs: dict[str, str]
+    saved: int = 0
+
+
+class Compacted(_Fact, frozen=True, tag="compacted"):
+    """`note` replaces everything up to the results of the response to request `step`.
+
+    Of the user texts beside those results, the first `said`, from unanswered turns, are replaced too. `summary` is the
+    part of the note that `model` wrote; `model` is "" if there is none or an earlier one was kept, and the rest was
+    left out. `messages` counts the replaced messages; `before` and `after` are approximate token counts. `usage` is
+    what the summary cost.
+    """
+
+    step: int
+    note: str
+    why: Why
+    summary: str = ""
+    model: str = ""
+    messages: int = 0
+    before: int = 0
+    after: int = 0
+    usage: Usage = msgspec.field(default_factory=lambda: Usage(cost="0"))
+    said: int = 0
+
+
+class Uncompacted(_Fact, frozen=True, tag="uncompacted"):
+    """The last compaction is undone: the older messages are sent again."""
+
+
+class RequestStarted(_Fact, frozen=True, tag="request-started"):
+    """A request is about to be sent; `step` counts over the session, `attempt` from 1."""
+
+    step: int
+    attempt: int
+    model: str
+
+
+NO_IMAGES = "no_images"
+"""The fault of a request rejected for its images in general: this model is sent none from then on."""
+BAD_IMAGES = "bad_images"
+"""The fault of a request rejected for an image of its last message: this model is not sent those again."""
+
+
+class RequestFailed(_Fact, frozen=True, tag="request-failed"):
+    """An attempt gave no usable response. `retry_in` is the delay until the next in seconds, None if there is none.
+
+    `attempts` is the maximum for this response, None in older journals. `retry_whole` is whether the next attempt asks
+    for the answer without streaming.
+    """
+
+    step: int
+    attempt: int
+    fault: str
+    message: str
+    status: int | None = None
+    retry_in: float | None = None
+    attempts: int | None = None
+    retry_whole: bool = False
+
+
+class ResponseCheckpoint(_Fact, frozen=True, tag="response-checkpoint"):
+    """Streamed text since the last checkpoint of this step, kept in case the response is never completed."""
+
+    step: int
+    text: str
+    thinking: str = ""
+
+
+class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
+    """The response to a request. `cut` is None if it is complete, else why it stopped early.
+
+    Calls in a cut response were never started and never will be.
+    """
+
+    step: int
+    model: str
+    parts: tuple[Part, ...]
+    usage: Usage
+    finish: str | None = None
+    cut: Cause | None = None
+
+
+class ApprovalAsked(_Fact, frozen=True, tag="approval-asked"):
+    """Call `call` needs the user's approval. `why` is the question, `pattern` what the answer may allow permanently."""
+
+    call: str
+    why: str
+    pattern: Pattern | None = None
+
+
+class ApprovalAnswered(_Fact, frozen=True, tag="approval-answered"):
+    """The user answered. `words` is the reason for a refusal; the model reads it.
+
+    `pattern`, if set, is allowed from now on, in this session or in every session of the project (`remember`).
+    """
+
+    call: str
+    allowed: bool
+    words: str = ""
+    remember: Remember = ""
+    pattern: Pattern | None = None
+
+
+class CallStarted(_Fact, frozen=True, tag="call-started"):
+    """The effect of `call` may begin now. `change` lets recovery check the file; `spool` holds live output."""
+
+    call: str
+    effect: Effect
+    change: FileChange | None = None
+    spool: str | None = None
+
+
+class ProcessStarted(_Fact, frozen=True, tag="process-started"):
+    """Call or user command `call` runs as `process`, by which recovery finds what is left of it."""
+
+    call: str
+    process: ProcessId
+
+
+class CallEnded(_Fact, frozen=True, tag="call-ended"):
+    """The outcome of `call`. `text` is the result the model reads, `seen` the file whose content it now knows.
+
+    `images` follow the results.
+    """
+
+    call: str
+    outcome: Outcome
+    text: str
+    seconds: float = 0.0
+    seen: FileSeen | None = None
+    images: tuple[Image, ...] = ()
+
+
+class CallLate(_Fact, frozen=True, tag="call-late"):
+    """An outcome that came after its call was settled. The next user message reports it; the settled result stays."""
+
+    call: str
+    outcome: Outcome
+    text: str
+
+
+class ShellStarted(_Fact, frozen=True, tag="shell-started"):
+    """The user runs a shell `command`. The model reads its end if it is `shared`. `spool` as for calls."""
+
+    id: str
+    command: str
+    shared: bool
+    spool: str | None = None
+
+
+class ShellEnded(_Fact, frozen=True, tag="shell-ended"):
+    """How the user command `id` ended, with its output. `note`, if any, opens the next user message."""
+
+    id: str
+    outcome: Outcome
+    text: str
+    seconds: float = 0.0
+    note: str = ""
+
+
+class TurnEnded(_Fact, frozen=True, tag="turn-ended"):
+    """Turn `turn` is over. `note`, if any, opens the next user message; `detail` is for the user."""
+
+    turn: int
+    reason: StopReason
+    cause: Cause
+    detail: str = ""
+    note: str = ""
+
+
+class FilesChanged(_Fact, frozen=True, tag="files-changed"):
+    """Files that changed since the model saw them, or new instructions; `note` opens the next user message."""
+
+    files: tuple[FileSeen, ...]
+    note: str
+
+
+class Repaired(_Fact, frozen=True, tag="repaired"):
+    """Something in the record was repaired or found damaged; `note`, if any, opens the next user message."""
+
+    findings: tuple[str, ...]
+    note: str = ""
+
+
+Entry = (
+    SessionOpened
+    | ModelChanged
+    | Titled
+    | PromptAccepted
+    | Queued
+    | Recalled
+    | Steered
+    | Rewound
+    | Pruned
+    | Compacted
+    | Uncompacted
+    | RequestStarted
+    | RequestFailed
+    | ResponseCheckpoint
+    | ResponseEnded
+    | ApprovalAsked
+    | ApprovalAnswered
+    | CallStarted
+    | ProcessStarted
+    | CallEnded
+    | CallLate
+    | ShellStarted
+    | ShellEnded
+    | TurnEnded
+    | FilesChanged
+    | Repaired
+)
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
+
+
+def encode(entry: Entry) -> bytes:
+    """Return the entry as the JSON bytes that a journal stores. The same entry always gives the same bytes."""
+    return _encoder.encode(entry)
+
+
+def decode(body: bytes) -> Entry:
+    """Return the entry stored in `body`; raises `msgspec.DecodeError` or `UnicodeDecodeError` if it is not one."""
+    return _decoder.decode(body)
+
+
+def title_entry(title: str) -> Titled:
+    """Return the entry that sets the session's title, on one line."""
+    return Titled(title=valid_unicode(" ".join(title.split())))
+
+
+def kind(entry: Entry) -> str:
+    """Return the entry's tag, as stored in the `kind` column."""
+    tag = entry.__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag

@@ -1,0 +1,108 @@
+"""The interface of a journal: append with an expected length, read, close.
+
+`MemoryStore` and `SqliteStore` pass the same test suite, `holdfast.testing.check_store`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from holdfast.errors import AppendConflict, StateError
+from holdfast.session.journal.entries import Entry, decode, encode
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Damage found while reading: `seq` is the entry's position from 1, 0 for the whole file; `what` is a sentence."""
+
+    seq: int
+    what: str
+
+
+class StoredEntry(msgspec.Struct, frozen=True):
+    """One readable entry with its position: `seq` from 1, `at` in seconds since the epoch."""
+
+    seq: int
+    at: float
+    entry: Entry
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """All readable entries in order, and the findings for the others."""
+
+    records: tuple[StoredEntry, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+class Store(Protocol):
+    """A journal held by one writer.
+
+    Laws (`holdfast.testing.check_store`): what `append` returned for is read back by this and any later reader, in
+    order; a failed `append` changed nothing and the next may succeed; several entries are appended all or none.
+    """
+
+    @property
+    def length(self) -> int:
+        """Return the number of entries, damaged ones included."""
+        ...
+
+    def read(self) -> Reading:
+        """Return every entry from the first. Damage becomes a finding, never an exception."""
+        ...
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        """Append `entries` durably, all or none, and return the new length.
+
+        Raises `AppendConflict` if `expected` is not the present length, `StorageFailed` if they could not be made
+        durable, `StateError` if the store is closed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the lease. Closing twice is fine."""
+        ...
+
+
+class MemoryStore:
+    """Keeps a journal in memory, for tests and for sessions that leave no trace."""
+
+    def __init__(self, *, now: Callable[[], float] = time.time) -> None:
+        self._rows: list[tuple[float, bytes]] = []
+        self._now = now
+        self._closed = False
+
+    @property
+    def length(self) -> int:
+        return len(self._rows)
+
+    def read(self) -> Reading:
+        """Return every entry from the first."""
+        rows = enumerate(self._rows, start=1)
+        return Reading(records=tuple(StoredEntry(seq=seq, at=at, entry=decode(body)) for seq, (at, body) in rows))
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        """Append `entries` and return the new length; raises as `Store.append`."""
+        if self._closed:
+            msg = "The journal is closed. Open the session again."
+            raise StateError(msg)
+        if expected != len(self._rows):
+            raise conflict(expected=expected, found=len(self._rows))
+        at = self._now()
+        self._rows.extend([(at, encode(entry)) for entry in entries])
+        return len(self._rows)
+
+    def close(self) -> None:
+        """Refuse further appends. Reading still works."""
+        self._closed = True
+
+
+def conflict(*, expected: int, found: int) -> AppendConflict:
+    """Return the error for an append with the wrong expected length."""
+    msg = (
+        f"Another process appended to the journal: it holds {found} entries (expected {expected}). Nothing was "
+        "written. Read the journal again before appending."
+    )
+    return AppendConflict(msg, expected=expected, found=found)

@@ -1,0 +1,227 @@
+"""The notices that holdfast writes for the model and the user: neutral, factual, never guessed.
+
+"Had no effect" is said only of a call whose start was never journalled and cannot have been lost. Most notices are
+stored in entries when first used, so a change here does not change what older sessions send. `not_started`,
+`interrupted`, `lost` and `late`, with `CLAUSES`, `NO_OUTPUT` and `MISSING_START`, are also rendered by the fold: their
+texts must not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from holdfast.session.journal.entries import Cause, StopReason
+from holdfast.tool_calls import FileCheck, FileSeen, Outcome
+
+NO_OUTPUT = "(no output)"
+MISSING_START = "(The beginning of this conversation is missing from the record.)"
+
+
+REASONS: dict[Cause, StopReason] = {
+    "finished": "end_turn",
+    "max_tokens": "max_tokens",
+    "max_steps": "max_steps",
+    "refusal": "refusal",
+    "timeout": "timeout",
+    "user": "cancelled",
+    "signal": "cancelled",
+    "output": "cancelled",
+    "external": "cancelled",
+    "approval": "cancelled",
+    "provider": "error",
+    "storage": "error",
+    "crash": "error",
+    "bug": "error",
+    "fork": "cancelled",
+    "import": "cancelled",
+}
+"""The stop reason for each cause."""
+
+CLAUSES: dict[Cause, str] = {
+    "finished": "the turn had ended",
+    "max_tokens": "the response reached the output limit",
+    "max_steps": "the turn reached its limit of model requests",
+    "refusal": "the response was refused",
+    "timeout": "the turn reached its time limit (the user did not stop it)",
+    "user": "the user stopped the turn",
+    "signal": "holdfast was told to exit by a signal",
+    "output": "what holdfast said could not be written any more",
+    "external": "the program that runs holdfast cancelled the turn",
+    "approval": "a call needed the user's approval and they were not there to give it",
+    "provider": "the model's provider failed or could not be used",
+    "storage": "the session could not be written to disk",
+    "crash": "holdfast's process ended without recording why (a crash, a kill, a power loss or a full disk)",
+    "bug": "an internal error of holdfast ended the turn",
+    "fork": "this session was copied in the middle of the turn, the original may have gone on",
+    "import": "the imported record of the turn ends there",
+}
+"""What happened, as a clause that begins a sentence or follows a colon."""
+
+UNREMARKABLE: frozenset[Cause] = frozenset({"finished", "approval", "max_tokens", "refusal"})
+"""Causes that the conversation itself shows, so that no note is needed."""
+
+
+FOREIGN: frozenset[Cause] = frozenset({"provider", "storage", "bug"})
+"""Causes whose detail is another program's text or advice for the user: not repeated to the model."""
+
+
+_TO_THE_PERSON: dict[Cause, str] = {
+    "timeout": "the turn reached its time limit",
+    "user": "you stopped the turn",
+    "signal": "holdfast received a signal to exit",
+    "output": "the output could no longer be written",
+    "provider": "provider error",
+    "bug": "a bug in holdfast",
+    "approval": "a call needed your approval and you were not there to give it",
+}
+"""The clauses for the user, where they differ from those for the model."""
+
+
+def what_happened(cause: Cause, detail: str = "") -> str:
+    """Return the cause as a clause for the user, with its detail."""
+    return _detailed(_TO_THE_PERSON.get(cause, CLAUSES[cause]), cause, detail)
+
+
+def _told(cause: Cause, detail: str) -> str:
+    """Return the cause as a clause for the model, with its detail if holdfast wrote it."""
+    return _detailed(CLAUSES[cause], cause, "" if cause in FOREIGN else detail)
+
+
+def _detailed(clause: str, cause: Cause, detail: str) -> str:
+    if not detail:
+        return clause
+    if cause == "timeout":  # the detail is the time limit
+        return clause.replace("time limit", f"time limit of {detail}")
+    return f"{clause[:-1]}; {detail})" if clause.endswith(")") else f"{clause} ({detail})"
+
+
+def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
+    """Return the result of a call whose start was never journalled; `asked` if the user was asked about it."""
+    if cause == "approval" and asked:
+        return "Not started; not approved, the user wrote instead. It had no effect."
+    if cause == "fork":
+        return f"Not started in this copy: {CLAUSES[cause]} and run this call. Check before you run it again."
+    return f"Not started: {_told(cause, detail)} before this call began. It had no effect."
+
+
+_LOOKED: dict[FileCheck, str] = {
+    "after": "The change had landed all the same: {path} was read afterwards and holds exactly the intended content.",
+    "before": "The change did not land: {path} was read afterwards and still holds its earlier content.",
+    "other": "Effect unknown: {path} was read afterwards and holds neither its earlier nor the intended content.",
+    "unreadable": "Effect unknown: {path} could not be read afterwards.",
+}
+_UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Check before you run it again."
+
+
+def interrupted(
+    cause: Cause, detail: str = "", *, looked: FileCheck | None = None, path: str = "", printed: str = ""
+) -> str:
+    """Return the result of a started call without an outcome: what is known of its effect, and its output so far."""
+    if cause == "fork":
+        begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
+    else:
+        begun = f"Interrupted: {_told(cause, detail)} while this call was running."
+    return _with_what_is_known(begun, looked, path, printed)
+
+
+def lost(*, looked: FileCheck | None = None, path: str = "", printed: str = "") -> str:
+    """Return the result of a call whose outcome, and perhaps its start, is in an unreadable part of the journal."""
+    begun = "Outcome lost: the part of this session's record that may have held it is damaged."
+    return _with_what_is_known(begun, looked, path, printed)
+
+
+def _with_what_is_known(begun: str, looked: FileCheck | None, path: str, printed: str) -> str:
+    text = f"{begun} {_UNKNOWN if looked is None else _LOOKED[looked].format(path=path)}"
+    return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
+
+
+def found_afterwards(cause: Cause, detail: str, text: str) -> str:
+    """Return the result of a call that ended while holdfast was not running: its output, and why it comes late."""
+    return f"{text}\n[Note from holdfast: {_told(cause, detail)}; the result of this call was found afterwards.]"
+
+
+def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was_cut: bool = False) -> str:
+    """Return the note for the next user message after a turn that did not end by itself, "" if none is needed."""
+    if cause in UNREMARKABLE and not cut_calls:
+        return ""
+    said = [f"Note from holdfast: {_told(cause, detail)}; the previous turn ended there."]
+    if was_cut:
+        said.append("Your response above was cut off at that point.")
+    if cut_calls:
+        names = ", ".join(cut_calls)
+        said.append(f"The tool calls you had begun to write in it ({names}) were not started.")
+    return "[" + " ".join(said) + "]"
+
+
+def late(name: str, outcome: Outcome, text: str) -> str:
+    """Return the note about an outcome that arrived after its call was settled."""
+    since = f"the earlier call of {name}, reported as interrupted, has since ended ({outcome})"
+    return f"[Note from holdfast: {since}:\n{text}]"
+
+
+def left_out(outcome: Outcome, text: str, images: int = 0) -> str:
+    """Return the notice that replaces an old result. Short, because there are many."""
+    lines = text.count("\n") + 1
+    size = f"{len(text):,} characters" + (f", {lines:,} lines" if lines > 1 else "")
+    if images:
+        size += f", {images} image" + ("s" if images > 1 else "")
+    return f"[Note from holdfast: old output ({outcome}; {size}) left out to save room. Look again if you need it.]"
+
+
+def too_large_result(text: str, images: int = 0) -> str:
+    """Return the notice that replaces a result that does not fit; `text` is its beginning and its end."""
+    gone = f"; {images} image{'s' * (images > 1)} left out too" if images else ""
+    return f"[Note from holdfast: too large to be sent whole{gone}. Look at it in smaller parts.]\n{text}"
+
+
+_NAMED = 20
+"""Files listed by name; further files are only counted."""
+
+
+def rewound_notice(files: tuple[str, ...], commands: int) -> str:
+    """Return the note for the next user message after a rewind, "" if it leaves no effects behind."""
+    if not files and not commands:
+        return ""
+    named = f" Files that were or may have been changed: {_list(files)}." if files else ""
+    ran = f" Commands that were run: {commands}." if commands else ""
+    return (
+        "[Note from holdfast: the user rewound to before an earlier prompt. What followed it is no longer part of "
+        f"this conversation, but its effects were not undone.{named}{ran} Check the current state first.]"
+    )
+
+
+def shared(command: str, outcome: Outcome, text: str) -> str:
+    """Return the note for the next user message about a user command whose output is shared."""
+    how = "" if outcome == "ok" else f", {outcome}"
+    return f"[The user ran a shell command and shared its output{how}:\n$ {command}\n{text}]"
+
+
+def files_changed(files: Iterable[FileSeen]) -> str:
+    """Return a sentence for the user about files that changed since the model last saw them."""
+    return _files_that(files, "changed since the model last saw them", "deleted since then")
+
+
+def files_note(files: Iterable[FileSeen]) -> str:
+    """Return the note for the next user message about files that changed."""
+    said = _files_that(files, "these files changed since you last read or wrote them", "these were deleted")
+    return f"[Note from holdfast: {said}. Read a file again before you change it.]"
+
+
+def stale_file_notice(path: str) -> str:
+    """Return why an edit was refused: the file changed since the model last saw it."""
+    return (
+        f"File {path!r} changed since you last read or wrote it. "
+        "Nothing was written. Read it again, then make the change."
+    )
+
+
+def _files_that(files: Iterable[FileSeen], changed: str, gone: str) -> str:
+    by_fate: dict[str, list[str]] = {changed: [], gone: []}
+    for file in files:
+        by_fate[gone if file.size is None else changed].append(file.path)
+    return "; ".join(f"{fate}: {_list(paths)}" for fate, paths in by_fate.items() if paths)
+
+
+def _list(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(paths[:_NAMED]) + more

@@ -1,0 +1,1 @@
+"""What is sent to a provider: normalized, validated, written as a body."""

@@ -1,0 +1,218 @@
+"""Normalizes a conversation for its provider: the messages that are actually sent.
+
+The same conversation always gives the same messages, and a further message never changes an earlier one. Every
+provider-specific change is made here and nowhere else; `holdfast.session.request.validate` checks that it is
+sufficient.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from holdfast.history.formats.format import is_arguments
+from holdfast.history.profiles import ANY
+from holdfast.history.provider_ids import hashed_id, legal_name
+from holdfast.history.rules.profile import NO_MEDIA, MediaLimits, Profile
+from holdfast.history.shape import NO_RESPONSE
+from holdfast.session.conversation import conversation as c
+from holdfast.session.journal.entries import Part
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.tool_calls import Image
+
+
+def normalize(conversation: c.Conversation, profile: Profile) -> c.Conversation:
+    """Return the conversation as it is sent to its model, whose provider has this profile."""
+    ids = _Ids()
+    refused = frozenset(image for model, image in conversation.refused if model == conversation.model)
+    album = _Album(NO_MEDIA if conversation.model in conversation.blind else profile.media, refused)
+    messages: list[c.ConversationMessage] = []
+    for message in conversation.messages:
+        match message:
+            case c.UserMessage():
+                said = tuple(album.said(message))
+                messages.extend(_of_user(message.results, said, ids, conversation.model, profile))
+            case c.AssistantMessage():
+                messages.append(_of_assistant(message, ids, conversation.model, profile))
+    if profile.calls is not None:
+        messages = list(_split(messages, profile.calls))
+    return replace(conversation, messages=tuple(messages))
+
+
+def _split(messages: Sequence[c.ConversationMessage], most: int) -> Iterator[c.ConversationMessage]:
+    """Yield the messages. A response with more than `most` calls is split, with the results in between."""
+    for before, message, following in zip((None, *messages), messages, (*messages[1:], None), strict=False):
+        if isinstance(message, c.UserMessage) and isinstance(before, c.AssistantMessage) and len(before.calls) > most:
+            yield from _parts(before, message, most)
+        elif (
+            isinstance(message, c.UserMessage) or not isinstance(following, c.UserMessage) or len(message.calls) <= most
+        ):
+            yield message
+
+
+def _parts(answer: c.AssistantMessage, given: c.UserMessage, most: int) -> Iterator[c.ConversationMessage]:
+    """Yield the response in parts, each with its results. Text and thinking stay with the first calls."""
+    part_of = {call.id: number // most for number, call in enumerate(answer.calls)}
+    last = (len(answer.calls) - 1) // most
+    for number in range(last + 1):
+        parts = (each for each in answer.parts if number == (part_of[each.id] if isinstance(each, CallPart) else 0))
+        results = (each for each in given.results if number == part_of.get(each.call, last))
+        yield c.AssistantMessage(answer.model, tuple(parts))
+        yield c.UserMessage(tuple(results), given.said if number == last else ())
+
+
+def _of_user(
+    given: tuple[c.Result, ...], said: tuple[c.UserContent, ...], ids: _Ids, model: str, profile: Profile
+) -> Iterator[c.ConversationMessage]:
+    results = tuple(_of_result(result, ids) for result in given)
+    if results and said and "user-after-result" in profile.rules:
+        yield c.UserMessage(results, ())
+        yield c.AssistantMessage(model, (TextPart(NO_RESPONSE),))
+        yield c.UserMessage((), said)
+    else:
+        yield c.UserMessage(results, said)
+
+
+def _of_result(result: c.Result, ids: _Ids) -> c.Result:
+    call, name = ids[result.call], sendable_name(result.name)
+    if (call, name) == (result.call, result.name) and not result.images:
+        return result
+    return replace(result, call=call, name=name, images=())
+
+
+def _of_assistant(message: c.AssistantMessage, ids: _Ids, model: str, profile: Profile) -> c.AssistantMessage:
+    """Return the message with only its own model's thinking, and calls after everything else.
+
+    DeepSeek's Messages validator mistakes text after a call for a missing result. Where signed thinking is sent along,
+    the order stays as the model wrote it: the signature may cover it.
+    """
+    own = message.model == model
+    kept = [
+        part
+        for part in message.parts
+        if not isinstance(part, ThinkingPart) or _goes_back(part, message.model, model, profile)
+    ]
+    if "thinking-unbound" in profile.rules:
+        kept = _bound(kept)
+    parts: list[Part] = [_of_call(part, ids, own=own) if isinstance(part, CallPart) else part for part in kept]
+    signed = any(isinstance(part, ThinkingPart) and part.signature for part in parts)
+    if not signed or "call-not-last" in profile.rules:
+        parts.sort(key=lambda part: isinstance(part, CallPart))
+    return c.AssistantMessage(message.model, tuple(parts))
+
+
+def _goes_back(part: ThinkingPart, maker: str, model: str, profile: Profile) -> bool:
+    if maker != model or "thinking-off" in profile.rules:
+        return False
+    return bool(part.signature) or "thinking-unsigned" not in profile.rules
+
+
+def _bound(parts: list[Part]) -> list[Part]:
+    """Return the parts, with only the thinking that is encrypted and followed by what it led to.
+
+    Several summaries form one item, and the first of its parts carries the encrypted content.
+    """
+    sealed = {part.id for part in parts if isinstance(part, ThinkingPart) and part.id and part.signature}
+    last = max((at for at, part in enumerate(parts) if not isinstance(part, ThinkingPart)), default=0)
+    return [
+        part for at, part in enumerate(parts) if not isinstance(part, ThinkingPart) or (at < last and part.id in sealed)
+    ]
+
+
+def _of_call(part: CallPart, ids: _Ids, *, own: bool) -> CallPart:
+    """Return the call as it is sent. Extras such as a signature go back only to the model that made them."""
+    call, name, arguments = ids[part.id], sendable_name(part.name), sendable_arguments(part.arguments)
+    if (call, name, arguments) != (part.id, part.name, part.arguments):
+        part = msgspec.structs.replace(part, id=call, name=name, arguments=arguments)
+    if own or (part.item_id is None and part.provider is None and part.details is None):
+        return part
+    return msgspec.structs.replace(part, item_id=None, provider=None, details=None)
+
+
+class _Album:
+    """The images of a conversation, as far as the provider accepts them. An image once sent is always sent again.
+
+    A provider that accepts many images only if all are small never gets more than that limit once a large one was sent.
+    The total per request is limited too; the first images stay.
+    """
+
+    def __init__(self, limits: MediaLimits, refused: frozenset[Image]) -> None:
+        self._limits = limits
+        self._refused_before = refused
+        self._shown = 0
+        self._bytes = 0
+        self._side = 0  # of the largest
+
+    def said(self, message: c.UserMessage) -> Iterator[c.UserContent]:
+        """Yield the content behind the results, starting with the images of the results."""
+        for one in (*(image for result in message.results for image in result.images), *message.said):
+            if not isinstance(one, Image):
+                yield one
+            elif reason := self._refused(one):
+                yield f"[Image {one.described} cannot be shown: {reason}.]"
+            else:
+                self._shown += 1
+                self._bytes += len(one.data)
+                self._side = max(self._side, self._side_of(one))
+                yield f"[Image {one.described}:]"
+                yield one
+
+    def _refused(self, image: Image) -> str:
+        limits = self._limits
+        if not limits.types:
+            return "this model cannot see images"
+        if image.media_type not in limits.types:
+            return f"this model takes no {image.media_type}"
+        if image in self._refused_before:
+            return "this model's provider refused it, or one beside it"
+        if len(image.data) > limits.size or max(image.width, image.height) > limits.side:
+            return "it is larger than this model takes"
+        return self._too_much(image)
+
+    def _too_much(self, image: Image) -> str:
+        limits = self._limits
+        if self._shown >= limits.most:
+            return f"there are {self._shown} already, and this model takes no more"
+        if self._bytes + len(image.data) > limits.total:
+            return "with those before it, it is more than this model takes"
+        if self._shown >= limits.crowded and max(self._side, self._side_of(image)) > limits.crowded_side:
+            return f"there are {self._shown} already, and so many may not be large"
+        return ""
+
+    def _side_of(self, image: Image) -> int:
+        """Return the pixels of the longer side. An image of unknown size counts as the largest possible."""
+        return max(image.width, image.height) or self._limits.side
+
+
+class _Ids:
+    """Call ids that every provider accepts. holdfast's own are; those of older records may not be."""
+
+    def __init__(self) -> None:
+        self._sent: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def __getitem__(self, call: str) -> str:
+        """Return the id to send, always the same for the same call."""
+        if call not in self._sent:
+            fits = ANY.id_pattern is not None and ANY.id_fits(call) and ANY.id_pattern.fullmatch(call) is not None
+            self._sent[call] = call if fits else hashed_id(call, taken=self._taken.__contains__)
+            self._taken.add(self._sent[call])
+        return self._sent[call]
+
+
+def sendable_arguments(raw: str) -> str:
+    """Return `raw` if it is a JSON object, else an object that quotes it: every protocol requires one."""
+    if not raw.strip():
+        return "{}"
+    return raw if is_arguments(raw) else json.dumps({"INVALID_JSON": raw}, ensure_ascii=False)
+
+
+def sendable_name(name: str) -> str:
+    """Return `name` if every provider accepts it as a tool name, else a valid one derived from it.
+
+    A model may call a tool by an impossible name. The result quotes the original name, and the conversation goes on.
+    """
+    return name if ANY.name_pattern.fullmatch(name) else legal_name(name)

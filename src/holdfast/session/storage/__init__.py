@@ -1,0 +1,1 @@
+"""The journal on disk: SQLite, blobs, the write-ahead log, salvage, the lease."""

@@ -1,0 +1,238 @@
+"""A journal's database file: opened, checked, built, read, salvaged. Only this module imports sqlite3.
+
+A damaged file is checked before anything is written to it, and only copies of it are repaired.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Generator, Iterable
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from holdfast.errors import StateError, StorageFailed
+from holdfast.session.journal.entries import FORMAT
+from holdfast.session.journal.store import Finding
+from holdfast.session.storage.blobs import Blobs
+from holdfast.session.storage.row_codec import StoredRow, judge
+from holdfast.session.storage.salvage import NEW, damage_finding, finish_replacement, keep_copy, put_aside, views
+from holdfast.session.storage.wal import PAGE, copy_files, wal_damage
+from holdfast.system.durable_files import BLOBS, DATABASE, sync_path
+
+SCHEMA = (
+    "CREATE TABLE entry (seq INTEGER PRIMARY KEY CHECK (seq BETWEEN 1 AND 2147483647), "
+    "at REAL NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL, sum BLOB NOT NULL)"
+)
+APPLICATION = 0x686C6400
+"""Marks the file as holdfast's ("hld"). The lowest byte repeats FORMAT: one flipped bit must not lock a session out."""
+
+INSERT = "INSERT INTO entry (seq, at, kind, body, sum) VALUES (?, ?, ?, ?, ?)"
+
+_COLUMNS = "SELECT seq, at, kind, body, sum FROM entry"
+_LAST_SEQ = (1 << 31) - 1
+_LONGEST_ROW = 1 << 20  # far above BLOB_LIMIT: a damaged length must not allocate a gigabyte
+
+# These errors mean a damaged file. All others (I/O, full, busy) come from its surroundings; salvage cannot help.
+_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG})
+
+
+class Damaged(Exception):
+    """SQLite cannot use the file as a journal."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+def attach(path: Path) -> tuple[sqlite3.Connection, tuple[Finding, ...]]:
+    """Return an open database, salvaged first if necessary, with the findings."""
+    unused: tuple[Finding, ...] = ()
+    if why := unfit(path):
+        unused = (put_aside(path, why),)
+    finish_replacement(path)
+    try:
+        return usable(path), unused
+    except Damaged as damage:
+        connection, found = salvage(path, damage.what)
+        return connection, unused + found
+
+
+def usable(path: Path) -> sqlite3.Connection:
+    """Return a connection to an intact, writable file; raises `Damaged` if it is not."""
+    damage = wal_damage(path)  # first: SQLite would drop what follows the damage and overwrite it
+    if damage:
+        raise Damaged(damage)
+    connection = _connect(path)
+    try:
+        _refuse_newer(connection, path)
+        _check_structure(connection)  # before any write: a damaged file is kept as it was found
+        (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+        if mode != "wal":  # a file system without WAL: the deletion of the journal file must be synced
+            connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute(f"PRAGMA synchronous={'FULL' if mode == 'wal' else 'EXTRA'}")
+        connection.execute("PRAGMA wal_autocheckpoint=200")
+        connection.execute("DELETE FROM entry WHERE 0")  # writes nothing; a damaged header makes the file read-only
+        return connection
+    except sqlite3.Error as error:
+        connection.close()
+        forced = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_READONLY and os.access(path, os.W_OK)
+        if forced or _is_damage(error):
+            raise Damaged(str(error)) from error
+        raise
+    except UnicodeDecodeError as error:  # SQLite quotes the schema in its message
+        connection.close()
+        raise Damaged("its schema is not text") from error
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode=rw"  # never create: a missing file is not an empty journal
+    connection = sqlite3.connect(uri, uri=True, timeout=0.2, isolation_level=None, check_same_thread=False)
+    connection.text_factory = partial(
+        str, encoding="utf-8", errors="replace"
+    )  # the checksum decides, not a codec error
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # before WAL: no -shm file, so that a full disk can be read
+    if sys.platform == "darwin":
+        connection.execute("PRAGMA fullfsync=1")
+    return connection
+
+
+def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    newer = min(version, number := application ^ APPLICATION)
+    if newer > FORMAT and number <= 0xFF:  # noqa: PLR2004 - a format's number is one byte of the mark, else it is damage
+        raise StateError(
+            f"Journal {str(path)!r} cannot be read: it was written by a newer holdfast (format {newer}, expected at "
+            f"most {FORMAT}). Nothing was changed. Upgrade holdfast to read it."
+        )
+
+
+def _check_structure(connection: sqlite3.Connection) -> None:
+    """Raise `Damaged` if the file's schema is not a journal's. Rows are checked when read."""
+    if connection.execute("SELECT name, rootpage, sql FROM sqlite_master").fetchall() != [("entry", 2, SCHEMA)]:
+        raise Damaged("its table is not the journal's")
+    marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")]
+    if marks != [FORMAT, APPLICATION | FORMAT]:
+        raise Damaged("its format marks do not agree")
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise Damaged(str(verdict).replace("\n", " "))
+
+
+def read_rows(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
+    """Return the stored rows in order of seq; raises `Damaged` if the file cannot be read to its end."""
+    try:
+        return connection.execute(f"{_COLUMNS} ORDER BY seq").fetchall()
+    except sqlite3.Error as error:
+        if _is_damage(error):
+            raise Damaged(str(error)) from error
+        raise
+
+
+def salvage(path: Path, why: str) -> tuple[sqlite3.Connection, tuple[Finding, ...]]:
+    """Keep the damaged files, build a new database from the readable rows, and return it open."""
+    kept = keep_copy(path)
+    found = rescue(path)
+    write_database(path.with_name(NEW), found)
+    finish_replacement(path)
+    return usable(path), (damage_finding(why, len(found), kept),)
+
+
+def unfit(path: Path) -> str:
+    """Return why the replacement file must not be used, "" if it may or there is none.
+
+    It is usable if it is intact and holds every entry that can be read without it.
+    """
+    new = path.with_name(NEW)
+    if not new.is_file() or not path.is_file():
+        return ""
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
+        try:
+            with closing(usable(copy_files(new, Path(scratch, "new")))) as connection:
+                held = {(values[0], values[-1]) for values in read_rows(connection)}
+        except Damaged as damage:
+            return damage.what
+    found = rescue(path)
+    whole = {record.seq for record in judge(found, Blobs(path.with_name(BLOBS))).records}
+    lacks = next((row.seq for row in found if row.seq in whole and (row.seq, row.sum) not in held), 0)
+    return f"entry {lacks} of {DATABASE} is not in it" if lacks else ""
+
+
+def write_database(path: Path, whole: Iterable[StoredRow] = ()) -> None:
+    """Put a complete new database at `path`, durably, or nothing."""
+    temporary = path.with_name(DATABASE + ".tmp")
+    temporary.unlink(missing_ok=True)  # left by a killed process
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    os.close(os.open(temporary, flags, 0o600))  # SQLite would make it 0644
+    with closing(_connect(temporary)) as connection:
+        connection.execute("PRAGMA journal_mode=OFF")  # half a file is discarded, and a complete one is synced below
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.execute(f"PRAGMA page_size={PAGE}")
+        connection.execute(f"PRAGMA user_version={FORMAT}")
+        connection.execute(f"PRAGMA application_id={APPLICATION | FORMAT}")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(SCHEMA)
+        connection.executemany(INSERT, whole)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode=WAL")  # here, so that the first page is never rewritten in place
+    sync_path(temporary)
+    temporary.replace(path)
+    sync_path(path.parent)
+
+
+def rescue(path: Path) -> list[StoredRow]:
+    """Return the rows readable from a damaged database in any of its views. `path` is not changed."""
+    found: dict[int, StoredRow] = {}
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
+        for view in views(path, Path(scratch), build=write_database):
+            for query, start in (
+                (f"{_COLUMNS} WHERE seq > ? ORDER BY seq LIMIT 1", 0),
+                (f"{_COLUMNS} WHERE seq < ? ORDER BY seq DESC LIMIT 1", _LAST_SEQ + 1),
+            ):
+                for row in _walk(view, query, start):
+                    found.setdefault(row.seq, row)
+    return [found[seq] for seq in sorted(found)]
+
+
+def _walk(path: Path, query: str, seq: int) -> Generator[StoredRow]:
+    """Yield the rows after `seq` up to the damage. The opposite direction gives those behind it."""
+    seen: set[int] = set()
+    with suppress(sqlite3.Error, UnicodeDecodeError), closing(_connect(path)) as connection:  # the damage starts here
+        # One row at a time: a failing cursor would also lose the good row before the bad one.
+        while (values := connection.execute(query, (seq,)).fetchone()) is not None and values[0] not in seen:
+            seq = values[0]
+            seen.add(seq)
+            row = StoredRow.of(values)
+            if row is not None and 1 <= seq <= _LAST_SEQ:
+                yield row
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    return error.sqlite_errorcode & 0xFF in _DAMAGE
+
+
+@contextmanager
+def naming(path: Path) -> Generator[None]:
+    """Convert SQLite and OS errors to `StorageFailed` with the file's name."""
+    try:
+        yield
+    except OSError as error:
+        raise _failed(path, error.strerror or str(error), full=error.errno in (errno.ENOSPC, errno.EDQUOT)) from error
+    except sqlite3.Error as error:
+        raise _failed(path, str(error), full=error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL) from error
+
+
+def _failed(path: Path, reason: str, *, full: bool) -> StorageFailed:
+    why, todo = (f"the disk is full ({reason})", "Free some space") if full else (reason, "Check the disk")
+    return StorageFailed(
+        f"Journal {str(path)!r} cannot be used: {why}. {todo} and try again. Everything appended before is safe."
+    )

@@ -1,0 +1,89 @@
+"""The rows of a journal: what each must contain, and the finding if it does not.
+
+A row is verified by itself and against the stored checksum of the row before, so damage stays local. Bodies over
+`BLOB_LIMIT` are stored in files named by their content; the checksum covers the content either way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from holdfast.errors import DamageError
+from holdfast.session.journal.entries import decode
+from holdfast.session.journal.store import Finding, Reading, StoredEntry
+from holdfast.session.storage.blobs import Blobs
+
+_HALF = 8
+
+
+class StoredRow(NamedTuple):
+    """One stored row: `body` is the entry, or a reference to a blob."""
+
+    seq: int
+    at: float
+    kind: str
+    body: bytes
+    sum: bytes
+
+    @classmethod
+    def of(cls, values: Sequence[object]) -> StoredRow | None:
+        """Return the row, or None if damage changed the type of a column."""
+        seq, at, kind, body, stored = values
+        match seq, at, kind, body, stored:
+            case int(), float(), str(), bytes(), bytes():
+                return cls(seq, at, kind, body, stored)
+            case _:
+                return None
+
+
+def checksum(link: bytes, seq: int, at: float, kind: str, body: bytes) -> bytes:
+    """Return the 16-byte checksum of a row; `link` is the checksum of the row before (empty for the first).
+
+    The first half covers the row alone, so it can be verified even if the row before is lost. The second half chains it
+    to all earlier rows.
+    """
+    own = hashlib.blake2b(struct.pack(">qd", seq, at) + kind.encode() + b"\0" + body, digest_size=_HALF).digest()
+    return own + hashlib.blake2b(link + own, digest_size=_HALF).digest()
+
+
+def judge(rows: Iterable[Sequence[object]], blobs: Blobs) -> Reading:
+    """Return the entries of `rows`, given in order of seq, and a finding for each damaged or missing one."""
+    records: list[StoredEntry] = []
+    findings: list[Finding] = []
+    last, link = 0, b""  # seq and stored checksum of the row before; None if that is lost
+    for values in rows:
+        seq, stored = values[0], values[-1]
+        assert isinstance(seq, int)  # SQLite's rowid is always an integer
+        if seq != last + 1:
+            which = f"Entry {last + 1} is" if seq == last + 2 else f"Entries {last + 1} to {seq - 1} are"
+            findings.append(Finding(seq=last + 1, what=f"{which} missing."))
+            link = None
+        try:
+            record, expected = _record(values, blobs, link or b"")
+            records.append(record)
+            if link is not None and stored != expected:
+                findings.append(Finding(seq=seq, what=f"Entry {seq} is whole, but not chained to the one before."))
+        except DamageError as damage:
+            findings.append(Finding(seq=seq, what=f"Entry {seq} is damaged. {damage}"))
+        last, link = seq, stored if isinstance(stored, bytes) else None
+    return Reading(records=tuple(records), findings=tuple(findings))
+
+
+def _record(values: Sequence[object], blobs: Blobs, link: bytes) -> tuple[StoredEntry, bytes]:
+    """Return the record and the checksum it should have; raises `DamageError`."""
+    row = StoredRow.of(values)
+    if row is None:
+        raise DamageError("Its columns are not of the types they were written with.")
+    body = blobs.body(row.body)
+    expected = checksum(link, row.seq, row.at, row.kind, body)
+    if row.sum[:_HALF] != expected[:_HALF]:
+        raise DamageError("Its checksum does not fit.")
+    try:
+        return StoredEntry(seq=row.seq, at=row.at, entry=decode(body)), expected
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamageError(f"Its body is not an entry this version knows ({error}).") from error

@@ -1,0 +1,237 @@
+"""The durable store: a session's journal in one SQLite database, opened only by the holder of its lease.
+
+What `append` returned for survives power loss. Damage never ends a session: whatever can be read is read, the damaged
+file is kept, and findings report it (docs/reference/journal.md describes the format).
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from holdfast.errors import SessionBusy, SessionUnknown, StateError
+from holdfast.session.journal.entries import Entry, encode, kind
+from holdfast.session.journal.store import Finding, Reading, conflict
+from holdfast.session.storage import database
+from holdfast.session.storage.blobs import Blobs
+from holdfast.session.storage.lease import Lease
+from holdfast.session.storage.row_codec import checksum, judge
+from holdfast.session.storage.salvage import NEW, damage_finding, unused
+from holdfast.session.storage.wal import snapshot
+from holdfast.system.durable_files import BLOBS, DATABASE, make_folder, sync_path
+
+_COPIES = 3
+
+_REMOVING = 0.2  # seconds that another process may take to remove an empty folder
+
+
+class SqliteStore:
+    """Keeps a journal in `<folder>/session.db`. One thread at a time.
+
+    Laws (`tests/session/journal/test_store_laws.py`): those of `Store`, also across `kill -9` and on a full disk.
+    """
+
+    def __init__(self, folder: Path, lease: Lease, *, now: Callable[[], float]) -> None:
+        """Attach to an existing database; use `create` or `open`."""
+        self._path = folder / DATABASE
+        self._blobs = Blobs(folder / BLOBS)
+        self._lease = lease
+        self._now = now
+        self._closed = False
+        self._failed = False
+        self._blobs.clear()
+        self._connection, self._findings = database.attach(self._path)
+        try:
+            sync_path(folder)  # SQLite also syncs the name of a new log, but ignores a failure
+        except OSError:
+            self._connection.close()
+            raise
+
+    @classmethod
+    def create(cls, folder: Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
+        """Return the empty journal of a new session; `folder` may exist if it holds none.
+
+        Raises `StateError` if it does, `SessionBusy`, or `StorageFailed`.
+        """
+        with database.naming(folder / DATABASE):
+            lease = _claimed(folder)
+        return cls._leased(folder, lease, now, create=True)
+
+    @classmethod
+    def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
+        """Return the journal in `folder`. Damage is salvaged, and `read` reports it.
+
+        Raises `SessionUnknown`, `SessionBusy`, `StateError` if a newer holdfast wrote it, or `StorageFailed`.
+        """
+        _present(folder)
+        with database.naming(folder / DATABASE):
+            lease = Lease.take(folder)
+        return cls._leased(folder, lease, now, create=False)
+
+    @classmethod
+    def _leased(cls, folder: Path, lease: Lease, now: Callable[[], float], *, create: bool) -> SqliteStore:
+        with database.naming(folder / DATABASE):
+            try:
+                if create:
+                    _create(folder)
+                return cls(folder, lease, now=now)
+            except BaseException:
+                lease.release()
+                raise
+
+    @property
+    def length(self) -> int:
+        """Return the number of entries, damaged ones included."""
+        self._refuse_closed()
+        with database.naming(self._path):
+            return self._tail()[0]
+
+    def read(self) -> Reading:
+        """Return every entry from the first, and the damage found when opening and reading.
+
+        Raises `StorageFailed` if the disk cannot be read, and `StateError` if the store is closed.
+        """
+        self._refuse_closed()
+        with database.naming(self._path):
+            try:
+                rows = database.read_rows(self._connection)
+            except database.Damaged as damage:
+                self._connection.close()
+                try:
+                    self._connection, found = database.salvage(self._path, damage.what)
+                    rows = database.read_rows(self._connection)
+                except BaseException:
+                    self.close()
+                    raise
+                self._findings += found
+        reading = judge(rows, self._blobs)
+        return Reading(records=reading.records, findings=self._findings + reading.findings)
+
+    def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+        """Append `entries` in one transaction, durable on return, and return the new length.
+
+        Raises `AppendConflict`, `StorageFailed` or `StateError`; then nothing was appended, and the store stays usable.
+        """
+        self._refuse_closed()
+        bodies = [(kind(entry), encode(entry)) for entry in entries]
+        with database.naming(self._path):
+            if self._connection.in_transaction:  # rolling back the last failure failed too
+                self._connection.execute("ROLLBACK")
+            if self._failed:  # the failed write may be in the log, and must not count as committed later
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._failed = False
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                length = self._insert(bodies, expected)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._failed = True
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        return length
+
+    def close(self) -> None:
+        """Close the database and release the lease. Closing twice is fine."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._connection.close()
+        finally:
+            self._lease.release()
+
+    def _insert(self, bodies: Sequence[tuple[str, bytes]], expected: int) -> int:
+        seq, link = self._tail()
+        if seq != expected:
+            raise conflict(expected=expected, found=seq)
+        at = float(self._now())
+        for name, body in bodies:
+            seq += 1
+            link = checksum(link, seq, at, name, body)
+            self._connection.execute(database.INSERT, (seq, at, name, self._blobs.put(body), link))
+        return seq
+
+    def _tail(self) -> tuple[int, bytes]:
+        """Return the last seq and the checksum that the next row is chained to."""
+        values = self._connection.execute("SELECT seq, sum FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
+        seq, stored = values or (0, b"")
+        return seq, stored if isinstance(stored, bytes) else b""
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StateError(f"Journal {str(self._path)!r} is closed. Open the session again.")
+
+
+def _claimed(folder: Path) -> Lease:
+    """Return the lease on a folder, made if it is not there.
+
+    A process that lists sessions in between takes an unclaimed folder for what a dead process left, and removes it.
+    """
+    give_up = time.monotonic() + _REMOVING
+    while True:
+        make_folder(folder)
+        try:
+            return Lease.take(folder)
+        except FileNotFoundError:
+            if time.monotonic() > give_up:
+                raise
+        except SessionBusy:
+            if (folder / DATABASE).exists() or time.monotonic() > give_up:
+                raise
+            time.sleep(0.001)
+
+
+def read_copy(folder: Path) -> Reading:
+    """Return the content of the session in `folder` from a private copy, without the lease.
+
+    Works while another process appends, and creates nothing in `folder`. Raises `SessionUnknown`, `StateError` if a
+    newer holdfast wrote it, or `StorageFailed` if it cannot be copied.
+    """
+    source, findings = _readable(folder)
+    rows: Sequence[Sequence[object]] = ()
+    with database.naming(source), tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
+        for attempt in range(_COPIES):
+            into = Path(scratch, str(attempt))
+            into.mkdir()
+            copy = snapshot(source, into)
+            try:
+                with closing(database.usable(copy)) as connection:
+                    rows = database.read_rows(connection)
+                break
+            except database.Damaged as damage:
+                # A log being overwritten may look damaged for a moment; real damage persists.
+                if attempt == _COPIES - 1:
+                    rows = database.rescue(copy)
+                    findings += (damage_finding(damage.what, len(rows)),)
+    reading = judge(rows, Blobs(folder / BLOBS))
+    return Reading(records=reading.records, findings=findings + reading.findings)
+
+
+def _readable(folder: Path) -> tuple[Path, tuple[Finding, ...]]:
+    """Return the file that holds the journal, and findings about an unusable replacement."""
+    path = _present(folder)
+    with database.naming(path):
+        if path.name == NEW and (why := database.unfit(folder / DATABASE)):
+            return folder / DATABASE, (unused(why),)
+    return path, ()
+
+
+def _present(folder: Path) -> Path:
+    """Return the path of the session's database; raises `SessionUnknown` if there is none."""
+    for path in (folder / NEW, folder / DATABASE):
+        if path.is_file():
+            return path
+    raise SessionUnknown(f"Session {folder.name!r} has no {DATABASE} in {str(folder.parent)!r}.", fault="no_session")
+
+
+def _create(folder: Path) -> None:
+    if (folder / DATABASE).exists() or (folder / NEW).exists():
+        raise StateError(
+            f"Session {folder.name!r} already exists: its folder has a {DATABASE}. Open it, or choose another ID."
+        )
+    make_folder(folder / BLOBS)
+    database.write_database(folder / DATABASE)

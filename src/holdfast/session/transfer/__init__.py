@@ -1,0 +1,1 @@
+"""Conversations that come in and go out: import, export, fork."""

@@ -1,0 +1,207 @@
+"""Import, export and fork: a conversation as a document, a document as a journal, a journal under a new id.
+
+Input is checked and repaired, never trusted: the entries fold to a valid conversation whatever the file contains. Each
+omission and change is reported in a sentence (docs/how-to/import-export.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.errors import DamageError, UsageError
+from holdfast.history import repair
+from holdfast.history.formats.format import Json, as_array, as_object, cleaned, is_array, is_object
+from holdfast.history.formats.pydantic_ai.messages import FORMAT
+from holdfast.history.formats.pydantic_ai.parts import UNSAID, kind_of, part_role
+from holdfast.session.journal.entries import Entry, Repaired, ResponseEnded, SessionOpened, TurnEnded
+from holdfast.session.journal.parts import ThinkingPart
+from holdfast.session.transfer.changes import Changes, edits_told
+from holdfast.session.transfer.foreign_content import content_text
+from holdfast.session.transfer.to_entries import JOURNAL, calls_listed_alone, entries_of
+from holdfast.tool_calls import ToolSchema
+
+DOCUMENT_FORMAT = "pydantic-ai"
+LIMIT = 50_000_000
+"""The longest document that is read, in bytes."""
+
+_OWN_KEYS = {"format", "holdfast", "session", "session_id", "cwd", "model", "tools", "ended", "rewound", "messages"}
+_SYSTEM = "The system prompt of the file was left out: the session has its own."
+_THINKING = (
+    "Signed thinking was left out: a provider accepts it only after exactly the system prompt, tools and messages "
+    "that it followed."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """A document that was read and repaired.
+
+    `session` and `model` are as the document says, "" if it does not; `system` and `tools` are those of its requests,
+    if known. `body` is the journal after its `SessionOpened`.
+    """
+
+    session: str
+    model: str
+    system: str
+    tools: tuple[ToolSchema, ...]
+    body: tuple[Entry, ...]
+    mended: tuple[str, ...]
+
+    def changes(self, opened: SessionOpened) -> tuple[str, ...]:
+        """Return what differs from the document in a session that begins with `opened`, one sentence each."""
+        system = () if self.system in ("", opened.system) else (_SYSTEM,)
+        thinking = () if self._keeps_thinking(opened) else (_THINKING,)
+        return (*self.mended, *system, *thinking)
+
+    def entries(self, opened: SessionOpened) -> tuple[Entry, ...]:
+        """Return the whole journal of a session that begins with `opened`."""
+        changes = self.changes(opened)
+        said = (Repaired(findings=changes),) if changes else ()
+        body = self.body if self._keeps_thinking(opened) else tuple(without_signatures(entry) for entry in self.body)
+        return (opened, *said, *body)
+
+    def _keeps_thinking(self, opened: SessionOpened) -> bool:
+        """Return whether signed thinking is usable: providers accept it only after exactly the same requests."""
+        same = opened.system == self.system and opened.tools == self.tools and not self.mended
+        return same or all(without_signatures(entry) == entry for entry in self.body)
+
+
+def import_document(text: bytes) -> Imported:
+    """Return the content of a pydantic-ai document: a list of messages, or an object with one under `messages`.
+
+    Raises `DamageError`, with the place, if it is neither, `UsageError` if it is longer than `LIMIT`.
+
+    Laws (`tests/session/transfer/test_transfer_laws.py`): whatever list of messages it is given, the entries fold, and
+    every user text, assistant text and finished result is in the conversation or the next prompt's notes.
+    """
+    if len(text) > LIMIT:
+        raise UsageError(f"Document is longer than {LIMIT // 1_000_000} MB. Import a shorter part of it.")
+    try:
+        return _imported(_parsed(text))
+    except RecursionError as error:
+        raise DamageError("Document is nested too deeply. Check that it is the right file.") from error
+
+
+def _parsed(text: bytes) -> object:
+    try:
+        return cleaned(json.loads(text.decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        column = error.start - text.rfind(b"\n", 0, error.start)
+        raise DamageError(
+            f"Document is not UTF-8 at line {line}, byte {column}. "
+            "Convert it to UTF-8, or check that it is the right file."
+        ) from error
+    except json.JSONDecodeError as error:
+        raise DamageError(
+            f"Document is not JSON at line {error.lineno}, column {error.colno} ({error.msg}). "
+            "Fix that line, or check that it is the right file."
+        ) from error
+    except ValueError as error:  # a number with more digits than Python reads
+        raise DamageError(f"Document contains a number that is too long ({error}). Shorten that number.") from error
+
+
+def _imported(document: object) -> Imported:
+    envelope = as_object(document)
+    messages = envelope.get("messages") if is_object(document) else document
+    if not is_array(messages) or envelope.get("format", DOCUMENT_FORMAT) != DOCUMENT_FORMAT:
+        raise DamageError(
+            "Document is not a conversation (expected a list of pydantic-ai messages, or an object with one under the "
+            "key 'messages'). Check that it is the right file."
+        )
+    if not any(map(_is_readable, messages)):
+        empty = "" if messages else " The list of messages is empty."
+        raise DamageError(
+            "Document has no readable pydantic-ai messages (expected objects with a list of `parts`, whose `kind` is "
+            f"'request' or 'response').{empty} Check that it is the right file."
+        )
+    repaired = repair(messages, format=DOCUMENT_FORMAT, profile=JOURNAL)
+    changes = Changes()
+    for at, message in enumerate(messages):
+        _compare(at, as_object(message), changes)
+    ended = _ended(envelope.get("ended"))
+    tools = _tools(envelope.get("tools"))
+    body = entries_of(repaired, messages, changes, ended=ended)
+    unread = {key for key, value in (("ended", ended), ("tools", tools)) if value is None and key in envelope}
+    unknown = ", ".join(sorted((envelope.keys() - _OWN_KEYS) | unread))
+    left = (f"These parts of the file beside its messages were left out: {unknown}.",) if unknown else ()
+    return Imported(
+        session=_word(envelope, "session", "session_id"),
+        model=_word(envelope, "model") or _last_model(body),
+        system="\n\n".join(dict.fromkeys(text for message in messages for text in _system(as_object(message)))),
+        tools=tools or (),
+        body=body,
+        mended=(*left, *edits_told(repaired.edits), *changes.sentences()),
+    )
+
+
+def _is_readable(message: object) -> bool:
+    """Return whether it is a response, or a request that says something beside its system prompts."""
+    found = FORMAT.message(0, message)
+    said = (item for item in found.items if item.role != "system" and len(item.path) > 1)
+    return found.role == "assistant" or any("foreign" not in item.flags for item in said)
+
+
+def _compare(at: int, message: Json, changes: Changes) -> None:
+    """Record what is read of a message otherwise than it is written."""
+    for kind in map(kind_of, as_array(message.get("parts"))):
+        if kind in UNSAID:
+            changes.add(at, f"a part that only records settings ({kind}) was left out.")
+    is_response = message.get("kind") == "response" and is_array(message.get("parts"))
+    if is_response and (listed := as_array(message.get("tool_calls"))):
+        alone = len(calls_listed_alone(message))
+        if alone < len(listed):
+            changes.add(at, "calls that were listed twice, in parts and in tool_calls, count once.")
+        if alone:
+            changes.add(at, "a call that was only in tool_calls was taken from there.")
+
+
+def _system(message: Json) -> Iterator[str]:
+    """Yield the system prompts of a message, as sent at the time."""
+    said = [
+        part.get("content") for part in map(as_object, as_array(message.get("parts"))) if part_role(part) == "system"
+    ]
+    for content in (message.get("instructions"), *said) if message.get("kind") == "request" else ():
+        if content:
+            yield content_text(content, lambda _: None)
+
+
+def _word(envelope: Mapping[str, object], *keys: str) -> str:
+    """Return the first of these fields that is a string, "" if none is."""
+    return next((value for key in keys if isinstance(value := envelope.get(key), str)), "")
+
+
+def _last_model(body: tuple[Entry, ...]) -> str:
+    return next((entry.model for entry in reversed(body) if isinstance(entry, ResponseEnded)), "")
+
+
+def _ended(raw: object) -> TurnEnded | None:
+    """Return how the last turn ended, None if holdfast did not write the document."""
+    try:
+        return msgspec.convert(raw, TurnEnded)
+    except msgspec.ValidationError:
+        return None
+
+
+def _tools(raw: object) -> tuple[ToolSchema, ...] | None:
+    """Return the tools the document was made with, None if holdfast did not write the document."""
+    try:
+        return msgspec.convert(raw, tuple[ToolSchema, ...])
+    except msgspec.ValidationError:
+        return None
+
+
+def without_signatures(entry: Entry) -> Entry:
+    """Return the entry without thinking that is bound to its original requests."""
+    if not isinstance(entry, ResponseEnded):
+        return entry
+    kept = tuple(part for part in entry.parts if not (isinstance(part, ThinkingPart) and _bound(part)))
+    return msgspec.structs.replace(entry, parts=kept)
+
+
+def _bound(part: ThinkingPart) -> bool:
+    return part.signature is not None or part.id is not None or part.details is not None

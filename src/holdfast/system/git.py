@@ -1,0 +1,47 @@
+"""The git repository of a folder and its branch, read from its files without starting a process."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+_MOST = 4096
+_BRANCH = re.compile(r"ref: refs/heads/(\S+)\s*")
+_COMMIT = re.compile(r"([0-9a-f]{8})[0-9a-f]*\s*")
+
+
+def repository(folder: Path) -> Path | None:
+    """Return the nearest folder from `folder` upwards that contains a `.git`, None if there is none."""
+    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
+
+
+def branch(root: Path) -> str:
+    """Return the branch checked out in the repository `root`, "" if there is none or it is unknown."""
+    found = _BRANCH.fullmatch(_head(root))
+    return found[1] if found else ""
+
+
+def branch_or_commit(folder: Path) -> str:
+    """Return the branch checked out in the folder's repository, the short commit if detached, "" if unknown."""
+    root = repository(folder)
+    head = _head(root) if root else ""
+    found = _BRANCH.fullmatch(head) or _COMMIT.fullmatch(head)
+    return found[1] if found else ""
+
+
+def _head(root: Path) -> str:
+    git = root / ".git"
+    try:
+        if git.is_file():  # in a worktree it contains the path of the real folder
+            git = root / _beginning(git).removeprefix("gitdir:").strip()
+        return _beginning(git / "HEAD")
+    except (OSError, ValueError):
+        return ""
+
+
+def _beginning(path: Path) -> str:
+    if not path.is_file():  # opening a pipe would block
+        return ""
+    with path.open(encoding="utf-8") as file:
+        return file.read(_MOST)

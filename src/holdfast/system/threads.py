@@ -1,0 +1,79 @@
+"""Blocking work on daemon threads: neither the event loop, nor a stop, nor process exit waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def in_daemon(work: Callable[[], T]) -> T:
+    """Run `work` on a daemon thread and return its result or raise its exception. A cancellation does not wait.
+
+    `asyncio.to_thread` is unsuitable: its threads are joined when the loop closes, however long they take.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def deliver(give: Callable[[], None]) -> None:
+        if not future.done():
+            give()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - handed to the awaiting task, which would wait for ever otherwise
+            fit = isinstance(error, Exception) and not isinstance(
+                error, StopIteration
+            )  # the types call_soon_threadsafe accepts
+            failed = error if fit else RuntimeError(f"{type(error).__name__}: {error}")
+            give = functools.partial(future.set_exception, failed)
+        else:
+            give = functools.partial(future.set_result, result)
+        with suppress(RuntimeError):  # the loop has closed, so nothing awaits it
+            loop.call_soon_threadsafe(deliver, give)
+
+    threading.Thread(target=run, name="blocking work", daemon=True).start()
+    return await future
+
+
+def run_within(seconds: float, work: Callable[[], T]) -> T:
+    """Run `work` on a thread; raises its exception, or `TimeoutError` if it takes longer.
+
+    It blocks the caller. On an event loop use `in_daemon`.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed to the waiting caller
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="bounded work", daemon=True).start()
+    return future.result(seconds)
+
+
+async def in_thread(work: Callable[[threading.Event], T], stop: asyncio.Event) -> T:
+    """Run `work` on a thread and return its result. Its event is set on a stop or when the caller is cancelled.
+
+    `work` must check it often and then return what it has.
+    """
+    flag = threading.Event()
+
+    async def mirror() -> None:
+        await stop.wait()
+        flag.set()
+
+    watcher = asyncio.create_task(mirror())
+    try:
+        return await in_daemon(functools.partial(work, flag))
+    finally:
+        flag.set()
+        watcher.cancel()

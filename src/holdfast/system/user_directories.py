@@ -1,0 +1,39 @@
+"""Where holdfast keeps its files: the config, the sessions and the keys of one user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+KEYS_FILE = "holdfast-keys.json"
+"""The file that stores API keys. No tool opens a file of this name, in any directory."""
+
+
+def holds_keys(name: str) -> bool:
+    """Return whether a file of this name holds API keys: the key file, a temporary or a set-aside copy of it."""
+    return name == KEYS_FILE or name.startswith((f"{KEYS_FILE}.", f".{KEYS_FILE}."))
+
+
+class Homes(msgspec.Struct, frozen=True):
+    """Paths of the config file and of the folder with all sessions. Neither needs to exist."""
+
+    config: Path
+    sessions: Path
+
+    @property
+    def keys(self) -> Path:
+        """Return the key file. It is next to the sessions because settings folders are often shared or published."""
+        return self.sessions.with_name(KEYS_FILE)
+
+
+def homes(environ: Mapping[str, str]) -> Homes:
+    """Return the paths for `environ`: below HOLDFAST_HOME if it is set, else in the XDG directories."""
+    if home := environ.get("HOLDFAST_HOME"):
+        root = Path(home).expanduser().absolute()
+        return Homes(config=root / "config.toml", sessions=root / "sessions")
+    from platformdirs import PlatformDirs  # noqa: PLC0415 - 4 ms, not needed with HOLDFAST_HOME
+
+    dirs = PlatformDirs("holdfast", appauthor=False)
+    return Homes(config=dirs.user_config_path / "config.toml", sessions=dirs.user_state_path / "sessions")

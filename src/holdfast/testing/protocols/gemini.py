@@ -1,0 +1,296 @@
+"""Google's Gemini: authorization, streaming of a reply, errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from holdfast.testing.protocols import gemini_rules, signatures
+from holdfast.testing.protocols.gemini_schema import GeminiBody
+from holdfast.testing.protocols.protocol import (
+    Incoming,
+    Refusal,
+    ResponseHead,
+    Voice,
+    WireReply,
+    document,
+    encode_event,
+    text_chunks,
+)
+from holdfast.testing.protocols.strict_json import NotJson, is_json_array, is_json_object, parse_strict_json
+from holdfast.testing.script import Call, Fail, FinishReason, ReceivedRequest, Say, Think, Wait, WireName
+
+_PATH = re.compile(r"/(v\d\w*)/models/([^/:]+):(generateContent|streamGenerateContent)\Z")
+_NO_KEY = (
+    "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form"
+    " of API consumer identity to call this API."
+)
+_QUOTA = (
+    "You exceeded your current quota, please check your plan and billing details. For more information on this error,"
+    " head to: https://ai.google.dev/gemini-api/docs/rate-limits."
+)
+_INTERNAL = (
+    "An internal error has occurred. Please retry or report in"
+    " https://developers.generativeai.google/guide/troubleshooting"
+)
+_FAILURES = {
+    400: "Request contains an invalid argument.",
+    401: "Request had invalid authentication credentials.",
+    403: "The caller does not have permission",
+    404: "Requested entity was not found.",
+    429: _QUOTA,
+    500: _INTERNAL,
+    503: "The model is overloaded. Please try again later.",
+    504: "The request timed out. Please try again.",
+}
+_STATUS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_FINISH: dict[FinishReason, str] = {
+    "stop": "STOP",
+    "tool_calls": "STOP",  # Gemini has no separate reason for it
+    "length": "MAX_TOKENS",
+    "refusal": "SAFETY",
+}
+_SERVERS = 500  # from this status on, the server is at fault
+_TYPES = "type.googleapis.com/google.rpc"
+
+_Json = dict[str, object]
+
+
+class GeminiWire:
+    """The Gemini protocol; the first content after a `Think` carries its signature, as on the real service.
+
+    From the third generation on, calls have IDs, and the first call of a response is signed. Arguments that are not a
+    JSON object cannot be sent: the response ends there, as if the service itself could not parse the call.
+    """
+
+    name: WireName = "gemini"
+    wants_key = True
+
+    def serves(self, path: str) -> bool:
+        """Return whether it answers a POST on the path."""
+        return _PATH.match(path) is not None
+
+    def lost(self, incoming: Incoming) -> Refusal:
+        """Return Google's error for an unknown path or method."""
+        del incoming
+        return Refusal(_FAILURES[404], status=404)
+
+    def admit(self, incoming: Incoming, *, key: str | None) -> ReceivedRequest:
+        """Return the request. Raise `Refusal` in Google's words."""
+        if key is not None:
+            _refuse_other_keys(incoming, key)
+        _, model, method = _place(incoming.path)
+        try:
+            conversation = gemini_rules.check(parse_strict_json(incoming.body), model=model)
+        except NotJson as error:
+            raise Refusal(f"Invalid JSON payload received. {error}") from error
+        return _request(conversation, model, stream=method == "streamGenerateContent")
+
+    def failure(self, fail: Fail) -> Refusal:
+        """Return Google's own error for that status."""
+        message = _FAILURES.get(fail.status) or _FAILURES[400 if fail.status < _SERVERS else 500]
+        return Refusal(fail.message or message, status=fail.status, retry_after=fail.retry_after)
+
+    def refused(self, refusal: Refusal, *, number: int) -> tuple[ResponseHead, bytes]:
+        """Return the error response; the retry delay is in its details, not in a header."""
+        del number  # Gemini has no request IDs
+        error: _Json = {"code": refusal.status, "message": refusal.message}
+        error["status"] = _STATUS.get(refusal.status) or _STATUS[400 if refusal.status < _SERVERS else 500]
+        if details := list(_details(refusal)):
+            error["details"] = details
+        return ResponseHead(refusal.status, (("content-type", "application/json; charset=UTF-8"),)), document(
+            {"error": error}
+        )
+
+    def voice(self, answer: WireReply) -> Voice:
+        """Return the streamed form of the answer."""
+        return _Chunks(answer)
+
+    def whole(self, answer: WireReply) -> bytes:
+        """Return the answer as one JSON document."""
+        mouth = _Mouth(answer)
+        parts: list[_Json] = []
+        for action in answer.reply:
+            if isinstance(action, Say | Think | Call):
+                parts += mouth.whole(action)
+        last, told = mouth.last(answer.finish) if answer.finish else ([], None)
+        return document(_frame(answer, _joined([*parts, *last]), told))
+
+
+class _Mouth:
+    """Writes the parts of a response with their signatures."""
+
+    def __init__(self, answer: WireReply) -> None:
+        self._answer = answer
+        self._new = gemini_rules.generation(answer.request.model) >= gemini_rules.SIGNING
+        self._thought: Think | None = None  # the thinking before the next content
+        self._calls = 0
+        self._said = ""  # the text since then
+        self.unreadable = ""  # the call that could not be sent, which ends the response
+
+    def begins(self, action: Say | Think | Call) -> None:
+        """Note which action starts now."""
+        match action:
+            case Think():
+                self._thought, self._said = action, ""
+            case Say(text):
+                self._said += text
+            case Call():
+                self._said = ""
+
+    def call(self, call: Call) -> list[_Json]:
+        """Return the call as a part; none if its arguments cannot be sent."""
+        try:
+            args: object = json.loads(encode_event(call))
+        except ValueError:
+            args = None
+        if not is_json_object(args):
+            self.unreadable = f"{call.name}({encode_event(call)})"
+            return []
+        function: _Json = {"name": call.name, "args": args}
+        if call.id or self._new:
+            function["id"] = call.id or f"fc_{self._answer.number}_{self._calls}"
+        part: _Json = {"functionCall": function}
+        if not self._calls and (self._new or self._thought):
+            part["thoughtSignature"] = self._signature(gemini_rules.signed(call.name, args))
+        self._calls += 1
+        return [part]
+
+    def whole(self, action: Say | Think | Call) -> list[_Json]:
+        """Return the action as parts."""
+        if self.unreadable:
+            return []
+        self.begins(action)
+        match action:
+            case Call():
+                return self.call(action)
+            case Say(text):
+                return [{"text": text}]
+            case Think(text):
+                return [{"text": text, "thought": True}]
+
+    def last(self, reason: FinishReason) -> tuple[list[_Json], _Json]:
+        """Return the parts that come with the end, and the finish reason."""
+        if self.unreadable and reason != "length":
+            told = f"Malformed function call: {self.unreadable}"
+            return [], {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": told}
+        parts: list[_Json] = []
+        if self._thought and self._said and not self._calls:
+            parts.append({"text": "", "thoughtSignature": self._signature(gemini_rules.signed(self._said))})
+        return parts, {"finishReason": _FINISH[reason]}
+
+    def _signature(self, made_for: str) -> str:
+        foreign = self._thought.signature if self._thought else None
+        return signatures.sign(made_for, place=0) if foreign is None else foreign
+
+
+class _Chunks:
+    """The chunks of one streamed response, each a whole response object; the last has the finish reason."""
+
+    def __init__(self, answer: WireReply) -> None:
+        self._answer = answer
+        self._mouth = _Mouth(answer)
+
+    def say(self, action: Say | Think | Call) -> Iterator[bytes | Wait]:
+        if self._mouth.unreadable:
+            return
+        self._mouth.begins(action)
+        for piece in text_chunks(action):
+            match action:
+                case _ if isinstance(piece, Wait):
+                    yield piece
+                case Say():
+                    yield self._chunk([{"text": piece}])
+                case Think():
+                    yield self._chunk([{"text": piece, "thought": True}])
+                case Call():
+                    pass  # a call is sent whole, after its pauses
+        if isinstance(action, Call) and (parts := self._mouth.call(action)):
+            yield self._chunk(parts)
+
+    def ping(self) -> Iterator[bytes]:
+        yield b"\r\n"  # the service sends none; its own SDK ignores an empty line
+
+    def finish(self, reason: FinishReason) -> Iterator[bytes]:
+        parts, told = self._mouth.last(reason)
+        yield self._chunk(parts or [{"text": ""}], told)
+
+    def end(self) -> bytes:
+        return b""  # after the finish reason, the body ends
+
+    def _chunk(self, parts: list[_Json], told: _Json | None = None) -> bytes:
+        return b"data: " + document(_frame(self._answer, parts, told)) + b"\r\n\r\n"
+
+
+def _place(path: str) -> tuple[str, str, str]:
+    found = _PATH.match(path)
+    assert found is not None  # an admitted request has a known path
+    return found[1], found[2], found[3]
+
+
+def _refuse_other_keys(incoming: Incoming, key: str) -> None:
+    given = incoming.headers.get("x-goog-api-key")
+    if given is None:
+        raise Refusal(_NO_KEY, status=403)
+    if given != key:
+        raise Refusal("API key not valid. Please pass a valid API key.", code="API_KEY_INVALID")
+
+
+def _details(refusal: Refusal) -> Iterator[_Json]:
+    if refusal.code is not None:
+        yield {"@type": f"{_TYPES}.ErrorInfo", "reason": refusal.code, "domain": "googleapis.com"}
+    if refusal.param is not None:
+        violation = {"field": refusal.param, "description": refusal.message}
+        yield {"@type": f"{_TYPES}.BadRequest", "fieldViolations": [violation]}
+    if refusal.retry_after is not None:
+        yield {"@type": f"{_TYPES}.RetryInfo", "retryDelay": f"{refusal.retry_after:g}s"}
+
+
+def _request(conversation: GeminiBody, model: str, *, stream: bool) -> ReceivedRequest:
+    body, system = conversation.body, conversation.system
+    contents = body["contents"]
+    return ReceivedRequest(
+        wire="gemini",
+        model=model,
+        system=() if system is None else ("".join(part.text for part in system.parts),),
+        messages=tuple(item for item in contents if is_json_object(item)) if is_json_array(contents) else (),
+        tools=tuple(name for names in conversation.tools for name in names),
+        stream=stream,
+        body=body,
+    )
+
+
+def _joined(parts: list[_Json]) -> list[_Json]:
+    """Return the parts with consecutive texts merged; a signed part stays separate."""
+    joined: list[_Json] = []
+    for part in parts:
+        if joined and "text" in part and joined[-1].keys() == part.keys() - {"thoughtSignature"}:
+            joined[-1] = part | {"text": f"{joined[-1]['text']}{part['text']}"}
+        else:
+            joined.append(part)
+    return joined
+
+
+def _frame(answer: WireReply, parts: list[_Json], told: _Json | None) -> _Json:
+    candidate: _Json = {"content": {"parts": parts, "role": "model"}, **(told or {}), "index": 0}
+    return {
+        "candidates": [candidate],
+        "usageMetadata": {
+            "promptTokenCount": answer.sent,
+            "candidatesTokenCount": answer.received,
+            "totalTokenCount": answer.sent + answer.received,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": answer.sent}],
+        },
+        "modelVersion": answer.request.model,
+        "responseId": f"resp_{answer.number}",
+    }

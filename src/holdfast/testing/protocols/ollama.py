@@ -1,0 +1,16 @@
+"""Ollama's Chat Completions: OpenAI's, from a local server that needs no key.
+
+It is served below `/ollama`, because its path is that of Chat Completions. Its models think in `reasoning`.
+"""
+
+from __future__ import annotations
+
+from holdfast.testing.protocols.openai.chat import Chat
+
+
+class Ollama(Chat):
+    """Ollama's protocol."""
+
+    path = "/ollama/v1/chat/completions"
+    wants_key = False
+    thinks_in = "reasoning"

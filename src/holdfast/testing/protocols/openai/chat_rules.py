@@ -1,0 +1,235 @@
+"""What OpenAI's Chat Completions refuses about a body, in its words and in its order.
+
+The order was measured on the real service: model, messages, unknown keys, types and roles, pairing, missing content.
+`reasoning_content` and `reasoning` of an assistant are accepted, because compatible services want them back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.testing.protocols.openai.fields import (
+    an_object,
+    array,
+    function_name,
+    missing,
+    require_known_keys,
+    sized,
+    text,
+    wrong_type,
+)
+from holdfast.testing.protocols.protocol import Refusal
+from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
+
+_PARAMETERS = frozenset(
+    {
+        "model",
+        "messages",
+        "audio",
+        "frequency_penalty",
+        "function_call",
+        "functions",
+        "logit_bias",
+        "logprobs",
+        "max_completion_tokens",
+        "max_tokens",
+        "metadata",
+        "modalities",
+        "n",
+        "parallel_tool_calls",
+        "prediction",
+        "presence_penalty",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "reasoning_effort",
+        "response_format",
+        "safety_identifier",
+        "seed",
+        "service_tier",
+        "stop",
+        "store",
+        "stream",
+        "stream_options",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "user",
+        "verbosity",
+        "web_search_options",
+    }
+)
+_ROLES = ("system", "assistant", "user", "function", "tool", "developer")
+_MESSAGE_KEYS = frozenset(
+    {
+        "role",
+        "content",
+        "name",
+        "refusal",
+        "audio",
+        "tool_calls",
+        "tool_call_id",
+        "function_call",
+        "reasoning_content",
+        "reasoning",
+    }
+)
+_INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
+_MOST_ID = 40
+_MOST = 128
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """The parts of a message that pairing and content rules need."""
+
+    role: str
+    calls: tuple[str, ...] = ()
+    answers: str = ""
+    empty: bool = False
+
+
+def check(body: object) -> dict[str, object]:
+    """Return the body. Raise `Refusal` for the first broken rule."""
+    if not is_json_object(body) or body.get("model") is None or body["model"] == "":
+        raise Refusal("you must provide a model parameter")
+    if "messages" not in body:
+        raise missing("messages")
+    require_known_keys(body, _PARAMETERS, "")
+    text(body["model"], "model")
+    items = array(body["messages"], "messages", least=1)
+    messages = [_message(item, f"messages[{i}]") for i, item in enumerate(items)]
+    _tools(body)
+    if body.get("stream_options") is not None and body.get("stream") is not True:
+        what = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+        raise Refusal(what, param="stream_options")
+    _pairs(messages)
+    _contents(messages)
+    return body
+
+
+def _message(item: object, at: str) -> _Message:
+    message = an_object(item, at)
+    if "role" not in message:
+        raise missing(f"{at}.role")
+    role = message["role"]
+    if not isinstance(role, str) or role not in _ROLES:
+        shown = role if isinstance(role, str) else str(role).lower()
+        listed = ", ".join(f"'{each}'" for each in _ROLES[:-1])
+        what = f"Invalid value: '{shown}'. Supported values are: {listed}, and '{_ROLES[-1]}'."
+        raise Refusal(what, param=f"{at}.role", code="invalid_value")
+    require_known_keys(message, _MESSAGE_KEYS, f"{at}.")
+    _content(message.get("content"), at, role)
+    answers = ""
+    if role == "tool":
+        answers = _identifier(message, "tool_call_id", at)
+    instead = any(message.get(key) is not None for key in _INSTEAD_OF_CONTENT)
+    return _Message(
+        role=role,
+        calls=_calls(message, at) if role == "assistant" else (),
+        answers=answers,
+        empty=message.get("content") is None and not (role == "assistant" and instead),
+    )
+
+
+def _content(content: object, at: str, role: str) -> None:
+    if content is None or isinstance(content, str):
+        return
+    if not is_json_array(content):
+        raise wrong_type(f"{at}.content", "one of a string or array of objects", content)
+    for i, item in enumerate(content):
+        part = an_object(item, f"{at}.content[{i}]")
+        kind = part.get("type")
+        if role == "tool" and kind not in {"text", "image_url"}:
+            what = f"Invalid '{at}'. Content blocks are expected to be either text or image_url type."
+            raise Refusal(what, param=at, code="invalid_value")
+        if kind == "text":
+            text(part.get("text"), f"{at}.content[{i}].text")
+        elif kind is None:
+            raise missing(f"{at}.content[{i}].type")
+
+
+def _calls(message: dict[str, object], at: str) -> tuple[str, ...]:
+    if message.get("tool_calls") is None:
+        return ()
+    items = array(message["tool_calls"], f"{at}.tool_calls", least=1, most=_MOST)
+    ids: list[str] = []
+    for i, item in enumerate(items):
+        place = f"{at}.tool_calls[{i}]"
+        call = an_object(item, place)
+        ids.append(_identifier(call, "id", place))
+        if "type" not in call:
+            raise missing(f"{place}.type")
+        function = an_object(call.get("function"), f"{place}.function")
+        function_name(function, f"{place}.function")
+        text(function.get("arguments"), f"{place}.function.arguments")
+    return tuple(ids)
+
+
+def _tools(body: dict[str, object]) -> None:
+    if body.get("tools") is None:
+        return
+    for i, item in enumerate(array(body["tools"], "tools", least=1, most=_MOST)):
+        tool = an_object(item, f"tools[{i}]")
+        if "type" not in tool:
+            raise missing(f"tools[{i}].type")
+        if tool["type"] == "function":
+            function_name(an_object(tool.get("function"), f"tools[{i}].function"), f"tools[{i}].function")
+
+
+def _pairs(messages: list[_Message]) -> None:
+    caller: frozenset[str] | None = None  # call IDs that tool messages may still answer
+    waiting: list[str] = []
+    for i, message in enumerate(messages):
+        if message.role == "tool":
+            if caller is None:
+                what = (
+                    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with"
+                    " 'tool_calls'."
+                )
+                raise Refusal(what, param=f"messages.[{i}].role")
+            if message.answers not in caller:
+                what = (
+                    f"Invalid parameter: 'tool_call_id' of '{message.answers}' not found in 'tool_calls' of previous"
+                    " message."
+                )
+                raise Refusal(what, param=f"messages.[{i}].tool_call_id")
+            if message.answers not in waiting:
+                raise _duplicate(message.answers, i)
+            waiting.remove(message.answers)
+            continue
+        if waiting:
+            raise _unanswered(waiting, f"messages.[{i}].role")
+        caller, waiting = (frozenset(message.calls), list(message.calls)) if message.calls else (None, [])
+        for place, call in enumerate(message.calls):
+            if call in message.calls[:place]:
+                raise _duplicate(call, i)
+    if waiting:
+        raise _unanswered(waiting, "messages")
+
+
+def _contents(messages: list[_Message]) -> None:
+    for i, message in enumerate(messages):
+        if message.empty and message.role == "developer":
+            raise missing(f"messages[{i}].content")
+        if message.empty:
+            raise Refusal("Invalid value for 'content': expected a string, got null.", param=f"messages.[{i}].content")
+
+
+def _unanswered(waiting: list[str], param: str) -> Refusal:
+    what = (
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
+        f" The following tool_call_ids did not have response messages: {', '.join(waiting)}"
+    )
+    return Refusal(what, param=param)
+
+
+def _duplicate(call: str, index: int) -> Refusal:
+    return Refusal(f"Duplicate value for 'tool_call_id' of {call} in message[{index}]")
+
+
+def _identifier(owner: dict[str, object], key: str, at: str) -> str:
+    if key not in owner:
+        raise missing(f"{at}.{key}")
+    return sized(text(owner[key], f"{at}.{key}"), f"{at}.{key}", most=_MOST_ID)

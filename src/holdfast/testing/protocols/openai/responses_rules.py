@@ -1,0 +1,264 @@
+"""What OpenAI's Responses refuses about a body, in its words if known.
+
+An item with an ID is one that was streamed: `rs_1_0` is the first item of response 1, and `msg_1_1_rs0` the one after
+that reasoning. The service stores nothing, so an ID alone refers to nothing. OpenAI's words for a call that is
+answered twice or repeated are unknown; those of DeepSeek, which speaks this protocol, are used.
+"""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.testing.protocols import signatures
+from holdfast.testing.protocols.openai.fields import (
+    an_object,
+    array,
+    function_name,
+    missing,
+    require_known_keys,
+    sized,
+    text,
+)
+from holdfast.testing.protocols.protocol import Refusal
+from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
+
+_PARAMETERS = frozenset(
+    {
+        *("model", "input", "instructions", "include", "tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+        *("store", "stream", "stream_options", "max_output_tokens", "max_tool_calls", "temperature", "top_p"),
+        *("top_logprobs", "text", "truncation", "metadata", "user", "background", "conversation", "prompt"),
+        *("previous_response_id", "context_management", "service_tier", "safety_identifier", "moderation"),
+        *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
+    }
+)
+_INCLUDED = frozenset(
+    {
+        *("reasoning.encrypted_content", "message.output_text.logprobs", "file_search_call.results"),
+        *("web_search_call.action.sources", "message.input_image.image_url", "code_interpreter_call.outputs"),
+        "computer_call_output.output.image_url",
+    }
+)
+_ROLES = ("assistant", "system", "developer", "user")
+_TYPES = ("message", "function_call", "function_call_output", "reasoning", "item_reference")
+_KEYS = {
+    "message": frozenset({"type", "role", "content", "id", "status", "phase"}),
+    "function_call": frozenset({"type", "call_id", "name", "arguments", "id", "status", "namespace"}),
+    "function_call_output": frozenset({"type", "call_id", "output", "id", "status"}),
+    "reasoning": frozenset({"type", "summary", "content", "encrypted_content", "id", "status"}),
+}
+_PREFIX = {"message": "msg", "function_call": "fc", "function_call_output": "fc", "reasoning": "rs"}
+_PARTS = ("input_text", "input_image", "output_text", "refusal", "input_file", "computer_screenshot", "summary_text")
+_SAID = {  # content types allowed in a message of a role, or in a result
+    "assistant": frozenset({"output_text", "refusal"}),
+    **dict.fromkeys(("user", "system", "developer", ""), frozenset({"input_text", "input_image", "input_file"})),
+}
+_NEVER_REASON = ("gpt-3.5", "gpt-4", "chatgpt-4o")
+_OWN = re.compile(r"[a-z]+_(?P<response>\d+)_\d+(?:_rs(?P<reasoning>\d+))?\Z")
+_MOST_ID = 64
+
+
+def check(body: object) -> dict[str, object]:
+    """Return the body. Raise `Refusal` for the first broken rule."""
+    if not is_json_object(body) or body.get("model") in {None, ""}:
+        raise missing("model")
+    require_known_keys(body, _PARAMETERS, "")
+    model = text(body["model"], "model")
+    if body.get("input") is None:
+        raise Refusal("One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation' must be provided.")
+    if body.get("previous_response_id") is not None:
+        what = f"Previous response with id '{body['previous_response_id']}' not found."
+        raise Refusal(what, param="previous_response_id", code="previous_response_not_found")
+    _included(body, model)
+    _tools(body)
+    if not isinstance(body["input"], str):
+        items = [_item(item, f"input[{i}]") for i, item in enumerate(array(body["input"], "input", least=1))]
+        _own_ids(items)
+        _pairs(items)
+        _reasoning(items)
+    return body
+
+
+def _included(body: dict[str, object], model: str) -> None:
+    if body.get("include") is None:
+        return
+    for i, each in enumerate(array(body["include"], "include")):
+        if each not in _INCLUDED:
+            raise _not_one_of(f"include[{i}]", each, tuple(sorted(_INCLUDED)))
+    if (
+        model.startswith(_NEVER_REASON)
+        and is_json_array(body["include"])
+        and "reasoning.encrypted_content" in body["include"]
+    ):
+        raise Refusal("Encrypted content is not supported with this model.", param="include")
+
+
+def _tools(body: dict[str, object]) -> None:
+    if body.get("tools") is None:
+        return
+    for i, item in enumerate(array(body["tools"], "tools")):
+        tool = an_object(item, f"tools[{i}]")
+        if "type" not in tool:
+            raise missing(f"tools[{i}].type")
+        if tool["type"] == "function":
+            function_name(tool, f"tools[{i}]")
+            if "parameters" not in tool:
+                raise missing(f"tools[{i}].parameters")
+
+
+# --- one item --------------------------------------------------------------------------------------------------------
+
+
+def _item(raw: object, at: str) -> dict[str, object]:
+    """Return the item with its type, which a message may omit."""
+    item = an_object(raw, at)
+    kind = item.get("type", "message")
+    if kind not in _TYPES:
+        raise _not_one_of(at, kind, _TYPES)
+    if kind == "item_reference":
+        raise _not_kept(item.get("id"))
+    require_known_keys(item, _KEYS[kind], f"{at}.")
+    if item.get("id") is not None:
+        own = sized(text(item["id"], f"{at}.id"), f"{at}.id", most=_MOST_ID)
+        if not own.startswith(_PREFIX[kind]):
+            what = f"Invalid '{at}.id': '{own}'. Expected an ID that begins with '{_PREFIX[kind]}'."
+            raise Refusal(what, param=f"{at}.id", code="invalid_value")
+    match kind:
+        case "message":
+            _message(item, at)
+        case "function_call":
+            _call_id(item, at)
+            function_name(item, at)
+            text(item.get("arguments"), f"{at}.arguments")
+        case "function_call_output":
+            _call_id(item, at)
+            _content(item, "output", at, role="")
+        case _:
+            _thought(item, at)
+    return {**item, "type": kind}
+
+
+def _message(item: dict[str, object], at: str) -> None:
+    if "role" not in item:
+        raise missing(f"{at}.role")
+    role = item["role"]
+    if role not in _ROLES:
+        raise _not_one_of(f"{at}.role" if "type" in item else at, role, _ROLES)
+    _content(item, "content", at, role=role)
+
+
+def _content(item: dict[str, object], key: str, at: str, *, role: str) -> None:
+    if isinstance(item.get(key), str):
+        return
+    for i, raw in enumerate(_array(item, key, at)):
+        place = f"{at}.{key}[{i}]"
+        part = an_object(raw, place)
+        kind = part.get("type")
+        if kind is None:
+            raise missing(f"{place}.type")
+        if kind not in _SAID[role]:
+            raise _not_one_of(place, kind, tuple(each for each in _PARTS if each in _SAID[role]))
+        if kind in {"input_text", "output_text"}:
+            text(part.get("text"), f"{place}.text")
+
+
+def _array(item: dict[str, object], key: str, at: str) -> list[object]:
+    if item.get(key) is None:
+        raise missing(f"{at}.{key}")
+    return array(item[key], f"{at}.{key}")
+
+
+def _call_id(item: dict[str, object], at: str) -> None:
+    if "call_id" not in item:
+        raise missing(f"{at}.call_id")
+    sized(text(item["call_id"], f"{at}.call_id"), f"{at}.call_id", most=_MOST_ID)
+
+
+def _thought(item: dict[str, object], at: str) -> None:
+    summary = _array(item, "summary", at)
+    told = [
+        text(an_object(part, f"{at}.summary[{i}]").get("text"), f"{at}.summary[{i}].text")
+        for i, part in enumerate(summary)
+    ]
+    sealed = item.get("encrypted_content")
+    if sealed is None:
+        raise _not_kept(item.get("id"))
+    signature = signatures.read_signature(text(sealed, f"{at}.encrypted_content"))
+    if signature is None or not signature.fits("".join(told)):
+        what = (
+            f"The encrypted content for item {item.get('id')} could not be verified. Reason: Encrypted content could"
+            " not be decrypted or parsed."
+        )
+        raise Refusal(what, code="invalid_encrypted_content")
+
+
+# --- across items ----------------------------------------------------------------------------------------------------
+
+
+def _own_ids(items: list[dict[str, object]]) -> None:
+    seen: set[object] = set()
+    for item in items:
+        own = item.get("id")
+        if own is not None and own in seen:
+            what = f"Duplicate item found with id {own}. Remove duplicate items from your input and try again."
+            raise Refusal(what, param="input")
+        seen.add(own)
+
+
+def _pairs(items: list[dict[str, object]]) -> None:
+    waiting: dict[object, None] = {}
+    called: set[object] = set()
+    for item in items:
+        call = item.get("call_id")
+        if item["type"] == "function_call":
+            if call in called:
+                raise Refusal(f"Duplicate 'call_id': {call}.", param="input")
+            called.add(call)
+            waiting[call] = None
+        elif item["type"] == "function_call_output":
+            if call not in called:
+                raise Refusal(f"No tool call found for function call output with call_id {call}.", param="input")
+            if call not in waiting:
+                raise Refusal(f"Duplicate tool output for call_id: {call}.", param="input")
+            del waiting[call]
+    for call in waiting:
+        raise Refusal(f"No tool output found for function call {call}.", param="input")
+
+
+def _reasoning(items: list[dict[str, object]]) -> None:
+    """Refuse reasoning without the item after it, and that item without its reasoning."""
+    for place, item in enumerate(items):
+        before = items[place - 1] if place else None
+        after = items[place + 1] if place + 1 < len(items) else None
+        own = _OWN.match(str(item.get("id")))
+        if item["type"] == "reasoning":
+            follows = after is not None and (
+                after["type"] in {"reasoning", "function_call"} or after.get("role") == "assistant"
+            )
+            if follows and own and after is not None:  # an item with an ID is followed by one with an ID
+                theirs = _OWN.match(str(after.get("id")))
+                follows = theirs is not None and theirs["response"] == own["response"]
+            if not follows:
+                what = f"Item '{item.get('id')}' of type 'reasoning' was provided without its required following item."
+                raise Refusal(what, param="input")
+        elif own and own["reasoning"] is not None:
+            wanted = f"rs_{own['response']}_{own['reasoning']}"
+            if before is None or before.get("id") != wanted:
+                what = (
+                    f"Item '{item['id']}' of type '{item['type']}' was provided without its required 'reasoning' item:"
+                    f" '{wanted}'."
+                )
+                raise Refusal(what, param="input")
+
+
+def _not_kept(own: object) -> Refusal:
+    what = (
+        f"Item with id '{own}' not found. Items are not persisted when `store` is set to false. Try again with `store`"
+        " set to true, or remove this item from your input."
+    )
+    return Refusal(what, status=404, param="input")
+
+
+def _not_one_of(at: str, value: object, allowed: tuple[str, ...]) -> Refusal:
+    *most, last = (f"'{each}'" for each in allowed)
+    listed = f"{', '.join(most)}, and {last}" if most else last
+    return Refusal(f"Invalid value: '{value}'. Supported values are: {listed}.", param=at, code="invalid_value")

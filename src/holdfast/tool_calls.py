@@ -1,0 +1,108 @@
+"""Values about a tool call that every layer uses: its effect, the file it changes, its outcome.
+
+They are stored in journals, so their fields and spellings are part of FORMAT (see docs/reference/journal.md).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Effect = Literal["read", "write", "execute"]
+"""What a call may do: only read, write the files it names, or run anything."""
+
+Outcome = Literal["ok", "failed", "denied", "not_started", "interrupted"]
+"""How a call ended. `interrupted`: it started, and its effect is unknown unless the text says it was checked."""
+
+Mode = Literal["ask", "accept-edits", "plan", "yolo"]
+"""The approval mode of a run."""
+
+FileCheck = Literal["after", "before", "other", "unreadable"]
+"""The content of a changed file now: as intended, as before, something else, or unreadable."""
+
+
+Remember = Literal["", "session", "project"]
+"""How long an approval lasts: this call, this session, or every session of this project."""
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """What runs without asking: a command (` *` at the end allows more arguments), a file, or `FOLDER/**`.
+
+    With effect `read` it is a host that `fetch` may access.
+    """
+
+    effect: Effect
+    text: str
+
+
+class FileChange(msgspec.Struct, frozen=True):
+    """A planned file edit: `before` and `after` are SHA-256 hex of the whole content; `before` is None if it is new."""
+
+    path: str
+    before: str | None
+    after: str
+
+
+class ProcessId(msgspec.Struct, frozen=True):
+    """A process, identified without doubt: `pid`, start time in clock ticks, and the ID of the boot they belong to."""
+
+    pid: int
+    start: int
+    boot: str
+
+
+class FileSeen(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file as it was at one moment; `size` is None if it did not exist.
+
+    `modified` is in nanoseconds, `sha256` the hex hash of the content ("" if the file is too large to hash each time).
+    """
+
+    path: str
+    size: int | None = None
+    modified: int = 0
+    sha256: str = ""
+
+    def same(self, other: FileSeen) -> bool:
+        """Return whether both have the same content, by hash if known, else by size and time."""
+        if self.sha256 and other.sha256:
+            return self.sha256 == other.sha256
+        return (self.size, self.modified) == (other.size, other.modified)
+
+
+class Image(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An image for the model: `data` is the whole file (base64 in a journal), `name` its file name.
+
+    `width` and `height` are in pixels, 0 if unknown.
+    """
+
+    media_type: str
+    data: bytes
+    name: str
+    width: int = 0
+    height: int = 0
+
+    @property
+    def described(self) -> str:
+        """Return its name, type and size, for people."""
+        kind = self.media_type.removeprefix("image/").upper()
+        pixels = f", {self.width} x {self.height} pixels" if self.width else ""
+        return f"{self.name} ({kind}{pixels}, {len(self.data)} bytes)"
+
+
+class ToolSchema(msgspec.Struct, frozen=True):
+    """A tool as declared to the model; `parameters` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+def is_stale(change: FileChange, seen: FileSeen | None) -> bool:
+    """Return whether the change would overwrite content of a known file that the model has not seen.
+
+    False for a file the model never read, for one too large to hash, and where no file exists.
+    """
+    if change.before is None or seen is None or not seen.sha256:
+        return False
+    return seen.sha256 != change.before

@@ -1,0 +1,113 @@
+"""The tool `glob`: files by their paths."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.system.threads import in_thread
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import Effect
+from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
+from holdfast.tools.truncation import cap, escape_newlines
+from holdfast.tools.workspace.file_walk import WalkedFile, walk
+from holdfast.tools.workspace.globs import Glob, globs, matches_any
+from holdfast.tools.workspace.safe_paths import SafePath, failing_at, resolve
+
+_PATHS_MOST = 500
+
+_TEXT_MOST = 64_000
+
+
+class GlobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `glob`."""
+
+    pattern: Annotated[
+        str, msgspec.Meta(description="Like 'src/**/*.py', '*.{ts,tsx}' or 'docs/*'; ** is any number of folders.")
+    ]
+    path: Annotated[str, msgspec.Meta(description="The folder to look in.")] = "."
+
+
+class GlobTool:
+    """Lists files by name, newest first."""
+
+    schema = schema_of(
+        "glob",
+        "List files whose path matches a pattern, the newest first. Files that .gitignore leaves out are not listed. "
+        "Folders end with / and are listed only by patterns without **.",
+        GlobArguments,
+    )
+    effect: Effect = "read"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._root = workspace.root
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
+        """Return the plan of a listing."""
+        wanted = parse_arguments(arguments, GlobArguments, tool="glob")
+        lead, pattern = _split(wanted.pattern)
+        start = resolve(self._root, os.path.join(wanted.path, lead))  # noqa: PTH118 - resolve takes what models write
+        patterns = globs(pattern)
+
+        async def run(context: ToolContext) -> ToolOutput:
+            return await in_thread(partial(_listed, self._root, start, patterns), context.stop)
+
+        return Plan(
+            effect="read",
+            title=escape_newlines(f"glob {wanted.pattern} in {wanted.path}"),
+            outside=start.outside,
+            run=run,
+        )
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    """Return the folder before a glob pattern's first wildcard ("" if none), and the rest."""
+    *folders, _ = segments = pattern.split("/")
+    lead = list(takewhile(lambda part: not set(part) & set("*?[{"), folders))
+    rest = [part for part in segments[len(lead) :] if part not in {"", "."}]
+    if not rest or ".." in rest:
+        msg = f"Pattern {pattern!r} names no files (expected a pattern such as 'src/**/*.py'). Call it again with one."
+        raise ToolFailed(msg)
+    return "".join(f"{part}/" for part in lead), "/".join(rest)
+
+
+def _listed(root: Path, start: SafePath, patterns: Sequence[Glob], stop: threading.Event) -> ToolOutput:
+    unread: list[str] = []
+    shallow = [pattern for pattern in patterns if not pattern.deep]
+    count = 0
+
+    def found() -> Iterator[WalkedFile]:
+        nonlocal count
+        for entry in walk(root, start, stop=stop, unread=unread):
+            if matches_any(shallow if entry.kind == "folder" else patterns, entry.name.split("/"), stop):
+                count += 1
+                yield entry
+
+    with failing_at(start):
+        newest = heapq.nsmallest(_PATHS_MOST, found(), key=lambda entry: (-entry.modified, entry.name))
+    text = [start.below(entry.name).name + "/" * (entry.kind == "folder") for entry in newest]
+    if not text:
+        text.append(f"No files match {' or '.join(pattern.text for pattern in patterns)!r} in {start.name!r}.")
+    if count > len(newest):
+        text.append(f"[The newest {len(newest)} of {count} are shown. Narrow the pattern to see others.]")
+    return listing(text, unread, stopped=stop.is_set())
+
+
+def listing(text: list[str], unread: list[str], *, stopped: bool) -> ToolOutput:
+    """Return the result, with a sentence for each way in which it is incomplete."""
+    if unread:
+        names = ", ".join(repr(name) for name in unread[:5])
+        text.append(f"[{len(unread)} could not be read, among them {names}.]")
+    if stopped:
+        text.append("[Stopped before the search was complete.]")
+    return ToolOutput(text=cap(valid_unicode("\n".join(text)), _TEXT_MOST), interrupted=stopped)

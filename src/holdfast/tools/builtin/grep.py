@@ -1,0 +1,236 @@
+"""The tool `grep`: lines by pattern.
+
+holdfast always lists the files itself; ripgrep, if installed, only says which lines match. Ignored files, links and
+results are therefore the same with and without it. No search outlives a stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import threading
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.system.threads import in_thread
+from holdfast.tool_calls import Effect
+from holdfast.tools.builtin.glob import listing
+from holdfast.tools.builtin.read_write import holds_nul, line_text, read_lines, shown_line
+from holdfast.tools.builtin.regular_expressions import compiled
+from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
+from holdfast.tools.truncation import escape_newlines
+from holdfast.tools.workspace.file_walk import walk
+from holdfast.tools.workspace.globs import Glob, globs, matches_any
+from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, resolve
+
+if TYPE_CHECKING:
+    import regex
+
+_LINE_SHOWN = 400
+_LINE_SEARCHED = 1_000_000
+_LINE_SECONDS = 0.5
+_BATCH = 200  # files per ripgrep or thread: enough to be worth it, few enough to end soon
+
+
+class GrepArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `grep`."""
+
+    pattern: Annotated[str, msgspec.Meta(min_length=1, description="A regular expression, matched line by line.")]
+    path: Annotated[str, msgspec.Meta(description="The folder or file to search.")] = "."
+    glob: Annotated[
+        str, msgspec.Meta(description="Search only matching files: '*.py' in any folder, 'src/**/*.py'.")
+    ] = "*"
+    ignore_case: Annotated[bool, msgspec.Meta(description="Match upper and lower case alike.")] = False
+    context: Annotated[int, msgspec.Meta(ge=0, le=20, description="Lines to show around each match.")] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000, description="How many matching lines to show at most.")] = 100
+
+
+class _Run(Protocol):
+    """Runs a program for a call. Its output file `spool` is left behind only if it is killed."""
+
+    def __call__(self, argv: Sequence[str], /, *, call: str, cwd: Path, spool: Path) -> Awaitable[tuple[int, bytes]]:
+        """Return its exit code and stdout. Cancelling ends it."""
+        ...
+
+
+class GrepTool:
+    """Searches the lines of text files, with ripgrep if installed and `run` is given, else in Python."""
+
+    schema = schema_of(
+        "grep",
+        "Search text files line by line for a regular expression; results are path:line:text. "
+        "Binary files and files that .gitignore leaves out are not searched.",
+        GrepArguments,
+    )
+    effect: Effect = "read"
+
+    def __init__(self, workspace: Workspace, run: _Run | None) -> None:
+        self._root = workspace.root
+        self._spool = workspace.spool
+        self._run = run
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
+        """Return the plan of a search; raises `ToolFailed` for an invalid regular expression."""
+        wanted = parse_arguments(arguments, GrepArguments, tool="grep")
+        pattern = compiled(wanted.pattern, ignore_case=wanted.ignore_case)
+        start = resolve(self._root, wanted.path)
+
+        async def run(context: ToolContext) -> ToolOutput:
+            return await self._search(wanted, pattern, start, context)
+
+        return Plan(
+            effect="read",
+            title=escape_newlines(f"grep {wanted.pattern} in {wanted.path}"),
+            outside=start.outside,
+            run=run,
+        )
+
+    async def _search(
+        self, wanted: GrepArguments, pattern: regex.Pattern[str], start: SafePath, context: ToolContext
+    ) -> ToolOutput:
+        stop = context.stop
+        unread: list[str] = []
+        files = await in_thread(
+            partial(_searchable, self._root, start, globs(wanted.glob, anywhere=True), unread), stop
+        )
+        shown: list[str] = []
+        found = 0
+        for at in range(0, len(files), _BATCH):
+            if stop.is_set() or found > wanted.limit:
+                break
+            batch = files[at : at + _BATCH]
+            most = wanted.limit - found + 1
+            hits = await self._ripgrep(wanted, batch, most, context)
+            if hits is None:
+                hits = await in_thread(partial(_matching, pattern, batch, most, unread), stop)
+            count, text = await in_thread(partial(_shown, hits, wanted.context, wanted.limit - found, unread), stop)
+            found += count
+            shown += text
+        if shown[:1] == ["--"]:
+            del shown[0]
+        if not found:
+            shown.append(f"No lines match {wanted.pattern!r} in {start.name!r} ({len(files)} files).")
+        if found > wanted.limit:
+            shown.append(f"[Only the first {wanted.limit} matches are shown. Narrow the search to see others.]")
+        return listing(shown, unread, stopped=stop.is_set())
+
+    async def _ripgrep(
+        self, wanted: GrepArguments, files: Sequence[SafePath], most: int, context: ToolContext
+    ) -> dict[SafePath, list[int]] | None:
+        """Return the numbers of the matching lines of each file, None if ripgrep is missing or failed."""
+        program = None if self._run is None else shutil.which("rg")
+        if self._run is None or program is None:
+            return None
+        places = {str(file.path): file for file in files}
+        # --text because _shown alone decides what is binary; --max-columns=1 because only line numbers are used.
+        command = [program, "--no-config", "--no-ignore", "--text", "--crlf", "--no-mmap", "--no-messages"]
+        command += ["--with-filename", "--null", "--line-number", "--no-heading", "--color=never", "--max-columns=1"]
+        command += [f"--max-count={most}", *(["--ignore-case"] if wanted.ignore_case else [])]
+        command += ["--", wanted.pattern, *places]
+        spool = self._spool / f"{context.call}.out"
+        searching = asyncio.ensure_future(self._run(command, call=context.call, cwd=self._root, spool=spool))
+        stopping = asyncio.create_task(context.stop.wait())
+        try:
+            await asyncio.wait({searching, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not searching.done():
+                searching.cancel()
+                await asyncio.wait({searching}, timeout=1)
+                return {}
+            code, written = searching.result()
+        except ToolFailed:
+            return None
+        finally:
+            searching.cancel()
+            stopping.cancel()
+        # 0: some lines match, 1: none does. Anything else (its regex dialect, an error) means searching in Python.
+        return _numbers(written, places) if code in (0, 1) else None
+
+
+def _searchable(
+    root: Path, start: SafePath, patterns: Sequence[Glob], unread: list[str], stop: threading.Event
+) -> list[SafePath]:
+    """Return the files to search: `start` if it is a file, else those beneath it that match the glob."""
+    with failing_at(start):
+        try:
+            found = walk(root, start, stop=stop, unread=unread)
+            names = [entry.name for entry in found if entry.kind == "file"]
+        except NotADirectoryError:
+            return [start]
+    return [start.below(name) for name in names if matches_any(patterns, name.split("/"), stop)]
+
+
+def _matching(
+    pattern: regex.Pattern[str], files: Sequence[SafePath], most: int, unread: list[str], stop: threading.Event
+) -> dict[SafePath, list[int]]:
+    """Return the numbers of the matching lines of each file, at most `most` per file."""
+    hits: dict[SafePath, list[int]] = {}
+    for place in files:
+        try:
+            with opened(place) as file:
+                if holds_nul(file):
+                    continue
+                for number, (raw, _) in enumerate(read_lines(file, _LINE_SEARCHED, stop), 1):
+                    # The timeout keeps other threads running, so a pattern that backtracks forever stops only itself.
+                    if pattern.search(line_text(raw, number), timeout=_LINE_SECONDS):
+                        hits.setdefault(place, []).append(number)
+                        if len(hits[place]) == most:
+                            break
+        except TimeoutError as error:
+            msg = (
+                f"Pattern {pattern.pattern!r} takes too long on a line of {place.name!r} because it backtracks. "
+                "Write it without nested repetition and call it again."
+            )
+            raise ToolFailed(msg) from error
+        except (OSError, ToolFailed):
+            unread.append(place.name)
+    return hits
+
+
+def _numbers(written: bytes, places: dict[str, SafePath]) -> dict[SafePath, list[int]] | None:
+    """Return the matches in ripgrep's output, in the order of `places`; None if a line cannot be parsed."""
+    hits: dict[SafePath, list[int]] = {place: [] for place in places.values()}
+    for line in written.split(b"\n")[:-1]:
+        name, _, rest = os.fsdecode(line).partition("\0")
+        number = rest.partition(":")[0]
+        if name not in places or not number.isdecimal():
+            return None
+        hits[places[name]].append(int(number))
+    return {place: numbers for place, numbers in hits.items() if numbers}
+
+
+def _shown(
+    hits: dict[SafePath, list[int]], context: int, limit: int, unread: list[str], stop: threading.Event
+) -> tuple[int, list[str]]:
+    """Return how many matches there are (above `limit` only that there are more), and the first `limit` as text."""
+    found = 0
+    shown: list[str] = []
+    for place, numbers in hits.items():
+        matched = set(numbers[: max(0, limit - found)])
+        around = {near for number in matched for near in range(number - context, number + context + 1)}
+        try:
+            with opened(place) as file:
+                if holds_nul(file):
+                    continue
+                before = -1
+                for number, (raw, size) in enumerate(read_lines(file, 4 * _LINE_SHOWN, stop), 1):
+                    if number > max(around, default=0):
+                        break
+                    if number not in around:
+                        continue
+                    if context and number != before + 1:
+                        shown.append("--")
+                    mark = ":" if number in matched else "-"
+                    shown.append(f"{place.name}{mark}{number}{mark}{shown_line(raw, size, number, most=_LINE_SHOWN)}")
+                    before = number
+        except (OSError, ToolFailed):
+            unread.append(place.name)
+            continue
+        found += len(numbers)
+    return found, shown

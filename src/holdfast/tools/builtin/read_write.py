@@ -1,0 +1,234 @@
+"""The tools `read` and `write`, and the check of what an interrupted change left behind."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from functools import partial
+from io import BufferedReader
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.system.threads import in_thread
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import Effect, FileChange, FileCheck
+from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
+from holdfast.tools.truncation import beginning, escape_newlines
+from holdfast.tools.workspace.atomic_write import (
+    LARGEST_REPLACED,
+    SNIFF,
+    FileDiff,
+    change_plan,
+    read_existing,
+    replacement,
+)
+from holdfast.tools.workspace.file_snapshots import seen_in
+from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, image_too_large, is_image
+from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, placed, resolve
+
+_TEXT_MOST = 64_000
+_LINE_MOST = 2000
+_BOM = b"\xef\xbb\xbf"
+_FOREIGN_MOST = 0.3  # of the first characters: Latin-1 prose has far fewer, packed data far more
+
+_MAGIC = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive or an office document"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"\x7fELF", "an ELF program or library"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+)
+
+
+class ReadArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `read`."""
+
+    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
+    offset: Annotated[int, msgspec.Meta(ge=1, description="The first line to read, from 1.")] = 1
+    limit: Annotated[int, msgspec.Meta(ge=1, description="How many lines to read at most.")] = 2000
+
+
+class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `write`."""
+
+    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
+    content: Annotated[str, msgspec.Meta(description="The whole new content of the file.")]
+
+
+class ReadTool:
+    """Reads a range of lines of a text file, without holding more than that in memory."""
+
+    schema = schema_of(
+        "read",
+        "Read a text file, or look at an image. Each line comes as its number, a tab and its text. Long files come in "
+        "windows: the last line says how to read on. Other binary files are refused.",
+        ReadArguments,
+    )
+    effect: Effect = "read"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._root = workspace.root
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
+        """Return the plan of a read. Whether the file exists is checked when it runs."""
+        wanted = parse_arguments(arguments, ReadArguments, tool="read")
+        place = resolve(self._root, wanted.path)
+
+        async def run(context: ToolContext) -> ToolOutput:
+            return await in_thread(partial(_window, place, wanted.offset, wanted.limit), context.stop)
+
+        return Plan(effect="read", title=escape_newlines(f"read {place.name}"), outside=place.outside, run=run)
+
+
+class WriteTool:
+    """Writes a whole file, atomically."""
+
+    schema = schema_of(
+        "write",
+        "Create a file, or replace all of its content. Missing folders are created. "
+        "To change part of a file that exists, use edit.",
+        WriteArguments,
+    )
+    effect: Effect = "write"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
+        """Return the plan of a write, with its diff against the present file."""
+        wanted = parse_arguments(arguments, WriteArguments, tool="write")
+        return change_plan(self._workspace, "write", wanted.path, partial(_written, wanted.content))
+
+
+def _written(content: str, place: SafePath, title: str) -> Plan:
+    present = read_existing(place)
+    text = valid_unicode(content)
+    after = text.encode()
+    if present is not None and present.content == after:
+        msg = f"File {place.name!r} already has exactly this content. Nothing was written."
+        raise ToolFailed(msg)
+
+    def done(diff: FileDiff) -> str:
+        said = f"Created {place.name}" if present is None else f"Replaced {place.name}"
+        replaced = "" if text == content else " Invalid characters were written as U+FFFD."
+        return f"{said}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{replaced}"
+
+    return replacement(place, present, after, title=title, done=done)
+
+
+def landed(root: Path, change: FileChange) -> FileCheck:
+    """Return which content the file of `change` has now. Never raises."""
+    try:
+        place = placed(root, change.path)
+        if not place.anchor.is_dir():
+            return "unreadable"
+        with opened(place) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST_REPLACED:
+                return "other"  # neither content was this large, and hashing it would delay recovery
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        digest = None
+    except (ToolFailed, IsADirectoryError):
+        return "other"
+    except (OSError, ValueError):
+        return "unreadable"
+    if digest == change.after:
+        return "after"
+    return "before" if digest == change.before else "other"
+
+
+def binary(head: bytes) -> str | None:
+    """Return what a file beginning with `head` seems to be if it is not text, else None."""
+    guess = next((name for magic, name in _MAGIC if head.startswith(magic)), "binary data")
+    if b"\0" in head:
+        return guess
+    text = beginning(head)
+    return guess if text.count("\ufffd") > _FOREIGN_MOST * len(text) else None
+
+
+def holds_nul(file: BufferedReader) -> bool:
+    """Return whether a NUL is among the file's first bytes, which marks it as binary. Keeps the position."""
+    return b"\0" in os.pread(file.fileno(), SNIFF, 0)
+
+
+def read_lines(file: BufferedReader, keep: int, stop: threading.Event) -> Iterator[tuple[bytes, int]]:
+    """Yield the first `keep` bytes (with newline, if included) and the size of each line.
+
+    Stops once `stop` is set. Never holds more than `keep` bytes, however long a line is.
+    """
+    while not stop.is_set() and (line := file.readline(keep)):
+        size, piece = len(line), line
+        while not piece.endswith(b"\n") and not stop.is_set() and (piece := file.readline(SNIFF)):
+            size += len(piece)
+        yield line, size
+
+
+def line_text(raw: bytes, number: int) -> str:
+    """Return line `number` without its ending; line 1 also without a byte order mark."""
+    return beginning(raw.removeprefix(_BOM) if number == 1 else raw).removesuffix("\n").removesuffix("\r")
+
+
+def shown_line(raw: bytes, size: int, number: int, *, most: int) -> str:
+    """Return at most `most` characters of the line, with its size in bytes if it is longer."""
+    text = line_text(raw, number)
+    if size == len(raw) and len(text) <= most:
+        return text
+    return f"{text[:most]} [... line cut, {size} bytes in total]"
+
+
+def _picture(place: SafePath, file: BufferedReader, size: int) -> ToolOutput:
+    if size > LARGEST_IMAGE_FILE:
+        raise ToolFailed(image_too_large(place.name, size))
+    seen = seen_in(place, file)
+    shown = image(file.read(LARGEST_IMAGE_FILE + 1), place.name)
+    return ToolOutput(text=f"Image {shown.described}.", seen=seen, images=(shown,))
+
+
+def _window(place: SafePath, offset: int, limit: int, stop: threading.Event) -> ToolOutput:
+    with failing_at(place), opened(place) as file:
+        size = os.fstat(file.fileno()).st_size
+        kind = binary(os.pread(file.fileno(), SNIFF, 0))
+        if kind is not None and is_image(os.pread(file.fileno(), SNIFF, 0)):
+            return _picture(place, file, size)
+        if kind is not None:
+            msg = f"File {place.name!r} is {kind} of {size} bytes, not text. Use bash to look at it."
+            raise ToolFailed(msg)
+        seen = seen_in(place, file)  # before reading, so that a later change is detected
+        shown: list[str] = []
+        number, room, more = 0, _TEXT_MOST, False
+        for number, (raw, length) in enumerate(read_lines(file, 4 * _LINE_MOST, stop), 1):
+            if number < offset:
+                continue
+            line = f"{number}\t{shown_line(raw, length, number, most=_LINE_MOST)}"
+            room -= len(line.encode()) + 1
+            if room < 0 or len(shown) == limit:
+                more = True
+                break
+            shown.append(line)
+    text = valid_unicode("\n".join(shown))
+    if stop.is_set():
+        return ToolOutput(text=f"{text}\n[Stopped before the end of the window.]", interrupted=True)
+    if not shown:
+        said = f"has {number} line{'s' * (number > 1)}" if number else "is empty"
+        return ToolOutput(
+            text=f"File {place.name!r} {said}, so there is nothing from line {offset} on.",
+            ok=not number,
+            seen=seen,
+        )
+    if "\ufffd" in text:
+        text += "\n[Bytes that are not valid UTF-8 are shown as U+FFFD.]"
+    if more:
+        last = offset + len(shown) - 1
+        text += f"\n[Lines {offset} to {last} are shown; the file continues. Read on with offset={last + 1}.]"
+    return ToolOutput(text=text, seen=seen)

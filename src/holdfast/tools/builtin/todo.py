@@ -1,0 +1,58 @@
+"""The tool `todo`: the model's task list. It exists only in the conversation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.tool_calls import Effect
+from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
+from holdfast.tools.truncation import escape_newlines
+
+_MARKS = {"open": "[ ]", "doing": "[>]", "done": "[x]"}
+
+
+class TodoItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One task."""
+
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="The task, in one line.")]
+    state: Annotated[Literal["open", "doing", "done"], msgspec.Meta(description="Its state.")] = "open"
+
+
+class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `todo`."""
+
+    items: Annotated[list[TodoItem], msgspec.Meta(max_length=50, description="The whole list, in order.")]
+
+
+class TodoTool:
+    """Shows the given list. The call and its result are the only storage."""
+
+    schema = schema_of(
+        "todo",
+        "Keep a task list, for work of three steps or more. Each call replaces the whole list: give "
+        "every item that still matters, with its state. Mark an item done once you have seen that it is.",
+        TodoArguments,
+    )
+    effect: Effect = "read"
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
+        """Return the plan of showing the list; raises `ToolFailed` if an item is blank or listed twice."""
+        items = parse_arguments(arguments, TodoArguments, tool="todo").items
+        texts = [escape_newlines(item.text.strip()) for item in items]
+        for text in texts:
+            if not text or texts.count(text) > 1:
+                why = "is listed twice" if text else "is blank"
+                msg = f"Item {text!r} {why}. Each item must be a separate task. Give the whole list again."
+                raise ToolFailed(msg)
+        lines = [f"{_MARKS[item.state]} {text}" for item, text in zip(items, texts, strict=True)]
+        done = sum(item.state == "done" for item in items)
+
+        async def run(context: ToolContext) -> ToolOutput:
+            del context
+            return ToolOutput(text="\n".join(lines) or "The list is empty.")
+
+        return Plan(effect="read", title=f"todo: {done} of {len(items)} done", run=run)

@@ -1,0 +1,40 @@
+"""What a command left whose end was not journalled: its live output, and the supervisor's record of its end.
+
+Nothing is guessed: without that record, only the time of the last output is known. These files were written during the
+run and are deleted once the call has an outcome.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from holdfast.tools.builtin.bash import output
+from holdfast.tools.process.end_record import read_end
+from holdfast.tools.process.supervisor_client import CommandEnded, finished, partial
+from holdfast.tools.tool import ToolOutput, Traces
+
+
+def traces_of(spool: Path, since: float) -> Traces | None:
+    """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises.
+
+    The text is the same as if the end had been journalled normally.
+    """
+    try:
+        ended = msgspec.json.decode(read_end(spool) or b"", type=CommandEnded)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # missing (killed, disk full) or forged
+        return _cut_short(spool, since)
+    return Traces(output=output(finished(ended, spool)), seconds=round(ended.seconds, 3))
+
+
+def _cut_short(spool: Path, since: float) -> Traces | None:
+    text = partial(spool)
+    if not text:
+        return None
+    try:
+        last = max(0.0, spool.stat().st_mtime - since)
+    except OSError:
+        return None
+    said = f"{text.rstrip()}\n(its last output came after {last:.1f} s; when and how it ended is unknown)"
+    return Traces(output=ToolOutput(text=said, interrupted=True))

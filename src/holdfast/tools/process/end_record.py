@@ -1,0 +1,88 @@
+"""The record of how a command ended, in a file next to its live output, for a holdfast that was not running then.
+
+A record counts only with the seal whose hash is in the name of the live output. The journal has that name before the
+command starts. Only agent and supervisor know the seal until the supervisor writes it with the record, when the command
+and all its processes are gone. So the command cannot forge its own end. Imports the standard library only, because the
+supervisor does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+from binascii import crc32
+
+_TYPE_CHECKING = False  # as in typing, without the cost of its import
+if _TYPE_CHECKING:
+    from pathlib import Path
+
+LONGEST_RECORD = 16_384
+"""Most bytes of a record; the supervisor writes a few hundred."""
+
+_ALONE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Flags for opening a file in a folder that commands can write to: no links, no blocking on pipes."""
+
+
+def sealed(call: str) -> tuple[str, str]:
+    """Return the name of a call's live output, and a new seal for the record of its end."""
+    seal = os.urandom(16).hex()
+    return f"{call}.{_hash(seal)}.out", seal
+
+
+def end_of(spool: Path) -> Path:
+    """Return the path of the record of how a command ended."""
+    return spool.with_name(f"{spool.name}.end")
+
+
+def write_end(path: str, seal: str, ended: str) -> None:
+    """Write a record, replacing any other; does nothing without a seal. Never raises."""
+    if not seal:
+        return
+    with contextlib.suppress(OSError):
+        try:
+            os.unlink(path)  # noqa: PTH108 - the keeper does without pathlib, which is slow to import
+        except FileNotFoundError:
+            pass
+        except OSError:  # a folder: to empty it could take long, and who forgets the call does that
+            os.rename(path, f"{path}.{os.urandom(8).hex()}")  # noqa: PTH104 - as above
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, f"{seal} {crc32(ended.encode()):08x}\n{ended}".encode())
+        finally:
+            os.close(file)
+
+
+def read_end(spool: Path) -> bytes | None:
+    """Return the record of the command with live output `spool`, None if there is no valid one."""
+    try:
+        raw = read_alone(end_of(spool), LONGEST_RECORD)  # a longer one fails the checksum
+    except OSError:
+        return None
+    head, _, ended = raw.partition(b"\n")
+    seal, _, check = head.partition(b" ")
+    wanted = spool.name.removesuffix(".out").rpartition(".")[2]
+    counts = seal.isalnum() and _hash(seal.decode("ascii", "replace")) == wanted
+    return ended if counts and check == b"%08x" % crc32(ended) else None
+
+
+def read_alone(path: Path, most: int) -> bytes:
+    """Return up to `most` bytes of a regular file; raises `OSError` for anything else, such as a pipe or a link."""
+    with open_alone(path) as file:
+        return file.read(most)
+
+
+def open_alone(path: Path) -> io.FileIO:
+    """Return a regular file, open for reading; raises `OSError` for anything else. Never blocks."""
+    file = io.FileIO(os.open(path, os.O_RDONLY | _ALONE))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path.name} is not a regular file")
+    return file
+
+
+def _hash(seal: str) -> str:
+    from hashlib import sha256  # noqa: PLC0415 - 5 ms, and the keeper needs none
+
+    return sha256(seal.encode()).hexdigest()[:32]

@@ -1,0 +1,138 @@
+"""Starts the supervisor with its watchdog as one program, in a PID namespace if requested and available."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import shutil
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.tools.process.environment import child_environment
+from holdfast.tools.process.process_table import LINUX
+
+PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.tools.process.supervisor import main; main()"
+PACKAGES = Path(__file__).parents[3]
+"""Where the supervisor's bare Python finds this package, after its own modules."""
+
+CONTAINED = ("bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent", "--")
+"""Runs the supervisor in a PID namespace, whose end takes all processes in it along (decision 0010)."""
+
+SUPERVISOR_LOCK = "keeper.lock"
+LOG = "keeper.log"
+
+START = 10.0  # seconds for the supervisor to become ready
+_ALONE = 2.5  # seconds for it or its watchdog to end everything once the other is gone
+THAW = 0.02  # seconds between attempts to wake a frozen one
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A supervisor that is ready: the started process, which is its watchdog, and the pipe with its `answers`.
+
+    `within` is whether both are in a namespace. `pair` are pidfds of watchdog and supervisor, if available.
+    """
+
+    process: asyncio.subprocess.Process
+    answers: asyncio.StreamReader
+    within: bool
+    pair: tuple[int, ...]
+
+    async def gone(self) -> None:
+        """Return once watchdog and supervisor are gone. When one ends, the other is woken and ended soon."""
+        try:
+            # Before Python 3.12.4 the process's own `wait` also waits for its pipes, which a frozen supervisor holds
+            # (github.com/python/cpython/issues/119710).
+            left = await _one_ended(self.pair, None if len(self.pair) > 1 else 0)
+            until = time.monotonic() + _ALONE
+            while left:
+                number = signal.SIGCONT if time.monotonic() < until else signal.SIGKILL
+                for descriptor in left:
+                    with contextlib.suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(descriptor, number)
+                left = await _one_ended(left, THAW)
+            await self.process.wait()
+        finally:
+            for descriptor in self.pair:
+                os.close(descriptor)
+
+
+async def _one_ended(processes: tuple[int, ...], seconds: float | None) -> tuple[int, ...]:
+    """Return which of these processes live, once one has ended or the time is up."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for descriptor in processes:
+        loop.add_reader(descriptor, ended.set)
+    try:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), seconds)
+    finally:
+        for descriptor in processes:
+            loop.remove_reader(descriptor)
+    return tuple(descriptor for descriptor in processes if not _is_over(descriptor))
+
+
+def _is_over(descriptor: int) -> bool:
+    ended = select.poll()
+    ended.register(descriptor, select.POLLIN)
+    return bool(ended.poll(0))
+
+
+class _Ready(msgspec.Struct):
+    pid: int
+
+
+async def launched(folder: Path, *, contained: bool) -> Launched:
+    """Start the supervisor of the session in `folder`, with `contained` in a namespace if bubblewrap can make one.
+
+    Raises `ToolFailed` if it does not become ready.
+    """
+    for within in (CONTAINED, ()) if contained and shutil.which(CONTAINED[0]) else ((),):
+        process = await _spawned(folder, within)
+        answers = process.stdout
+        assert answers is not None
+        with contextlib.suppress(TimeoutError):
+            if ready := await asyncio.wait_for(answers.readline(), START):
+                pids = () if within else (process.pid, msgspec.json.decode(ready, type=_Ready).pid)
+                return Launched(process, answers, bool(within), _descriptors(pids))
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+    raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {folder / LOG} may say why.")
+
+
+def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:
+    """Return pidfds of child processes, except of those that are gone or where pidfds do not exist."""
+    found: list[int] = []
+    for pid in pids if LINUX else ():
+        with contextlib.suppress(OSError):
+            found.append(os.pidfd_open(pid))
+    return tuple(found)
+
+
+async def _spawned(folder: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
+    program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), str(folder / SUPERVISOR_LOCK))
+    try:
+        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            return await asyncio.create_subprocess_exec(
+                *within,
+                *program,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                cwd="/",
+                env=child_environment(os.environ),
+                start_new_session=True,
+            )
+        finally:
+            os.close(log)
+    except OSError as error:
+        raise ToolFailed(f"The process that runs commands could not start: {error}. Nothing was run.") from error

@@ -1,0 +1,400 @@
+"""The supervisor of commands: a process that outlives the agent just long enough to end every command.
+
+Why not let the agent run commands itself? After `kill -9`, a crash or the OOM killer it can clean up nothing: a test
+server would keep its port, and a half-finished `git rebase` would run on while the resumed session edits the same
+files. The supervisor notices the end of the agent by the end of its stdin, ends every process of every command (found
+by parent, session and a mark in the environment, so also daemons), and exits. Its watchdog (`watchdog.py`) covers its
+own death. The lock file stays locked until nothing is left, so a resumed session knows when old effects are over.
+
+Protocol: requests come on stdin, one JSON object per line. Answers go to stdout: one JSON object per line, followed by
+`size` raw bytes if it has that field. Example: a request to run `make` is answered by `started`, `live`, `ended`.
+
+It imports only the standard library, `end_record`, `watchdog` and `process_table`, to start fast. It has one thread:
+fork is then safe, and a child's parent-death signal means the death of the supervisor itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+from holdfast.tools.process.end_record import write_end
+from holdfast.tools.process.process_table import (
+    LINUX,
+    adopt_orphans,
+    below,
+    boot,
+    by_parent,
+    call_of,
+    end_with,
+    keep_secrets,
+    living,
+    running_process,
+    send,
+)
+from holdfast.tools.process.watchdog import CLOSING, fork_watchdog
+
+_TYPE_CHECKING = False  # as in typing, without the cost of its import
+if _TYPE_CHECKING:
+    from typing import Literal, NoReturn, TypedDict
+
+    Cause = Literal["exit", "timeout", "stop", "signalled", "unguarded"]
+
+    class Request(TypedDict):
+        """A command to run, or (with an empty `command`) a request to stop a running one."""
+
+        call: str
+        command: str
+        cwd: str
+        env: dict[str, str]
+        timeout: float
+        spool: str
+        seal: str
+
+
+OUTPUT_CHUNK = 65_536
+SPOOL_HEAD = 1_000_000
+SPOOL_TAIL = 1_000_000  # the file grows to head + twice this, then is cut to head + this
+SPOOL_MARK = b"\n[... output was cut here ...]\n"
+LIVE_EVERY = 0.05  # seconds between two live chunks of a command
+LIVE_MOST = 32_768  # bytes per chunk; more goes to the spool only, and is counted
+OUT_MOST = 262_144  # bytes queued for a slow agent before live output is dropped
+
+SETTLE = 0.2  # leftover processes may end by themselves (`> >(tee log)`)
+_GRACE = 0.3  # between SIGTERM and SIGKILL
+_GIVE_UP = 2.0  # of SIGKILL; what survives belongs to another user or is stuck in the kernel
+_TICK = 0.01
+
+SHELL = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
+# Python ignores some of these, and others may be inherited as ignored; a command starts with the defaults.
+DEFAULTED = (*CLOSING, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class Spool:
+    """A file with the beginning and the end of a command's output, of bounded size."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.size = 0
+        self.error = ""
+
+    def keep(self, data: bytes) -> None:
+        """Append `data`, dropping the middle when the file is full. After an error nothing more is stored."""
+        try:
+            if self.size > SPOOL_HEAD + 2 * SPOOL_TAIL and not self.error:
+                data = SPOOL_MARK + os.pread(self.fd, SPOOL_TAIL, self.size - SPOOL_TAIL) + data
+                self.size = SPOOL_HEAD
+                os.ftruncate(self.fd, self.size)
+            while data and not self.error:
+                written = os.pwrite(self.fd, data, self.size)
+                self.size += written
+                data = data[written:]
+        except OSError as error:
+            self.error = str(error)
+
+
+class _Command:
+    """A command from its start until all its processes are gone."""
+
+    def __init__(self, request: Request, *, pid: int, pipe: int, spool: int) -> None:
+        self.call = request["call"]
+        self.end_file = request["spool"] + ".end"
+        self.seal = request["seal"]
+        self.pid = pid
+        self.pipe = pipe
+        self.spool = Spool(spool)
+        self.started = time.monotonic()
+        self.deadline = self.started + request["timeout"]
+        self.phase: Literal["running", "settling", "ending", "killing"] = "running"
+        self.until = 0.0
+        self.cause: Cause = "exit"
+        self.status: int | None = None
+        self.leftovers: set[int] = set()
+        self.seen = 0
+        self.live = bytearray()
+        self.live_next = 0.0
+        self.dropped = 0
+
+    def end(self, cause: Cause) -> None:
+        """Begin to end every process of the command, unless that has begun."""
+        if self.phase in ("running", "settling"):
+            if self.status is None:
+                self.cause = cause
+            self.phase, self.until = "settling", 0.0
+
+    def take(self, data: bytes) -> None:
+        """Store output, and queue as much of it for the live view as fits."""
+        self.seen += len(data)
+        self.spool.keep(data)
+        room = LIVE_MOST - len(self.live)
+        self.live += data[:room]
+        self.dropped += max(0, len(data) - room)
+
+
+class SupervisorLoop:
+    """The loop: requests in, output and endings out. It never waits for a single process."""
+
+    def __init__(self, agent: int | None, guard: int) -> None:
+        """Serve the agent with the pidfd `agent` (if available), below the watchdog `guard`."""
+        self.pid = os.getpid()
+        self.guard = guard
+        self.commands: dict[str, _Command] = {}
+        self.closing = False
+        self.childless = True
+        self.given_up: set[int] = set()  # processes that could not be ended and are ignored from then on
+        self.requests = b""
+        self.out = bytearray()
+        self.selector = selectors.DefaultSelector()
+        self.agent: dict[int, Callable[[], object]] = {0: self._take_requests}
+        if agent is not None:
+            # A process forked by the agent may hold the control pipe open; the end of the agent itself counts.
+            self.agent[agent] = self.close
+        adopt_orphans()
+        for fd, act in self.agent.items():
+            self._watch(fd, act)
+        wake, wake_end = os.pipe()
+        self._watch(wake, lambda: os.read(wake, OUTPUT_CHUNK))
+        for fd in (1, wake_end):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+        for number in (*CLOSING, signal.SIGCHLD, signal.SIGCONT):
+            signal.signal(number, self._on_signal)
+
+    def _watch(self, fd: int, act: Callable[[], object]) -> None:
+        os.set_blocking(fd, False)
+        self.selector.register(fd, selectors.EVENT_READ, act)
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        if number in CLOSING:
+            self.close("signalled")
+        elif os.getppid() != self.guard:
+            self.close("unguarded")
+
+    def serve(self) -> None:
+        """Run until the agent or the watchdog is gone and every command has ended."""
+        if os.getppid() != self.guard:  # before the signal could be received
+            self.close("unguarded")
+        self._tell({"kind": "ready", "pid": self.pid})
+        self._flush()
+        while self.commands or not self.closing:
+            for key, _ in self.selector.select(self._patience()):
+                act: Callable[[], object] = key.data
+                act()
+            self._reap()
+            self._advance()
+            self._flush()
+
+    def _patience(self) -> float | None:
+        if self.out or any(command.phase != "running" for command in self.commands.values()):
+            return _TICK
+        return LIVE_EVERY if self.commands else None
+
+    def close(self, cause: Cause = "stop") -> None:
+        """Accept no more requests and end every command; the loop returns when they are gone."""
+        if self.closing:
+            return
+        self.closing = True
+        for fd in self.agent:
+            self.selector.unregister(fd)
+        for command in self.commands.values():
+            command.end(cause)
+
+    def _tell(self, message: Mapping[str, object], payload: bytes = b"") -> None:
+        self.out += json.dumps(message).encode() + b"\n" + payload
+
+    def _flush(self) -> None:
+        try:
+            while self.out:
+                del self.out[: os.write(1, self.out[:OUTPUT_CHUNK])]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.out.clear()
+            self.close()
+
+    def _take_requests(self) -> None:
+        data = os.read(0, OUTPUT_CHUNK)
+        if not data:
+            self.close()
+            return
+        *lines, self.requests = (self.requests + data).split(b"\n")
+        for line in lines:
+            request: Request = json.loads(line)
+            if request["command"]:
+                self._start(request)
+            elif request["call"] in self.commands:
+                self.commands[request["call"]].end("stop")
+
+    def _start(self, request: Request) -> None:
+        fds: list[int] = []
+        try:
+            fds.append(os.open(request["spool"], os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
+            fds.extend(os.pipe())
+            pid = os.fork()
+        except (OSError, ValueError) as error:
+            for fd in fds:
+                os.close(fd)
+            self._tell({"kind": "refused", "call": request["call"], "why": str(error)})
+            return
+        spool, reading, writing = fds
+        if pid == 0:
+            self._become(request, writing)
+        os.close(writing)
+        self.childless = False
+        command = self.commands[request["call"]] = _Command(request, pid=pid, pipe=reading, spool=spool)
+        self._watch(reading, lambda: self._read(command))
+        if found := running_process(pid):
+            self._tell({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
+
+    def _become(self, request: Request, output: int) -> NoReturn:
+        """Turn this forked process into the command's shell, or write into its output why that failed."""
+        try:
+            os.setsid()
+            if not end_with(self.pid, signal.SIGKILL):
+                os._exit(126)
+            for number in DEFAULTED:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            for fd, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, output), (2, output)):
+                os.dup2(source, fd)
+            os.chdir(request["cwd"])
+            os.execve(SHELL, [SHELL, "-c", request["command"]], request["env"])  # noqa: S606 - running it is the point
+        except (OSError, ValueError) as error:
+            os.write(2, f"The command could not be started: {error}.\n".encode(errors="replace"))
+        finally:
+            os._exit(126)
+
+    def _read(self, command: _Command) -> None:
+        with contextlib.suppress(BlockingIOError):
+            if data := os.read(command.pipe, OUTPUT_CHUNK):
+                command.take(data)
+            else:
+                self._close_pipe(command)
+
+    def _close_pipe(self, command: _Command) -> None:
+        self.selector.unregister(command.pipe)
+        os.close(command.pipe)
+        command.pipe = -1
+
+    def _show(self, command: _Command) -> None:
+        size, dropped = len(command.live), command.dropped
+        self._tell({"kind": "live", "call": command.call, "size": size, "dropped": dropped}, bytes(command.live))
+        command.live.clear()
+        command.dropped = 0
+
+    def _reap(self) -> None:
+        by_pid = {command.pid: command for command in self.commands.values()}
+        try:
+            while not self.childless and (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+                pid, status = ended
+                self.given_up.discard(pid)
+                if pid in by_pid:
+                    by_pid[pid].status = os.waitstatus_to_exitcode(status)
+        except ChildProcessError:
+            self.childless = True
+
+    def _advance(self) -> None:
+        now = time.monotonic()
+        for command in self.commands.values():
+            if command.live and now >= command.live_next and len(self.out) < OUT_MOST:
+                self._show(command)
+                command.live_next = now + LIVE_EVERY
+            if now >= command.deadline:
+                command.end("timeout")
+            elif command.status is not None and command.phase == "running":
+                command.phase, command.until = "settling", now + SETTLE
+        ending = [command for command in self.commands.values() if command.phase != "running"]
+        members = self._members() if ending else {}
+        for command in ending:
+            self._press(command, members[command.call], now)
+
+    def _press(self, command: _Command, members: list[int], now: float) -> None:
+        """End a command step by step: wait briefly, SIGTERM, then SIGKILL until nothing is left."""
+        # /proc can miss a process that is just starting. Where it matters, the kernel decides.
+        nobody = not members and (self.childless or self.given_up or len(self.commands) > 1)
+        over = command.status is not None and nobody
+        if over or (command.phase == "killing" and now >= command.until):
+            self._finish(command, left=members)
+        elif command.phase == "settling" and now >= command.until:
+            command.phase, command.until = "ending", now + _GRACE
+            self._signal(command, members, signal.SIGTERM, signal.SIGCONT)
+        elif command.phase == "ending" and now >= command.until:
+            command.phase, command.until = "killing", now + _GIVE_UP
+        elif command.phase == "killing":
+            taken = self._signal(command, members, signal.SIGKILL)
+            if members and not any(taken):  # all that are left belong to other users (sudo): report their number
+                self._finish(command, left=members)
+
+    def _signal(self, command: _Command, members: list[int], *numbers: signal.Signals) -> list[bool]:
+        if command.cause == "exit":
+            command.leftovers.update(members)
+        return [send(pid, *numbers) for pid in members]
+
+    def _finish(self, command: _Command, *, left: list[int]) -> None:
+        self.given_up.update(left)
+        for _ in range(16):  # bounded: a survivor may continue writing
+            if command.pipe >= 0:
+                self._read(command)
+        if command.pipe >= 0:
+            self._close_pipe(command)
+        os.close(command.spool.fd)
+        self._show(command)
+        ended = {"kind": "ended", "call": command.call, "cause": command.cause, "status": command.status}
+        ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
+        ended |= {"leftovers": len(command.leftovers.difference(left)), "survivors": len(left)}
+        write_end(command.end_file, command.seal, json.dumps(ended))  # before reporting it: the agent may be gone
+        self._tell(ended)
+        del self.commands[command.call]
+
+    def _members(self) -> dict[str, list[int]]:
+        """Return the living processes of every command, parents before children.
+
+        Without /proc (macOS) that is its process group, as the negative number that `kill` accepts.
+        """
+        members: dict[str, list[int]] = {call: [] for call in self.commands}
+        if not LINUX:
+            for command in self.commands.values():
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(-command.pid, 0)
+                    members[command.call].append(-command.pid)
+        elif not self.childless:
+            children = by_parent(living())
+            for child in children.get(self.pid, ()):
+                owner = None if child.pid in self.given_up else self._owner(child.pid, child.session)
+                if owner is not None:
+                    members[owner] += [each.pid for each in (child, *below(child.pid, children))]
+        return members
+
+    def _owner(self, pid: int, session: int) -> str | None:
+        """Return the call that a child process belongs to: the command itself, or an adopted orphan.
+
+        An orphan that left the session and hides its environment may be any command's. It ends with the last one.
+        """
+        for command in self.commands.values():
+            if command.pid in (pid, session):
+                return command.call
+        if (call := call_of(pid)) in self.commands:
+            return call
+        running = any(command.phase == "running" for command in self.commands.values())
+        return None if running else next(iter(self.commands))
+
+
+def main() -> None:
+    """Hold the lock named on the command line and serve; exiting releases it."""
+    keep_secrets()  # the seals
+    lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.ftruncate(lock, 0)
+    agent: int | None = None
+    if LINUX:
+        with contextlib.suppress(OSError):
+            agent = os.pidfd_open(os.getppid())
+    guard = fork_watchdog(lock)
+    SupervisorLoop(agent, guard).serve()

@@ -1,0 +1,384 @@
+"""The agent's client of the supervisor process, which runs the commands.
+
+The agent never starts a command itself; the supervisor does, so that the agent's end also ends the command. A command's
+output is always read from its spool file, so recovery sees what the model would have seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import fcntl
+import os
+import shlex
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.system.threads import in_daemon
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import ProcessId
+from holdfast.tools.process.end_record import open_alone, read_alone
+from holdfast.tools.process.environment import child_environment
+from holdfast.tools.process.launch import SUPERVISOR_LOCK, Launched, launched
+from holdfast.tools.process.orphans import Remains, reap
+from holdfast.tools.process.watchdog import GONE
+from holdfast.tools.truncation import beginning
+
+HEAD = 10_000
+TAIL = 20_000
+"""Bytes of the beginning and of the end of an output that the model reads."""
+
+_PATIENCE = 3.0  # seconds beyond its own limits that the supervisor may take to answer
+SWEEP = 1.5  # seconds for the watchdog to end what a killed supervisor left
+CAPTURE_MOST = 1_000_000  # bytes; the supervisor keeps this much of the beginning
+CAPTURE_SECONDS = 30.0
+
+
+def forget(spool: Path) -> None:
+    """Delete a command's files. Never raises."""
+    with contextlib.suppress(OSError):  # retried when the session is resumed
+        for path in spool.parent.iterdir():
+            if path.name.startswith(spool.name):
+                remove_entry(path)
+
+
+def remove_entry(path: Path) -> None:
+    """Delete an entry of the folder for live output; a folder in the background, as it may be large. Never raises."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        pass
+    except OSError:  # a folder that a command made there, or not deletable: retried when the session is resumed
+        threading.Thread(target=shutil.rmtree, args=(path,), kwargs={"ignore_errors": True}, daemon=True).start()
+
+
+def partial(spool: Path) -> str:
+    """Return the stored output of a command, truncated for the model; "" if there is none."""
+    try:
+        return _excerpt(spool, seen=0)
+    except OSError:
+        return ""  # a command without output looks like one that never started
+
+
+def _excerpt(spool: Path, *, seen: int) -> str:
+    """Return the beginning and the end of the file, and how much of the `seen` bytes is missing in between."""
+    with open_alone(spool) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        if size <= HEAD + TAIL:
+            return valid_unicode(file.read().decode(errors="replace"))
+        # A character cut in two is dropped, not shown as damage.
+        head = beginning(file.read(HEAD))
+        file.seek(-TAIL, os.SEEK_END)
+        tail = file.read(3).lstrip(bytes(range(0x80, 0xC0))) + file.read()
+    cut = max(seen, size) - HEAD - TAIL
+    return valid_unicode(f"{head}\n[... {cut} bytes of output were cut here ...]\n{tail.decode(errors='replace')}")
+
+
+async def wait_gone(folder: Path, seconds: float = 1.0) -> bool:
+    """Wait up to `seconds`; return whether the session's supervisor and all its processes are gone."""
+    try:
+        lock = os.open(folder / SUPERVISOR_LOCK, os.O_RDONLY)
+    except FileNotFoundError:
+        return True
+    deadline = time.monotonic() + seconds
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    return False
+            await asyncio.sleep(0.01)
+    finally:
+        os.close(lock)
+
+
+def left_nothing(folder: Path) -> bool:
+    """Return whether the session's last supervisor is known to have left no process."""
+    try:
+        return (folder / SUPERVISOR_LOCK).read_bytes() == GONE
+    except OSError:
+        return False
+
+
+class _Refused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind"):
+    """The command was not started."""
+
+    call: str
+    why: str
+
+
+class _Started(msgspec.Struct, frozen=True, tag="started", tag_field="kind"):
+    """The command runs as this process; as in `holdfast.tool_calls.ProcessId`."""
+
+    call: str
+    pid: int
+    start: int
+    boot: str
+
+
+class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
+    """Output: `size` bytes follow, and then `dropped` bytes were not sent."""
+
+    call: str
+    size: int
+    dropped: int
+
+
+class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
+    """The command ended by itself or was ended. `unkept` says why output is missing in the spool."""
+
+    call: str
+    cause: Literal["exit", "timeout", "stop", "signalled", "unguarded"]
+    status: int | None
+    seconds: float
+    seen: int
+    unkept: str
+    leftovers: int
+    survivors: int
+
+
+_decoder = msgspec.json.Decoder(_Refused | _Started | _Live | CommandEnded)
+_Heard = tuple[_Live, bytes] | _Refused | _Started | CommandEnded | None
+"""What a waiting command can receive; None means that the supervisor died."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFinished:
+    """How a command ended.
+
+    `cause` is what ended it: itself, its timeout, a stop, or the supervisor: it received a signal (`signalled`), its
+    watchdog died (`unguarded`), or it died itself (`lost`). One of `code` and `signal` is set unless it is lost.
+    `leftovers` counts leftover processes that were ended, `survivors` those that could not be; None if unknown.
+    `unkept` says why output is missing from `text`, or is "".
+    """
+
+    cause: Literal["exit", "timeout", "stop", "signalled", "unguarded", "lost"]
+    code: int | None
+    signal: int | None
+    seconds: float
+    text: str
+    leftovers: int = 0
+    survivors: int | None = 0
+    unkept: str = ""
+
+
+class Supervisor:
+    """The agent's connection to a session's supervisor process, which the first command starts.
+
+    Use it from one event loop. After `close`, the next command starts a new process.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: asyncio.subprocess.Process | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[asyncio.subprocess.Process] | None = None
+        self._waiting: dict[str, asyncio.Queue[_Heard]] = {}
+        self._within = False  # it has its own PID namespace
+        self.contained = False
+        """Whether the next supervisor gets a PID namespace, if available."""
+
+    async def run(  # noqa: PLR0913 - what a command is made of
+        self,
+        command: str,
+        *,
+        call: str,
+        cwd: Path,
+        timeout: float,  # noqa: ASYNC109 - the keeper's to enforce, so that it holds if this loop is stuck
+        stop: asyncio.Event,
+        emit: Callable[[str], None],
+        spool: Path,
+        seal: str = "",
+        began: Callable[[ProcessId], None] = lambda _: None,
+    ) -> CommandFinished:
+        """Run `command` in a shell and return how it ended. Setting `stop` or cancelling ends all its processes.
+
+        `began` is called with its process. With a `seal`, its end is also recorded on disk. Raises `ToolFailed` if it
+        was not started. Never starts a command twice.
+        """
+        process = await self._running()
+        since = time.monotonic()
+        known: list[ProcessId] = []
+        heard = self._waiting[call] = asyncio.Queue()
+        env = child_environment(os.environ, call=call)
+        request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout, "seal": seal}
+        self._send(process, {**request, "spool": str(spool)})
+        stopper = asyncio.create_task(self._stop(process, call, stop))
+        # The supervisor limits every ending. If it does not answer (stopped, starved), it is killed, which is an
+        # answer.
+        overdue = asyncio.get_running_loop().call_later(timeout + _PATIENCE, _end, process)
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        ended: CommandEnded | None = None
+        try:
+            while True:
+                match await heard.get():
+                    case (_Live(dropped=dropped), data):
+                        if text := decoder.decode(data):
+                            emit(valid_unicode(text))
+                        if dropped:
+                            emit(f"\n[... {dropped} bytes are not shown here ...]\n")
+                    case _Started(pid=pid, start=start, boot=boot):
+                        if not self._within:  # in a namespace the pid is meaningless here, and leftovers are impossible
+                            known.append(ProcessId(pid=pid, start=start, boot=boot))
+                            began(known[0])
+                    case _Refused(why=why):
+                        raise ToolFailed(f"The command could not be started: {why}. Nothing was run.")
+                    case CommandEnded() as ended:
+                        return finished(ended, spool)
+                    case None:
+                        found = await in_daemon(lambda: reap({call}, known))
+                        sure = (self._within or process.returncode == 0) and not found.left
+                        return _lost(time.monotonic() - since, spool, found, sure=sure)
+        finally:
+            del self._waiting[call]
+            overdue.cancel()
+            stopper.cancel()
+            if ended is None:
+                self._send(process, {"call": call, "command": ""})
+
+    async def capture(self, argv: Sequence[str], *, call: str, cwd: Path, spool: Path) -> tuple[int, bytes]:
+        """Return the exit code and stdout of a read-only program, such as a search.
+
+        It is ended after 1 MB of output or 30 seconds; the code is then negative. Cancelling ends it. Raises
+        `ToolFailed` if it could not be completed.
+        """
+        enough = asyncio.Event()
+        shown = 0
+
+        def count(text: str) -> None:
+            nonlocal shown
+            shown += len(text)
+            if shown > CAPTURE_MOST:
+                enough.set()
+
+        try:
+            done = await self.run(
+                f"exec {shlex.join(argv)} 2>/dev/null",
+                call=call,
+                cwd=cwd,
+                timeout=CAPTURE_SECONDS,
+                stop=enough,
+                emit=count,
+                spool=spool,
+            )
+            output = read_alone(spool, CAPTURE_MOST)
+        finally:
+            forget(spool)
+        if done.cause in ("lost", "signalled", "unguarded"):
+            raise ToolFailed(f"Command {argv[0]!r} was interrupted: the process that ran it died. Try again.")
+        return done.code if done.code is not None else -(done.signal or 0), output
+
+    async def close(self) -> None:
+        """End every command and the supervisor, within a few seconds."""
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        process, listener = self._process, self._listener
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+        if listener is not None:
+            _, late = await asyncio.wait([listener], timeout=_PATIENCE)
+            if process is not None and late:
+                _end(process)
+            await listener
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        """Return the supervisor, starting it if necessary; raises `ToolFailed` if it does not become ready."""
+        if self._process is not None:
+            return self._process
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._start())
+        # Shielded: asyncio can hang forever when cancelled while starting a process (Python 3.11.7).
+        return await asyncio.shield(self._starting)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        started = await launched(self._folder, contained=self.contained)
+        self._process, self._within = started.process, started.within
+        self._listener = asyncio.create_task(self._listen(started))
+        return started.process
+
+    async def _listen(self, started: Launched) -> None:
+        """Pass on the supervisor's messages until it and its watchdog are gone, then notify all waiting commands."""
+        answers, gone = started.answers, asyncio.create_task(started.gone())
+        with contextlib.suppress(asyncio.IncompleteReadError):  # it died while writing a message
+            while True:
+                message = _decoder.decode(await answers.readuntil(b"\n"))
+                heard = (message, await answers.readexactly(message.size)) if isinstance(message, _Live) else message
+                if message.call in self._waiting:
+                    self._waiting[message.call].put_nowait(heard)
+        self._process = None
+        if started.process.stdin is not None:
+            started.process.stdin.close()  # it has no reader and would stay open as long as this loop
+        with contextlib.suppress(TimeoutError):  # frozen by someone else, and left to them
+            await asyncio.wait_for(gone, _PATIENCE)
+        for queue in self._waiting.values():
+            queue.put_nowait(None)
+
+    async def _stop(self, process: asyncio.subprocess.Process, call: str, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._send(process, {"call": call, "command": ""})
+        await asyncio.sleep(_PATIENCE)
+        _end(process)
+
+    def _send(self, process: asyncio.subprocess.Process, request: Mapping[str, object]) -> None:
+        """Write a request. If the supervisor is gone, the missing answer shows it."""
+        if process.stdin is not None and not process.stdin.is_closing():
+            process.stdin.write(msgspec.json.encode(request) + b"\n")
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """Have a supervisor killed that does not answer, and its watchdog too if necessary. Does not wait."""
+
+    def kill() -> None:
+        if process.returncode is None and process.stdout is not None:
+            process.kill()
+            process.stdout.feed_eof()
+
+    if process.returncode is None:
+        process.send_signal(signal.SIGQUIT)
+        process.send_signal(signal.SIGCONT)  # it may be frozen
+        asyncio.get_running_loop().call_later(SWEEP, kill)
+
+
+def finished(ended: CommandEnded, spool: Path) -> CommandFinished:
+    """Return how a command ended, with what the model reads of its output."""
+    unkept = ended.unkept
+    try:
+        text = _excerpt(spool, seen=ended.seen)
+    except OSError as error:  # the command may have deleted the file itself
+        text, unkept = "", str(error)
+    own = ended.status is not None and ended.status >= 0
+    return CommandFinished(
+        cause=ended.cause,
+        code=ended.status if own else None,
+        signal=-ended.status if ended.status is not None and not own else None,
+        seconds=ended.seconds,
+        text=text,
+        leftovers=ended.leftovers,
+        survivors=ended.survivors,
+        unkept=unkept,
+    )
+
+
+def _lost(seconds: float, spool: Path, found: Remains, *, sure: bool) -> CommandFinished:
+    return CommandFinished(
+        cause="lost",
+        code=None,
+        signal=None,
+        seconds=seconds,
+        text=partial(spool),
+        leftovers=len(found.ended),
+        survivors=0 if sure else len(found.left) or None,
+    )

@@ -1,0 +1,58 @@
+"""Parses tool arguments: one frozen struct is both the JSON schema for the model and the check of its input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar, cast
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.tool_calls import ToolSchema
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+
+def schema_of(name: str, description: str, arguments: type[msgspec.Struct]) -> ToolSchema:
+    """Return the tool's declaration. `arguments` must forbid unknown fields, so that a typo is not ignored.
+
+    Nested structs are written inline: not every provider resolves references.
+    """
+    (_,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+    parameters = {name: _inlined(value, components) for name, value in components[arguments.__name__].items()}
+    parameters.pop("title", None)
+    parameters.pop("description", None)
+    parameters.setdefault("required", [])
+    return ToolSchema(name=name, description=description, parameters=parameters)
+
+
+def _inlined(schema: object, components: Mapping[str, object]) -> object:
+    match schema:
+        case {"$ref": str(reference)}:
+            return _inlined(components[reference.rpartition("/")[2]], components)
+        case dict():
+            return {name: _inlined(value, components) for name, value in cast("dict[str, object]", schema).items()}
+        case list():
+            return [_inlined(value, components) for value in cast("list[object]", schema)]
+        case _:
+            return schema
+
+
+def parse_arguments(raw: str, arguments: type[A], *, tool: str) -> A:
+    """Return the parsed arguments; raises `ToolFailed` naming the field, its value and the expected one.
+
+    An empty string counts as `{}`: several providers send it for a call without arguments.
+    """
+    try:
+        return msgspec.json.decode(raw or "{}", type=arguments)
+    except msgspec.ValidationError as error:
+        fields = ", ".join(field.encode_name for field in msgspec.structs.fields(arguments))
+        raise ToolFailed(
+            f"Arguments of {tool!r} do not fit its schema: {error}. Its fields are: {fields}. "
+            "Nothing was done; call it again with arguments that fit."
+        ) from error
+    except msgspec.DecodeError as error:
+        raise ToolFailed(
+            f"Arguments of {tool!r} are not valid JSON: {error} (expected one JSON object). "
+            "Nothing was done; call it again."
+        ) from error

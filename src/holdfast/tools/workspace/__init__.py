@@ -1,0 +1,1 @@
+"""The files of a workspace: safe paths, atomic writes, walks, snapshots."""

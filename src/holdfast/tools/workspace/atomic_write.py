@@ -1,0 +1,277 @@
+"""Replaces one file: planned with hashes of the content before and after, and written atomically.
+
+What was planned is what is done: a file that changed since the plan is left alone. A change is durable, with its
+folder, before it is reported as done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import hashlib
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.errors import ToolFailed
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import FileChange, FileSeen
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
+from holdfast.tools.truncation import cap, escape_newlines
+from holdfast.tools.workspace.file_links import other_name
+from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, opened_in, parent, placed, resolve
+
+LARGEST_FILE = 10_000_000
+"""The largest file, in bytes, whose content is held in memory, compared and edited."""
+
+LARGEST_REPLACED = 100_000_000
+"""The largest file, in bytes, that may be replaced. It is hashed in full, and again after a crash."""
+
+SNIFF = 8192
+"""How many bytes at the beginning decide whether a file is text."""
+
+_DETAIL = 32_000
+_DIFF_LINES = 2000  # difflib's worst case is quadratic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """A file as it is now: `digest` is the SHA-256 of all of it, `content` None if it is larger than LARGEST."""
+
+    digest: str
+    content: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDiff:
+    """A unified diff and its counts. If the diff would be too large, `text` is a sentence instead."""
+
+    text: str
+    added: int
+    removed: int
+
+
+def _refuse_own(place: SafePath, private: tuple[Path, ...]) -> None:
+    """Raise `ToolFailed` if `place` is one of holdfast's own journals or settings.
+
+    They may be in the workspace, where edits may run without approval: a model could end its own session or its limits.
+    """
+    if any(place.path.is_relative_to(folder) for folder in private):
+        msg = f"File {place.name!r} belongs to holdfast itself and cannot be changed. Leave it alone."
+        raise ToolFailed(msg)
+
+
+def read_existing(place: SafePath) -> Present | None:
+    """Return the file, or None if there is none; raises `ToolFailed` if it cannot be replaced."""
+    if place.outside is None and ".git" in (part.lower() for part in place.parts):
+        # A hook or a config written there would run without approval.
+        msg = f"File {place.name!r} is internal to git and cannot be changed. Use git with bash."
+        raise ToolFailed(msg)
+    with failing_at(place):
+        try:
+            with opened(place) as file:
+                status = os.fstat(file.fileno())
+                if status.st_size > LARGEST_REPLACED:
+                    msg = (
+                        f"File {place.name!r} is too large: {status.st_size:,} bytes (at most "
+                        f"{LARGEST_REPLACED:,}). Use bash to change it."
+                    )
+                    raise ToolFailed(msg)
+                if not status.st_mode & 0o222:
+                    msg = f"File {place.name!r} is read-only. Use bash to change its mode."
+                    raise ToolFailed(msg)
+                content = file.read(LARGEST_FILE + 1)
+                if len(content) <= LARGEST_FILE:
+                    return Present(digest=_sha256(content), content=content)
+                file.seek(0)
+                return Present(digest=hashlib.file_digest(file, "sha256").hexdigest(), content=None)
+        except FileNotFoundError:
+            return None
+
+
+def replacement(
+    place: SafePath, present: Present | None, after: bytes, *, title: str, done: Callable[[FileDiff], str]
+) -> Plan:
+    """Return the plan that makes `after` the file's content. `done` makes the result text from the diff."""
+    change = FileChange(
+        path=place.name,
+        before=None if present is None else present.digest,
+        after=_sha256(after),
+    )
+    diff = _diff(place.name, b"" if present is None else present.content, after)
+
+    async def run(context: ToolContext) -> ToolOutput:
+        status = replace(place, change, after, call=context.call)
+        seen = FileSeen(path=place.name, size=status.st_size, modified=status.st_mtime_ns, sha256=change.after)
+        return ToolOutput(text=done(diff), seen=seen)
+
+    return Plan(
+        effect="write",
+        title=title,
+        detail=cap(diff.text, _DETAIL),
+        outside=place.outside,
+        change=change,
+        run=run,
+    )
+
+
+def change_plan(workspace: Workspace, verb: str, path: str, make: Callable[[SafePath, str], Plan]) -> Plan:
+    """Return the plan that `make` gives for the file at `path` and a title; raises `ToolFailed` if it is impossible.
+
+    Outside the workspace, the plan fails with the same text once approved: the reason reveals what the file contains,
+    which the user has not allowed yet.
+    """
+    place = resolve(workspace.root, path)
+    _refuse_own(place, workspace.private)
+    title = escape_newlines(f"{verb} {place.name}")
+    known_as = other_name(workspace.root, path, place)
+    try:
+        return dataclasses.replace(make(place, title), known_as=known_as)
+    except ToolFailed as error:
+        if place.outside is None:
+            raise
+        failure = error
+
+    async def run(_: ToolContext) -> ToolOutput:
+        raise failure
+
+    return Plan(effect="write", title=title, outside=place.outside, run=run)
+
+
+def unfinished(call: str) -> str:
+    """Return the name of the temporary file, next to the target, that a call writes."""
+    return f".holdfast-{call}"
+
+
+def remove_unfinished(root: Path, call: str, change: FileChange) -> None:
+    """Delete the temporary file of a call that no longer runs. Never raises."""
+    with contextlib.suppress(OSError, ToolFailed, ValueError):  # there is none, or it cannot be deleted
+        place = placed(root, change.path)
+        with parent(place) as fd:
+            os.unlink(unfinished(call), dir_fd=fd)
+
+
+def replace(place: SafePath, change: FileChange, content: bytes, *, call: str) -> os.stat_result:
+    """Replace the content of the file at `place` atomically and durably, keeping its mode and owner.
+
+    Returns the new file's status. Raises `ToolFailed`, with the file untouched, if it does not match `change.before`.
+    """
+    name = place.parts[-1]
+    temporary = unfinished(call)
+    with failing_at(place), parent(place, create=change.before is None) as fd:
+        old = _stat_in(fd, name)
+        try:
+            new = _store(fd, temporary, content, like=old, shown=place.name)
+            # As late as possible: between here and the rename nothing waits for the disk.
+            _verify(fd, name, place.name, before=change.before)
+            os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
+        except BaseException:
+            if _stat_in(fd, temporary) is not None:
+                os.unlink(temporary, dir_fd=fd)
+            raise
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            msg = (
+                f"File {place.name!r} was replaced, but its folder cannot be synced: {error.strerror}. "
+                "The new content is there now and may be lost if the machine stops."
+            )
+            raise ToolFailed(msg) from error
+    return new
+
+
+def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None, shown: str) -> os.stat_result:
+    """Write a new, synced file in the open folder `fd`, with the owner and mode of `like` if given."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with open(os.open(name, flags, 0o666, dir_fd=fd), "wb") as file:  # noqa: PTH123 - by dir_fd
+        file.write(content)
+        file.flush()
+        if like is not None:
+            own = os.fstat(file.fileno())
+            if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
+                _give(file.fileno(), like, shown=shown)
+            os.fchmod(file.fileno(), stat.S_IMODE(like.st_mode))
+        os.fsync(file.fileno())
+        return os.fstat(file.fileno())
+
+
+def _verify(fd: int, name: str, shown: str, *, before: str | None) -> None:
+    if _digest_in(fd, name, shown=shown) != before:
+        msg = f"File {shown!r} changed since this call was planned. Nothing was written. Read it again."
+        raise ToolFailed(msg)
+
+
+def _give(file: int, like: os.stat_result, *, shown: str) -> None:
+    try:
+        os.fchown(file, like.st_uid, like.st_gid)
+    except PermissionError as error:
+        msg = (
+            f"File {shown!r} belongs to user {like.st_uid} and group {like.st_gid}, and "
+            "replacing it would change that. Nothing was written. Use bash if it must be changed."
+        )
+        raise ToolFailed(msg) from error
+
+
+def _stat_in(fd: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _digest_in(fd: int, name: str, *, shown: str) -> str | None:
+    try:
+        with opened_in(fd, name, shown=shown) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
+    if before is None or len(after) > LARGEST_FILE:
+        return FileDiff(text=f"{name} is too large to show the changes.", added=0, removed=0)
+    if b"\0" in before[:SNIFF]:
+        return FileDiff(
+            text=f"{name} is a binary file of {len(before)} bytes; all of it is replaced.", added=0, removed=0
+        )
+    old, new = _lines(before), _lines(after)
+    start = _alike(old, new)
+    end = _alike(old[start:][::-1], new[start:][::-1])
+    first = max(0, start - 3)
+    a, b = old[first : len(old) - max(0, end - 3)], new[first : len(new) - max(0, end - 3)]
+    if a and b and max(len(a), len(b)) > _DIFF_LINES:
+        removed, added = len(old) - start - end, len(new) - start - end
+        text = f"{name}: {removed} lines from line {start + 1} on become {added} lines (too many to show)."
+        return FileDiff(text=text, added=added, removed=removed)
+    shown = [f"--- {name}\n", f"+++ {name}\n"]
+    added = removed = 0
+    for group in difflib.SequenceMatcher(None, a, b).get_grouped_opcodes(3):
+        i, j = group[0][1], group[0][3]
+        shown.append(f"@@ -{first + i + 1},{group[-1][2] - i} +{first + j + 1},{group[-1][4] - j} @@\n")
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                shown += [f" {line}" for line in a[i1:i2]]
+                continue
+            shown += [f"-{line}" for line in a[i1:i2]] + [f"+{line}" for line in b[j1:j2]]
+            removed += i2 - i1
+            added += j2 - j1
+    return FileDiff(text=valid_unicode("".join(shown)), added=added, removed=removed)
+
+
+def _lines(content: bytes) -> list[str]:
+    """Return the lines with their newlines; an unfinished last line is marked as in `diff`."""
+    *lines, last = content.decode("utf-8", "replace").split("\n")
+    ended = [line + "\n" for line in lines]
+    return [*ended, f"{last}\n\\ No newline at end of file\n"] if last else ended
+
+
+def _alike(a: list[str], b: list[str]) -> int:
+    """Return the length of the common prefix."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

@@ -1,0 +1,44 @@
+"""Files as a model last saw them, and as they are now."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from io import BufferedReader
+from pathlib import Path
+
+from holdfast.errors import ToolFailed
+from holdfast.tool_calls import FileSeen
+from holdfast.tools.workspace.safe_paths import SafePath, opened, placed
+
+LARGEST_HASHED = 10_000_000
+"""Files up to this size in bytes are compared by content, larger ones by size and time."""
+
+
+def seen_in(place: SafePath, file: BufferedReader) -> FileSeen:
+    """Return the state of the open file of `place`, and rewind the file."""
+    status = os.fstat(file.fileno())
+    digest = ""
+    if status.st_size <= LARGEST_HASHED:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+    return FileSeen(path=place.name, size=status.st_size, modified=status.st_mtime_ns, sha256=digest)
+
+
+def present(root: Path, seen: FileSeen) -> FileSeen:
+    """Return the present state of a file, or `seen` itself if nothing changed. Never raises.
+
+    A file with the same size and time is not read again.
+    """
+    place = placed(root, seen.path)
+    try:
+        status = os.lstat(place.path)
+        if (status.st_size, status.st_mtime_ns) == (seen.size, seen.modified):
+            return seen
+        with opened(place) as file:
+            return seen_in(place, file)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ToolFailed):
+        # If the whole workspace is unreachable, nothing is known about a single file.
+        return FileSeen(path=seen.path) if place.anchor.is_dir() else seen
+    except (OSError, ValueError):
+        return seen

@@ -1,0 +1,62 @@
+"""What to do about a failure, as each surface lets the user do it.
+
+A message says what failed and why; the code that raises it does not know where it is shown, so its `fault` names the
+advice. Advice is about now: it is shown when something fails, and is not journalled with the failure. A journal is read
+later, perhaps on another surface, by a user who has long continued; what older versions journalled is shown as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.errors import Fault, HoldfastError
+
+COMMAND_LINE: Mapping[Fault, str] = {
+    "rejected": "The same request would fail again: change it, or choose another model with -m PROVIDER:MODEL.",
+    "too_long": (
+        "Shorten the conversation (holdfast -c, then /compact or /rewind), "
+        "or choose a model with a larger context window."
+    ),
+    "credentials": "Check the key (`holdfast config` shows its source) and its access to this model.",
+    "rate_limited": 'Wait a moment, then: holdfast -c -p "continue". Nothing was lost.',
+    "overloaded": 'Wait a moment, then: holdfast -c -p "continue". Nothing was lost.',
+    "unreachable": 'Check the network and the base URL, then: holdfast -c -p "continue". Nothing was lost.',
+    "silent": (
+        'Try again: holdfast -c -p "continue", or choose another model with -m PROVIDER:MODEL. Nothing was lost.'
+    ),
+    "cut": 'Try again: holdfast -c -p "continue". Nothing was lost.',
+    "malformed": (
+        'Try again: holdfast -c -p "continue", or choose another model with -m PROVIDER:MODEL. Nothing was lost.'
+    ),
+    "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
+    "not_loaded": "Try again when this machine is less busy.",
+    "no_key": "Or run `holdfast setup`. To try holdfast without a key: holdfast demo.",
+    "no_session": "See them all: holdfast sessions list.",
+    "session_in_use": "Close it, use --fork to continue in a copy, or view it read-only.",
+    "file_exists": "Choose another name, or replace it with --force.",
+}
+"""For a user at a shell."""
+
+SCREEN: Mapping[Fault, str] = {
+    "rejected": "The same request would fail again: change it, or choose another model with /model.",
+    "too_long": "Shorten it with /compact or /rewind, or choose a model with a larger context window.",
+    "credentials": "Check the key (/config shows its source) and its access to this model.",
+    "rate_limited": "Wait a moment, then type 'continue'. Nothing was lost.",
+    "overloaded": "Wait a moment, then type 'continue'. Nothing was lost.",
+    "unreachable": "Check the network and the base URL, then type 'continue'. Nothing was lost.",
+    "silent": "Type 'continue' to try again, or choose another model with /model. Nothing was lost.",
+    "cut": "Type 'continue' to try again. Nothing was lost.",
+    "malformed": "Type 'continue' to try again, or choose another model with /model. Nothing was lost.",
+    "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
+    "not_loaded": "Try again when this machine is less busy.",
+    "no_key": "Or type /setup. To try it without a key: /model demo.",
+    "no_session": "See them all: /resume.",
+    "session_in_use": "Close it, or /resume it and continue in a copy, or read it.",
+    "file_exists": "Choose another name: /export NAME.",
+}
+"""For a user at the full screen."""
+
+
+def advised(error: HoldfastError, advice: Mapping[Fault, str]) -> str:
+    """Return the message of the error, and what to do about it."""
+    return str(error) if error.fault is None else f"{error} {advice[error.fault]}"

@@ -1,0 +1,199 @@
+"""`holdfast completion`: a script for a shell, and the candidates for which the script asks.
+
+Two rules. Candidates come from the same parsers that read the command line. An invalid line has no candidates.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from holdfast.config.settings import read_config
+from holdfast.errors import EXIT_OK, ConfigInvalid, UsageError
+from holdfast.providers.registry import known_providers
+from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.system.user_directories import homes
+from holdfast.text import literal
+from holdfast.ui.commands.completion.scripts import SCRIPTS
+from holdfast.ui.startup.arguments import Parser
+from holdfast.ui.view.columns import single_line
+
+COMPLETED_COMMANDS: Mapping[str, str] = {
+    "setup": "set up a provider, API key and model",
+    "config": "show every setting and its source",
+    "doctor": "check this machine's setup",
+    "sessions": "manage your sessions",
+    "check": "validate a conversation file",
+    "repair": "repair a conversation file",
+    "demo": "watch a demo",
+    "completion": "print a shell completion script",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A word that may come next, with a description."""
+
+    value: str
+    says: str = ""
+
+
+Known = Callable[[str], Iterable[Candidate]]
+"""Returns candidates for the value of an option or argument, by its metavar; empty for an unknown one."""
+
+
+class _Arguments(argparse.Namespace):
+    shell: str | None
+    line: str | None
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command's options."""
+    made = Parser(prog="holdfast completion", description="Print a shell completion script.", allow_abbrev=False)
+    made.add_argument("shell", nargs="?", choices=tuple(SCRIPTS))
+    made.add_argument("--line", help=argparse.SUPPRESS)
+    return made
+
+
+def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Print a script, or the candidates for a line, and return the exit code. Raise `UsageError`."""
+    arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    if arguments.line is not None:
+        for each in candidates(arguments.line, lambda wanted: known_candidates(wanted, environ)):
+            value = literal(each.value)
+            print(f"{value}\t{single_line(each.says)}" if each.says else value)
+    elif arguments.shell is None:
+        raise UsageError(
+            f"No shell given (expected one of {', '.join(SCRIPTS)}). For bash, add to ~/.bashrc: "
+            'eval "$(holdfast completion bash)".'
+        )
+    else:
+        print(SCRIPTS[arguments.shell], end="")
+    return EXIT_OK
+
+
+def candidates(line: str, known: Known) -> list[Candidate]:
+    """Return the candidates for the end of the line, whose last word may be incomplete."""
+    words = line.split()[1:]
+    begun = "" if line[-1:].isspace() or not words else words.pop()
+    option, equals, value = begun.partition("=")
+    before = f"{option}=" if equals and begun.startswith("--") else ""
+    typed = value if before else begun
+    found = _next([*words, option] if before else words, typed, known)
+    return [Candidate(f"{before}{each.value}", each.says) for each in found if each.value.startswith(typed)]
+
+
+def _next(words: Sequence[str], begun: str, known: Known) -> Iterator[Candidate]:
+    """Yield the candidates after the words; `begun` is the beginning of the next word."""
+    if not words and not begun.startswith("-"):
+        yield from (Candidate(name, says) for name, says in COMPLETED_COMMANDS.items())
+    parser, words = _parser_of(words)
+    wanting = _wanting(parser, words)
+    if wanting is not None and wanting.nargs != "?":
+        yield from _values(wanting, known)
+        return
+    if begun.startswith("-"):
+        shown = (action for action in _actions(parser) if action.help != argparse.SUPPRESS)
+        yield from (Candidate(name, action.help or "") for action in shown for name in action.option_strings)
+        return
+    if wanting is not None:
+        yield from _values(wanting, known)
+    for action in _actions(parser):
+        if not action.option_strings:
+            yield from _values(action, known)
+
+
+def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]]:
+    """Return the parser for the line, and the words that it reads."""
+    if not words or words[0] not in COMPLETED_COMMANDS:
+        from holdfast.ui.startup.arguments import parser  # noqa: PLC0415 - one of several
+
+        return parser(), words
+    found, rest = _command(words[0]), words[1:]
+    below = _below(found)
+    return (below[rest[0]], rest[1:]) if rest and rest[0] in below else (found, rest)
+
+
+def _command(name: str) -> argparse.ArgumentParser:
+    match name:
+        case "setup":
+            from holdfast.ui.commands.setup import command_parser as made  # noqa: PLC0415 - one of several
+        case "config":
+            from holdfast.ui.commands.config import command_parser as made  # noqa: PLC0415 - likewise
+        case "doctor":
+            from holdfast.ui.commands.doctor import command_parser as made  # noqa: PLC0415 - likewise
+        case "sessions":
+            from holdfast.ui.commands.sessions import command_parser as made  # noqa: PLC0415 - likewise
+        case "demo":
+            from holdfast.ui.demo import command_parser as made  # noqa: PLC0415 - likewise
+        case "check" | "repair":
+            from holdfast.ui.commands.check import command_parser as of  # noqa: PLC0415 - likewise
+
+            return of(name)
+        case _:
+            made = command_parser
+    return made()
+
+
+def _wanting(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Action | None:
+    """Return the option in the last word, if a value must follow it."""
+    last = words[-1] if words else ""
+    found = (action for action in _actions(parser) if last in action.option_strings and action.nargs != 0)
+    return next(found, None)
+
+
+def _values(action: argparse.Action, known: Known) -> Iterator[Candidate]:
+    if below := _commands(action):
+        yield from (Candidate(name, parser.description or "") for name, parser in below.items())
+    elif action.choices is not None:
+        yield from (Candidate(str(each)) for each in action.choices)
+    elif isinstance(action.metavar, str):
+        yield from known(action.metavar)
+
+
+def _below(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """Return the subcommands of a command."""
+    none: Mapping[str, argparse.ArgumentParser] = {}
+    return next((below for each in _actions(parser) if (below := _commands(each))), none)
+
+
+def _commands(action: argparse.Action) -> Mapping[str, argparse.ArgumentParser]:
+    """Return the subcommands of an argument, none if it is not a subcommand argument."""
+    choices: object = action.choices
+    return cast("dict[str, argparse.ArgumentParser]", choices) if isinstance(choices, dict) else {}
+
+
+def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return parser._actions  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - argparse has no other way to tell
+
+
+def known_candidates(wanted: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
+    """Yield the candidates from sessions, models and providers."""
+    if wanted == "ID":
+        yield from (Candidate(each.id, each.title) for each in _sessions(environ))
+    elif wanted in ("PROVIDER:MODEL", "PROVIDER", "NAME"):
+        try:
+            config = read_config(homes(environ).config)
+            providers = known_providers(config.providers)
+        except ConfigInvalid:  # completion must not print errors
+            return
+        if wanted != "PROVIDER:MODEL":
+            yield from (Candidate(name) for name in providers)
+            return
+        used = (each.model for each in _sessions(environ))
+        named = [config.model or "", *used, *(each.example for each in providers.values() if each.model)]
+        yield from (Candidate(name) for name in dict.fromkeys(named) if name)
+        yield from (Candidate(f"{name}:") for name, each in providers.items() if not each.model)
+
+
+def _sessions(environ: Mapping[str, str]) -> list[SessionSummary]:
+    """Return the sessions, those of this directory first."""
+    try:
+        listed = Catalog(homes(environ).sessions).all()
+        here = str(Path.cwd())
+    except (UsageError, OSError):
+        return []
+    return sorted(listed, key=lambda each: each.cwd != here)

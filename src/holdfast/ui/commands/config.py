@@ -1,0 +1,156 @@
+"""`holdfast config`: every setting with its value and source. Of keys, only the source."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from holdfast.config.settings import read_config
+from holdfast.errors import EXIT_OK
+from holdfast.providers.credentials.redaction import strip_credentials
+from holdfast.providers.registry import Providers, is_address
+from holdfast.system.user_directories import homes
+from holdfast.text import literal
+from holdfast.ui.startup.arguments import Arguments, Parser, add_settings
+from holdfast.ui.startup.project_trust import judge_project
+from holdfast.ui.startup.run_options import run_options
+from holdfast.ui.startup.session_choice import working_directory
+from holdfast.ui.startup.settings_sources import Layer, Value, given, layer, shown, values
+from holdfast.ui.view.columns import cells, home
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A file or folder that holdfast uses, with a remark."""
+
+    name: str
+    path: str
+    note: str
+
+
+class Variable(msgspec.Struct, frozen=True, kw_only=True):
+    """An environment variable of providers: whether it is set, and where; `value` for addresses, never for keys."""
+
+    name: str
+    providers: tuple[str, ...]
+    source: str
+    value: str = ""
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a run would use."""
+
+    places: tuple[Place, ...]
+    values: tuple[Value, ...]
+    keys: tuple[Variable, ...]
+    addresses: tuple[Variable, ...]
+
+
+class _Arguments(Arguments):
+    what: str | None
+    format: str
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command's options: those of a run that override settings, and its own."""
+    made = Parser(
+        prog="holdfast config",
+        description="Show every setting with its value and source, as for a run with these options.",
+        allow_abbrev=False,
+    )
+    add_settings(made)
+    made.add_argument("what", nargs="?", choices=("path",), help="path: print the path of the config file")
+    made.add_argument("--format", choices=("text", "json"), default="text")
+    made.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+    return made
+
+
+def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Print the settings and return the exit code. Raise `HoldfastError` for unreadable files."""
+    arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    if arguments.what == "path":
+        print(literal(str(homes(environ).config)))
+        return EXIT_OK
+    cwd = working_directory(arguments.cwd)
+    judge_project(environ, cwd, trusted=arguments.trust_project)
+    found = resolved_settings(arguments, environ, cwd)
+    if arguments.format == "json":
+        print(json.dumps(msgspec.to_builtins(found), indent=2))
+    else:
+        for line in config_lines(found):
+            print(line)
+    return EXIT_OK
+
+
+def resolved_settings(arguments: Arguments, environ: Mapping[str, str], cwd: Path) -> Settled:
+    """Return what a run in `cwd` with these options would use; no trust decision is made. Raise `ConfigInvalid`."""
+    places = homes(environ)
+    own = read_config(places.config)
+    options = run_options(arguments, environ, own=own, cwd=cwd)
+    files = [Place(name="config", path=str(places.config), note="" if places.config.exists() else "does not exist yet")]
+    layers: list[Layer] = []
+    if places.config.exists():
+        layers.append(layer(str(places.config), places.config.read_text("utf-8")))
+    if options.project is not None:
+        layers.append(layer(str(options.project.path), options.project.raw.decode()))
+        files.append(Place(name="project", path=str(options.project.path), note="trusted"))
+    files += [Place(name="project", path=str(cwd), note=note) for note in options.notices]
+    files.append(Place(name="sessions", path=str(places.sessions), note=""))
+    files.append(Place(name="keys", path=str(places.keys), note=options.unread))
+    return Settled(
+        places=tuple(files),
+        values=tuple(values(options.config, [*layers, given(arguments)])),
+        keys=tuple(
+            Variable(name=name, providers=who, source=options.keys[name].source if name in options.keys else "")
+            for name, who in _by_variable(options.providers, "key").items()
+        ),
+        addresses=tuple(
+            Variable(
+                name=name,
+                providers=who,
+                source="environment",
+                value=strip_credentials(environ[name]) if is_address(environ[name]) else "not a URL",
+            )
+            for name, who in _by_variable(options.providers, "address").items()
+            if environ.get(name)
+        ),
+    )
+
+
+def config_lines(found: Settled) -> Iterator[str]:
+    """Yield the settings as lines for people."""
+    yield from _columns([(each.name, home(each.path), each.note) for each in found.places])
+    yield ""
+    yield from _columns([(each.name, shown(each.value), _source(each)) for each in found.values])
+    yield ""
+    yield from _columns(
+        [
+            *((each.name, f"set, {each.source}" if each.source else "not set", ", ".join(each.providers))
+              for each in found.keys),
+            *((each.name, each.value, ", ".join(each.providers)) for each in found.addresses),
+        ]
+    )  # fmt: skip
+
+
+def _by_variable(providers: Providers, which: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for each in providers.values():
+        name = each.key_variable if which == "key" else each.address_variable
+        if name:
+            found[name] = (*found.get(name, ()), each.name)
+    return found
+
+
+def _source(value: Value) -> str:
+    return f"{home(value.source)}:{value.line}" if value.line else home(value.source)
+
+
+def _columns(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """Yield the rows in columns; an overlong value moves only the values after it."""
+    shown = [tuple(literal(cell).replace("\n", " ") for cell in row) for row in rows]
+    wide = [min(40, max((cells(row[column]) for row in shown), default=0)) for column in (0, 1)]
+    for first, second, third in shown:
+        yield f"{first:<{wide[0]}}  {second:<{wide[1]}}  {third}".rstrip()

@@ -1,0 +1,65 @@
+"""`holdfast doctor`: check this machine's setup, and say what to do about problems."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.errors import EXIT_FAILED, EXIT_OK
+from holdfast.text import literal
+from holdfast.ui.startup.arguments import Parser
+from holdfast.ui.startup.session_choice import working_directory
+from holdfast.ui.view.columns import count_noun
+
+if TYPE_CHECKING:
+    from holdfast.ui.commands.doctor.findings import DoctorFinding
+
+_SIGNS = {"ok": "ok", "warn": "warn", "fail": "FAIL"}
+
+
+class _Arguments(argparse.Namespace):
+    format: str
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command's options."""
+    made = Parser(
+        prog="holdfast doctor",
+        description="Check this machine's setup, and say what to do about problems. Exit code 1 if a check fails.",
+        allow_abbrev=False,
+    )
+    made.add_argument("--format", choices=("text", "json"), default="text")
+    made.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+    return made
+
+
+def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Run the checks, print the findings, and return 1 if a check failed, else 0."""
+    from holdfast.ui.commands.doctor.probes import examined  # noqa: PLC0415 - not to learn the options
+
+    arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    found = asyncio.run(examined(environ, working_directory(None)))
+    if arguments.format == "json":
+        print(json.dumps(msgspec.to_builtins(found), indent=2))
+    else:
+        for line in report_lines(found):
+            print(line)
+    return EXIT_FAILED if any(each.level == "fail" for each in found) else EXIT_OK
+
+
+def report_lines(found: Sequence[DoctorFinding]) -> Iterator[str]:
+    """Yield the findings as lines for people."""
+    wide = max(len(each.name) for each in found)
+    for each in found:
+        yield literal(f"{_SIGNS[each.level]:<4}  {each.name:<{wide}}  {each.what}".rstrip())
+        if each.todo:
+            yield literal(f"      {'':<{wide}}  {each.todo}")
+    bad = {level: sum(each.level == level for each in found) for level in ("fail", "warn")}
+    yield ""
+    told = f"{count_noun(bad['fail'], 'failure')}, {count_noun(bad['warn'], 'warning')}."
+    yield told if any(bad.values()) else "Everything is OK."

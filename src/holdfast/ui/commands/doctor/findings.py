@@ -1,0 +1,203 @@
+"""The finding of each check, and what to do about it. Pure.
+
+Two rules. `fail` prevents holdfast from working, `warn` is something missing or soon a problem. No finding quotes a
+key.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from holdfast.providers.connectivity import Reached
+from holdfast.providers.credentials.provider_keys import Keys
+from holdfast.providers.registry import Provider, Providers
+from holdfast.session.verify import Report
+from holdfast.ui.commands.provider_failures import unreached
+from holdfast.ui.startup.run_options import DEMO
+from holdfast.ui.view.columns import byte_count, count_noun
+
+Level = Literal["ok", "warn", "fail"]
+
+PYTHONS = ((3, 11), (3, 13))
+SMALL = (80, 24)
+LITTLE, NEARLY_NONE = 1_000_000_000, 100_000_000
+SHARED = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
+"""File systems whose locks and syncs are unreliable."""
+
+
+class DoctorFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one check, and what to do, "" if nothing."""
+
+    name: str
+    level: Level
+    what: str
+    todo: str = ""
+
+
+def versions(found: Mapping[str, str], python: tuple[int, int]) -> DoctorFinding:
+    """Return the versions in use; `found` has a version for each installed package."""
+    told = ", ".join(f"{name} {version}" for name, version in found.items())
+    if PYTHONS[0] <= python <= PYTHONS[1]:
+        return DoctorFinding(name="versions", level="ok", what=told)
+    todo = "Use Python 3.11, 3.12 or 3.13: other versions are untested."
+    return DoctorFinding(name="versions", level="warn", what=told, todo=todo)
+
+
+def terminal_finding(*, tty: bool, term: str, columns: int, lines: int, encoding: str) -> DoctorFinding:
+    """Return the kind of terminal."""
+    what = (
+        f"{term or 'TERM is not set'}, {columns}x{lines}, {encoding}" if tty else "not a terminal (output redirected)"
+    )
+    if not tty:
+        return DoctorFinding(name="terminal", level="ok", what=what)
+    if term in ("", "dumb"):
+        todo = "It cannot run the full-screen UI: use holdfast -p, or another terminal."
+    elif encoding.lower().replace("-", "") != "utf8":
+        todo = "Set a UTF-8 locale (LANG=C.UTF-8), or some characters show as '?'."
+    elif columns < SMALL[0] or lines < SMALL[1]:
+        todo = f"Make it larger (at least {SMALL[0]}x{SMALL[1]})."
+    else:
+        todo = ""
+    return DoctorFinding(name="terminal", level="warn" if todo else "ok", what=what, todo=todo)
+
+
+def keys(providers: Providers, found: Keys) -> DoctorFinding:
+    """Return which keys are set, and where."""
+    wanted = dict.fromkeys(each.key_variable for each in providers.values() if each.key_variable)
+    told = {name: found[name].source for name in wanted if name in found}
+    if told:
+        return DoctorFinding(
+            name="keys", level="ok", what=", ".join(f"{name} ({where})" for name, where in told.items())
+        )
+    keyless = ", ".join(each.name for each in providers.values() if each.key_variable is None)
+    todo = f"Run holdfast setup, or set a provider's variable. Providers without a key: {keyless}."
+    return DoctorFinding(name="keys", level="warn", what="none", todo=todo)
+
+
+def model(name: str | None, problem: str) -> DoctorFinding:
+    """Return whether the configured model is usable; `problem` says why not, "" if it is."""
+    if name == DEMO:
+        return DoctorFinding(name="model", level="ok", what="demo (scripted; full-screen UI only, not with -p)")
+    if not name:
+        todo = "Run holdfast setup, or pass -m PROVIDER:MODEL."
+        return DoctorFinding(name="model", level="warn", what="none configured", todo=todo)
+    if problem:
+        return DoctorFinding(name="model", level="fail", what=name, todo=problem)
+    return DoctorFinding(name="model", level="ok", what=name)
+
+
+def provider_finding(provider: Provider, way: Reached, *, chosen: bool) -> DoctorFinding:
+    """Return whether a provider is reachable; if not, that is a failure for the `chosen` one."""
+    name = f"provider {provider.name}"
+    through = f"{f' (from {way.by})' if way.by else ''}{f' through {way.proxy}' if way.proxy else ''}"
+    if way.step == "reached":
+        return DoctorFinding(name=name, level="ok", what=f"{way.place} reachable{through}")
+    todo = unreached(way)
+    said = f" ({way.said})" if way.said and way.said != todo else ""
+    return DoctorFinding(name=name, level="fail" if chosen else "warn", what=f"{way.place}{through}{said}", todo=todo)
+
+
+def disk(path: str, free: int) -> DoctorFinding:
+    """Return whether there is disk space for sessions."""
+    level: Level = "fail" if free < NEARLY_NONE else "warn" if free < LITTLE else "ok"
+    todo = "" if level == "ok" else "Free some disk space: without it, sessions are read-only."
+    return DoctorFinding(name="disk", level=level, what=f"{byte_count(free)} free for {path}", todo=todo)
+
+
+def folder_finding(path: str, *, mode: int | None, writable: bool, kind: str) -> DoctorFinding:
+    """Return whether the folder of the sessions is usable; `mode` is None if it does not exist yet."""
+    name = "data folder"
+    shown = "does not exist yet" if mode is None else f"mode {mode:04o}"
+    what = f"{path}, {shown}{f', {kind}' if kind else ''}"
+    if not writable:
+        todo = f"It is not writable: fix its owner or permissions, or set HOLDFAST_HOME. See: ls -ld {path}"
+        return DoctorFinding(name=name, level="fail", what=what, todo=todo)
+    if kind in SHARED:
+        todo = "Locks on a network file system are unreliable: set HOLDFAST_HOME to a local folder."
+        return DoctorFinding(name=name, level="warn", what=what, todo=todo)
+    if mode is not None and mode & 0o077:
+        return DoctorFinding(name=name, level="warn", what=what, todo=f"Other users can read it. Run: chmod 700 {path}")
+    return DoctorFinding(name=name, level="ok", what=what)
+
+
+_PROGRAMS: Mapping[str, str] = {
+    "git": "Install git: /diff and most work on a project need it.",
+    "ripgrep": "Install ripgrep: searching works without it, but slower.",
+}
+
+
+def program(name: str, version: str | None, problem: str = "") -> DoctorFinding:
+    """Return whether an optional program is installed; `problem` says what failed when it was asked for its version."""
+    if problem:
+        todo = f"It does not work. {_PROGRAMS[name]}"
+        return DoctorFinding(name=name, level="warn", what=f"installed, but {problem}", todo=todo)
+    if version is None:
+        return DoctorFinding(name=name, level="warn", what="not installed", todo=_PROGRAMS[name])
+    return DoctorFinding(name=name, level="ok", what=version)
+
+
+def bubblewrap(version: str | None, *, works: bool, wanted: bool, namespaces: str) -> DoctorFinding:
+    """Return whether commands can have a PID namespace; `wanted` is the config's `pid_namespace`.
+
+    `namespaces` says which kernel setting refuses them, "" if none is known to.
+    """
+    name, level = "bubblewrap", "warn" if wanted else "ok"
+    if version is not None and works:
+        return DoctorFinding(name=name, level="ok", what=f"{version}, available")
+    if version is None:
+        what, todo = "not installed", "Install bubblewrap: pid_namespace in the config has no effect without it."
+    else:
+        what = f"{version}, but it cannot make a namespace"
+        todo = namespaces or "The kernel, or the container, refuses user namespaces."
+    return DoctorFinding(name=name, level=level, what=what, todo=todo if wanted else "")
+
+
+def commands_finding(problem: str) -> DoctorFinding:
+    """Return whether the process that runs commands starts; `problem` says why not."""
+    if problem:
+        return DoctorFinding(name="commands", level="fail", what="cannot run", todo=problem)
+    return DoctorFinding(name="commands", level="ok", what="supervised; child processes are cleaned up")
+
+
+def kernel(system: str, *, missing: Sequence[str]) -> DoctorFinding:
+    """Return whether the needed features of the operating system are available."""
+    if system != "Linux":
+        todo = "Only Linux is tested. Elsewhere, leftover processes are found by process group only."
+        return DoctorFinding(name="kernel", level="warn", what=system, todo=todo)
+    if missing:
+        todo = "Without it, leftover processes of commands may not be found."
+        return DoctorFinding(name="kernel", level="warn", what=f"no {', no '.join(missing)}", todo=todo)
+    return DoctorFinding(name="kernel", level="ok", what="Linux, with /proc and child subreapers")
+
+
+def sessions(reports: Sequence[Report], total: int) -> DoctorFinding:
+    """Return whether sessions are damaged; `reports` are of the newest of the `total`."""
+    bad = [report.session for report in reports if report.problems]
+    of = f" of {total}" if total > len(reports) else ""
+    what = f"{count_noun(len(reports), 'session')}{of} verified, {len(bad)} with findings" if total else "none yet"
+    if bad:
+        todo = f"For details: holdfast sessions verify {bad[0]}"
+        return DoctorFinding(name="sessions", level="fail", what=f"{what}: {', '.join(bad[:5])}", todo=todo)
+    todo = "To verify all: holdfast sessions verify --all" if of else ""
+    return DoctorFinding(name="sessions", level="ok", what=what, todo=todo)
+
+
+def config(path: str, *, there: bool, problem: str) -> DoctorFinding:
+    """Return whether the config is readable."""
+    if problem:
+        return DoctorFinding(name="config", level="fail", what=path, todo=problem)
+    return DoctorFinding(name="config", level="ok", what=path if there else f"{path}: not found, using defaults")
+
+
+def project_finding(notes: Sequence[str]) -> DoctorFinding:
+    """Return whether the project's config is in use; `notes` say why not."""
+    return DoctorFinding(name="project", level="warn" if notes else "ok", what=" ".join(notes) or "nothing ignored")
+
+
+def python() -> tuple[int, int]:
+    """Return the version of the running Python."""
+    return sys.version_info[:2]

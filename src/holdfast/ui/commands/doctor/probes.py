@@ -1,0 +1,230 @@
+"""The checks on this machine: simple, with timeouts, side by side; `findings` interprets the results."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from holdfast import __version__
+from holdfast.config.settings import Config, read_config
+from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
+from holdfast.providers.connectivity import reach
+from holdfast.providers.registry import Providers
+from holdfast.session.catalog import Catalog
+from holdfast.session.verify import Report
+from holdfast.system.user_directories import homes
+from holdfast.tools.process.launch import CONTAINED
+from holdfast.tools.process.supervisor_client import Supervisor
+from holdfast.ui.advice import COMMAND_LINE, advised
+from holdfast.ui.commands.doctor import findings
+from holdfast.ui.commands.doctor.findings import DoctorFinding
+from holdfast.ui.commands.verify import verified
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
+from holdfast.ui.view.columns import home
+
+STARTING = 10.0
+"""Seconds for the keeper to start and run an empty command."""
+
+ANSWERING = 3.0
+"""Seconds for a program to print its version."""
+
+READING = 3.0
+"""Seconds for reading sessions, the newest first."""
+
+_PACKAGES = ("pydantic-ai-slim", "textual", "msgspec")
+_RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": CONTAINED[0]}
+
+
+async def examined(environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
+    """Return the findings for this machine, in the order in which to fix them."""
+    options, seen = _before(environ, cwd)
+    (programs, commands), ways = await asyncio.gather(
+        _programs(options.config), _ways(options)
+    )  # side by side, because each waits for something else
+    return [
+        *seen,
+        *ways,
+        *_storage(environ),
+        *programs,
+        commands,
+        _kernel(),
+        _sessions(options.catalog, options.providers),
+    ]
+
+
+def _before(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[DoctorFinding]]:
+    """Return the options of a run here and what is found of them; the defaults for a config that cannot be used."""
+    path = homes(environ).config
+    try:
+        options, problem = run_options(Arguments(), environ, own=read_config(path), cwd=cwd), ""
+    except ConfigInvalid as error:
+        options, problem = run_options(Arguments(), environ, own=Config(), cwd=cwd), str(error)
+    found_keys = findings.keys(options.providers, options.keys)
+    if options.unread:
+        found_keys = DoctorFinding(name="keys", level="warn", what=found_keys.what, todo=options.unread)
+    return options, [
+        findings.versions(_versions(), findings.python()),
+        _terminal(),
+        findings.config(home(str(path)), there=path.exists(), problem=problem),
+        *([findings.project_finding(options.notices)] if options.notices else []),
+        found_keys,
+        *([] if problem else [findings.model(options.model, _unusable(options))]),
+    ]  # fmt: skip
+
+
+def _unusable(options: RunOptions) -> str:
+    try:
+        if options.model not in ("", DEMO):
+            options.endpoint(options.model)
+    except ModelUnusable as error:
+        return advised(error, COMMAND_LINE)
+    return ""
+
+
+def _versions() -> dict[str, str]:
+    told = {"holdfast": __version__, "Python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            told[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return told
+
+
+def _terminal() -> DoctorFinding:
+    size = shutil.get_terminal_size()
+    return findings.terminal_finding(
+        tty=os.isatty(1),  # not sys.stdout, which the screen replaces
+        term=os.environ.get("TERM", ""),
+        columns=size.columns,
+        lines=size.lines,
+        encoding=sys.__stdout__.encoding if sys.__stdout__ else "",
+    )
+
+
+async def _ways(options: RunOptions) -> list[DoctorFinding]:
+    """Return which of the usable providers are reachable."""
+    chosen = options.model.partition(":")[0]
+    usable = [
+        each
+        for each in options.providers.values()
+        if each.name == chosen or each.name in options.config.providers or each.key_variable in options.keys
+    ]
+    ways = await asyncio.gather(*(reach(each, options.environ) for each in usable))
+    return [
+        findings.provider_finding(provider, way, chosen=provider.name == chosen)
+        for provider, way in zip(usable, ways, strict=True)
+        if way.step != "unknown"
+    ]
+
+
+def _storage(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    path = homes(environ).sessions
+    there = next(each for each in (path, *path.parents) if each.exists())
+    shown = home(str(path))
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode) if there == path else None
+        yield findings.folder_finding(shown, mode=mode, writable=os.access(there, os.W_OK | os.X_OK), kind=_kind(there))
+        yield findings.disk(shown, shutil.disk_usage(there).free)
+    except OSError as error:
+        yield DoctorFinding(
+            name="data folder", level="fail", what=shown, todo=f"It cannot be checked: {error.strerror}."
+        )
+
+
+def _kind(path: Path) -> str:
+    """Return the type of the file system that holds `path`, "" if unknown."""
+    try:
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()]
+    except OSError:
+        return ""
+    real = path.resolve()
+    holding = [(len(mount[1]), mount[2]) for mount in mounts if real.is_relative_to(mount[1].replace("\\040", " "))]
+    return max(holding, default=(0, ""))[1]
+
+
+async def _programs(config: Config) -> tuple[list[DoctorFinding], DoctorFinding]:
+    """Return which programs are installed, run under a keeper like any command, and whether that starts."""
+    said: dict[str, str | None] = dict.fromkeys(_RUNS)
+    wrong = dict.fromkeys(_RUNS, "")
+    works, problem = False, ""
+    with tempfile.TemporaryDirectory(prefix="holdfast-doctor-") as name:
+        folder = Path(name)
+        keeper = Supervisor(folder)
+        try:
+            problem, _ = await _run(keeper, ["true"], folder, within=STARTING)
+            for each, command in _RUNS.items():
+                if shutil.which(command):
+                    wrong[each], output = await _run(keeper, [command, "--version"], folder, within=ANSWERING)
+                    said[each] = _first(output)
+            if said["bubblewrap"] is not None and not wrong["bubblewrap"]:
+                works = not (await _run(keeper, [*CONTAINED, "true"], folder, within=ANSWERING))[0]
+        except ToolFailed as error:
+            problem = str(error)
+        finally:
+            await keeper.close()
+    wrapped = findings.bubblewrap(
+        said["bubblewrap"], works=works, wanted=config.pid_namespace, namespaces=_namespaces()
+    )
+    found = [*(findings.program(each, said[each], wrong[each]) for each in ("git", "ripgrep")), wrapped]
+    return found, findings.commands_finding(problem)
+
+
+async def _run(keeper: Supervisor, argv: list[str], folder: Path, *, within: float) -> tuple[str, bytes]:
+    """Run a program. Return what went wrong, "" if nothing, and its output."""
+    try:
+        async with asyncio.timeout(within):
+            # A separate call and spool, because an earlier program may still be ending.
+            call, spool = " ".join(argv), folder / f"spool of {argv[0]}"
+            code, output = await keeper.capture(argv, call=call, cwd=folder, spool=spool)
+    except TimeoutError:
+        return f"it did not answer within {within:g} s", b""
+    return f"it failed with exit code {code}" if code else "", output
+
+
+def _first(output: bytes) -> str:
+    return output.decode("utf-8", "replace").partition("\n")[0].strip() or "installed"
+
+
+def _namespaces() -> str:
+    """Return which kernel setting refuses user namespaces, "" if none is known to."""
+    for setting, refusing in (
+        ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
+        ("/proc/sys/user/max_user_namespaces", "0"),
+        ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+    ):
+        try:
+            if Path(setting).read_text("ascii").strip() == refusing:
+                return f"The kernel refuses user namespaces: {setting} is {refusing}."
+        except OSError:
+            continue
+    return ""
+
+
+def _kernel() -> DoctorFinding:
+    missing = [] if Path("/proc/self/stat").exists() else ["/proc"]
+    return findings.kernel(platform.system(), missing=missing)
+
+
+def _sessions(catalog: Catalog, providers: Providers) -> DoctorFinding:
+    try:
+        listed = catalog.all()
+    except HoldfastError as error:
+        return DoctorFinding(name="sessions", level="fail", what="cannot be listed", todo=str(error))
+    reports: list[Report] = []
+    until = time.monotonic() + READING
+    for summary in listed:
+        if time.monotonic() > until:
+            break
+        reports.append(verified(catalog, summary.id, providers))
+    return findings.sessions(reports, len(listed))

@@ -1,0 +1,312 @@
+"""The `holdfast sessions` commands: list, show, verify, export, import, rename, delete."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import msgspec
+
+from holdfast.config.settings import read_config
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
+from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.system.user_directories import homes
+from holdfast.text import literal, printable, valid_unicode
+from holdfast.ui.startup.arguments import Parser
+from holdfast.ui.view.columns import age, byte_count, columns, home, row, single_line, widths
+from holdfast.ui.view.journal_listing import transcript
+from holdfast.ui.view.sentences import Sentence
+
+if TYPE_CHECKING:
+    from holdfast.providers.registry import Providers
+    from holdfast.ui.export.export import Form
+
+_SHOWN_LINES = 6
+
+
+class _Arguments(argparse.Namespace):
+    command: str
+    session: str
+    title: str
+    history: bool
+    provider: str | None
+    file: str
+    output: str | None
+    format: Form
+    model: str | None
+    json: bool
+    all: bool
+    force: bool
+
+
+def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
+    """Run one `holdfast sessions` command and return its exit code; `HoldfastError` is for the caller to print."""
+    arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    catalog = Catalog(homes(environ).sessions)
+    match arguments.command:
+        case "show":
+            return _show(catalog, arguments, environ, stdout)
+        case "verify":
+            return _verify(catalog, arguments, environ, stdout)
+        case "export":
+            return _export(catalog, arguments, stdout, stderr)
+        case "import":
+            return _import(catalog, arguments, environ, stdout)
+        case "rename" | "delete":
+            return _change(catalog, arguments, stdout)
+        case _:
+            return _list(catalog, arguments, stdout)
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command's options."""
+    parser = Parser(prog="holdfast sessions", description="Manage your sessions.", allow_abbrev=False)
+    known = "list|show|verify|export|import|rename|delete"
+    commands = parser.add_subparsers(dest="command", metavar=known, required=True)
+    add = commands.add_parser("list", help="list the sessions of this directory, most recent first", allow_abbrev=False)
+    add.add_argument("--all", action="store_true", help="include all directories")
+    add.add_argument("--json", action="store_true")
+    add = commands.add_parser("show", help="show what happened in a session", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+    add.add_argument("--json", action="store_true", help="print every journal entry as JSON")
+    add.add_argument("--history", action="store_true", help="show the messages that the model reads: sizes, call IDs")
+    add.add_argument("--provider", metavar="NAME", help="with --history: for this provider")
+    add = commands.add_parser("verify", help="check sessions for damage", allow_abbrev=False)
+    add.add_argument(
+        "session", metavar="ID", nargs="?", default="", help="ID or unique prefix (default: all of this directory)"
+    )
+    add.add_argument("--all", action="store_true", help="include all directories")
+    add.add_argument("--json", action="store_true")
+    add = commands.add_parser("export", help="export a session to a file", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+    add.add_argument(
+        "--format",
+        choices=("pydantic-ai", "json", "markdown", "html", "openai-chat", "anthropic"),
+        default="pydantic-ai",
+        help="pydantic-ai (default): can be imported; json: all entries; markdown, html: to read; others: a request",
+    )
+    add.add_argument("-o", "--output", metavar="FILE", help="output file (default: standard output)")
+    add.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    add = commands.add_parser("import", help="import a pydantic-ai history, repairing it if needed", allow_abbrev=False)
+    add.add_argument("file", metavar="FILE", help="file to import, - for standard input")
+    add.add_argument("-m", "--model", metavar="PROVIDER:MODEL", help="model for the session")
+    add = commands.add_parser("rename", help="set the title of a session", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+    add.add_argument("title", metavar="TITLE", help='the new title; "" resets it to the first prompt')
+    add = commands.add_parser("delete", help="move a session to the trash", allow_abbrev=False)
+    add.add_argument("session", metavar="ID", help="session ID or unique prefix")
+    return parser
+
+
+def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    """Rename or delete a session that no other process holds."""
+    session = catalog.find(arguments.session, free=True).id
+    if arguments.command == "delete":
+        place = printable(str(catalog.trash(session)))
+        print(f"Moved session {session} to trash: {place}. Move it back to restore it.", file=stdout)
+        return EXIT_OK
+    from holdfast.session.journal.entries import title_entry  # noqa: PLC0415 - a list writes nothing
+    from holdfast.session.storage.sqlite_store import SqliteStore  # noqa: PLC0415 - likewise
+
+    store = SqliteStore.open(catalog.folder(session))
+    try:
+        store.append([title_entry(arguments.title)], expected=store.length)
+    finally:
+        store.close()
+    print(f"Title of session {session}: {single_line(catalog.find(session).title) or '(no title)'}", file=stdout)
+    return EXIT_OK
+
+
+def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
+    everywhere = catalog.all()
+    listed = _chosen(everywhere, arguments)
+    if arguments.json:
+        print(json.dumps(msgspec.to_builtins(listed), indent=2), file=stdout)
+    elif listed:
+        for line in _table(listed, width=columns(), now=time.time()):
+            print(line, file=stdout)
+    elif everywhere:
+        print(f"No sessions in this directory, {len(everywhere)} elsewhere: holdfast sessions list --all", file=stdout)
+    else:
+        print('No sessions yet. Start one: holdfast -p "what does this project do?"', file=stdout)
+    return EXIT_OK
+
+
+def _chosen(everywhere: Sequence[SessionSummary], arguments: _Arguments) -> list[SessionSummary]:
+    """Return the sessions of this directory, or all; one without a known directory (damaged) is always included."""
+    here = None if arguments.all else (str(_here()), "")
+    return [summary for summary in everywhere if here is None or summary.cwd in here]
+
+
+def _table(summaries: Sequence[SessionSummary], *, width: int, now: float) -> Iterator[str]:
+    """Yield one line per session and one per damage; if space is short, the title shrinks first, then the directory."""
+    head = ("ID", "USED", "SIZE", "TITLE", "FOLDER")
+    rows = [
+        (
+            each.id,
+            age(now - each.modified),
+            byte_count(each.bytes),
+            single_line(each.title) or "-",
+            home(each.cwd) or "-",
+        )
+        for each in summaries
+    ]
+    sizes = widths([head, *rows])
+    fixed = sum(sizes[:3]) + 2 * (len(head) - 1)
+    sizes[4] = min(sizes[4], max(10, (width - fixed) // 2))
+    sizes[3] = min(sizes[3], max(10, width - fixed - sizes[4]))
+    yield row(head, sizes)
+    for values, summary in zip(rows, summaries, strict=True):
+        yield row(values, sizes)
+        if summary.damage:
+            yield f"  damaged: {single_line(summary.damage)}"
+
+
+def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
+    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a list needs no SQLite
+
+    if arguments.provider and not arguments.history:
+        raise UsageError(f"--provider {arguments.provider!r} works only with --history. Add --history.")
+    session = catalog.find(arguments.session).id
+    reading = read_copy(catalog.folder(session))
+    if arguments.history:
+        from holdfast.ui.commands.show_history import show_sent  # noqa: PLC0415 - only --history needs it
+
+        providers = _providers(environ)
+        return show_sent(
+            reading, provider=arguments.provider, providers=providers, as_json=arguments.json, stdout=stdout
+        )
+    if arguments.json:
+        print(json.dumps(msgspec.to_builtins(reading), indent=2), file=stdout)
+    else:
+        print(f"Session {session}", file=stdout)
+        for said in transcript(reading.records, reading.findings):
+            for line in _shown(said):
+                print(line, file=stdout)
+    return EXIT_DAMAGE if reading.findings else EXIT_OK
+
+
+def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
+    from holdfast.ui.commands.verify import verify_all  # noqa: PLC0415 - a list needs none of it
+
+    if arguments.session and arguments.all:
+        raise UsageError(f"Option --all and session {arguments.session!r} conflict. Use only one of them.")
+    if arguments.session:
+        sessions = [catalog.find(arguments.session).id]
+    else:
+        sessions = [summary.id for summary in _chosen(catalog.all(), arguments)]
+    if not sessions and not arguments.json:
+        print("No sessions to verify in this directory. See: holdfast sessions list --all", file=stdout)
+        return EXIT_OK
+    return verify_all(catalog, sessions, providers=_providers(environ), as_json=arguments.json, stdout=stdout)
+
+
+def _providers(environ: Mapping[str, str]) -> Providers:
+    from holdfast.providers.registry import known_providers  # noqa: PLC0415 - a list needs none of them
+
+    return known_providers(read_config(homes(environ).config).providers)
+
+
+def _shown(said: Sentence) -> Iterator[str]:
+    """Yield a sentence and the beginning of its detail as printed on a terminal."""
+    lines = (printable if said.kind in ("prompt", "answer") else literal)(said.text).splitlines() or [""]
+    match said.kind:
+        case "started":
+            return  # its end is shown
+        case "prompt":
+            yield ""
+            yield from (f"> {line}" for line in lines)
+        case "answer":
+            yield ""
+            yield from lines
+        case "call" | "unapproved":
+            yield from lines  # they have marks
+        case _:
+            yield f"{'!' if said.kind == 'damage' else '-'} {lines[0]}"
+            yield from (f"  {line}" for line in lines[1:])
+    details = printable(said.detail).splitlines()
+    yield from (f"    {line}" for line in details[:_SHOWN_LINES])
+    if len(details) > _SHOWN_LINES:
+        yield f"    … {len(details) - _SHOWN_LINES} more lines"
+
+
+def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: TextIO) -> int:
+    from holdfast.ui.export.export import export_text, exported, write  # noqa: PLC0415 - a list needs none of this
+
+    session = catalog.find(arguments.session).id
+    document, findings = exported(catalog.folder(session), arguments.format)
+    if arguments.output is None:  # ASCII only, because the output may be a terminal
+        stdout.write(export_text(document, ascii_only=True))
+    else:
+        write(Path(arguments.output), document, force=arguments.force)
+        print(f"Exported session {session} to {printable(arguments.output)}.", file=stdout)
+    for finding in findings:
+        print(printable(f"holdfast: Session {session!r} is damaged: {finding.what}"), file=stderr)
+    return EXIT_DAMAGE if findings else EXIT_OK
+
+
+def _here() -> Path:
+    """Return the current directory. Raise `UsageError` if it has been deleted."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UsageError(f"Cannot use the current directory: {error.strerror}. Change to another directory.") from error
+
+
+def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
+    from holdfast.agent.sessions import first_entry, new_store  # noqa: PLC0415 - a list needs none of these
+    from holdfast.providers.registry import split  # noqa: PLC0415 - likewise
+    from holdfast.session.transfer.transfer import import_document  # noqa: PLC0415 - likewise
+    from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
+
+    if arguments.model:
+        split(arguments.model, _providers(environ))  # report an unusable model before reading the file
+    cwd = _here()
+    imported = import_document(_read(arguments.file))
+    model = arguments.model or _usable(imported.model, environ)
+    source = "standard input" if arguments.file == "-" else str(Path(arguments.file).absolute())
+    session = catalog.new_id()
+    folder = catalog.folder(session)
+    with new_store(folder) as store:
+        opened = msgspec.structs.replace(
+            first_entry(session, cwd=cwd, model=model, toolbox=LocalToolbox(cwd, folder)),
+            imported_from=valid_unicode(source),
+        )
+        store.append(imported.entries(opened), expected=0)
+    store.close()
+    catalog.find(session)  # writes its summary
+    print(f"Imported {printable(arguments.file)} as session {session}.", file=stdout)
+    for change in imported.changes(opened):
+        print(f"- {single_line(change)}", file=stdout)
+    choice = "" if model else " -m PROVIDER:MODEL"
+    print(f"Resume it: holdfast -r {session}{choice}", file=stdout)
+    return EXIT_OK
+
+
+def _read(file: str) -> bytes:
+    """Return the document, or one byte more than allowed if it is too long."""
+    from holdfast.session.transfer.transfer import LIMIT  # noqa: PLC0415 - only an import needs it
+
+    if file == "-":
+        return sys.stdin.buffer.read(LIMIT + 1)
+    try:
+        with Path(file).open("rb") as document:
+            return document.read(LIMIT + 1)
+    except OSError as error:
+        raise UsageError(f"Cannot read {file!r}: {error.strerror}. Check its name.") from error
+
+
+def _usable(model: str, environ: Mapping[str, str]) -> str:
+    """Return the document's model if its provider is known, else the configured one, else ""."""
+    from holdfast.providers.registry import split  # noqa: PLC0415 - only an import needs it
+
+    try:
+        split(model, _providers(environ))
+    except ModelUnusable:
+        return read_config(homes(environ).config).model or ""
+    return model

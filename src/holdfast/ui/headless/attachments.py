@@ -1,0 +1,19 @@
+"""Images that a prompt mentions, attached to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.agent.agent import Agent
+from holdfast.tool_calls import Image
+from holdfast.tools.workspace.images import named
+
+
+def attached(driver: Agent, text: str, tell: Callable[[str], object]) -> tuple[Image, ...]:
+    """Return the images that `text` mentions with `@`, from the session's folder; `tell` reports unusable ones."""
+    opened = driver.conversation.opened
+    images, wrong = named(text, Path(opened.cwd if opened else "."))
+    for why in wrong:
+        tell(why)
+    return images

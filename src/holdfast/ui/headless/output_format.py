@@ -1,0 +1,65 @@
+"""What an output format of a run gets: its start, its events, its end. Text, JSON and JSON lines implement it.
+
+Two rules. The output cannot control a terminal, not even one behind a pipe. A line about a call hides nothing: it
+shows what really runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.agent.events import Event
+from holdfast.errors import ProviderFault
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal.entries import Entry, TurnEnded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOpened:
+    """The start of a run; `last_turn` has the entries of the previous turn."""
+
+    session: str
+    model: str
+    mode: str
+    cwd: str
+    tools: tuple[str, ...]
+    resumed: bool
+    last_turn: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """The end of a run: its turn, with the conversation and the exit code at that time.
+
+    `fault` is that of the provider if it ended the turn.
+    """
+
+    turn: TurnEnded
+    conversation: Conversation
+    exit_code: int
+    fault: ProviderFault | None = None
+
+
+class OutputFormat(Protocol):
+    """A format for the output of a run; only `close` may wait for a reader."""
+
+    def begin(self, opened: RunOpened) -> None:
+        """Write the start of the run."""
+        ...
+
+    def event(self, event: Event) -> None:
+        """Write an event."""
+        ...
+
+    def end(self, ended: RunEnded) -> None:
+        """Write the end of the run."""
+        ...
+
+    def fail(self, ended: RunEnded, message: str) -> None:
+        """Write the end of a run that failed; the caller prints the message on standard error."""
+        ...
+
+    def close(self, within: float | None) -> str:
+        """Wait up to `within` seconds for readers. Return why output could not be written, or ""."""
+        ...

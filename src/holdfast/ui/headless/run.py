@@ -1,0 +1,280 @@
+"""`holdfast -p`: one turn without a screen. The prompt is journalled while the provider's SDK is imported."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from holdfast.agent.agent import Agent
+from holdfast.agent.debug_log.log import Log
+from holdfast.agent.events import CheckFinding, Event, TurnFailed
+from holdfast.agent.sessions import OpenSession, create, fork, resume
+from holdfast.agent.stop_cause import StopCause
+from holdfast.config.settings import read_config
+from holdfast.errors import (
+    EXIT_APPROVAL,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_RETRYABLE,
+    RETRYABLE,
+    HoldfastError,
+    ProviderFault,
+    StateError,
+    UsageError,
+)
+from holdfast.providers.connect import connect, preload
+from holdfast.providers.context_windows import window_of
+from holdfast.providers.model import Model
+from holdfast.session.catalog import Catalog
+from holdfast.session.journal.entries import Cause, TurnEnded
+from holdfast.system.threads import in_daemon
+from holdfast.system.user_directories import homes
+from holdfast.tool_calls import Mode
+from holdfast.ui.headless.attachments import attached
+from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
+from holdfast.ui.headless.output_format import OutputFormat, RunEnded, RunOpened
+from holdfast.ui.headless.status_lines import last_turn
+from holdfast.ui.headless.text_output import TextOutput
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note
+from holdfast.ui.startup.project_trust import judge_project, project_of
+from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
+from holdfast.ui.startup.session_choice import chosen, working_directory
+
+LONGEST_STDIN = 10 * 1024 * 1024
+"""Maximum bytes of standard input in a prompt; larger input should be a file, which the model can read in pages."""
+
+STOPPED: frozenset[Cause] = frozenset({"user", "signal", "output", "external", "timeout"})
+"""Stop causes after which a slow reader delays the exit by at most LAST_WORDS."""
+
+LAST_WORDS = 1.0
+"""Seconds that a stopped run waits for its reader. After a regular end, a slow reader receives everything."""
+
+
+def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
+    """Run one turn and return the exit code. Raise `HoldfastError` if it cannot start."""
+    gc.disable()  # until the SDK is imported: garbage collection would take a tenth of that time
+    own = read_config(homes(environ).config)
+    cwd = working_directory(arguments.cwd)
+    prompt = _prompt(arguments.prompt or "", sys.stdin)
+    summary = chosen(Catalog(homes(environ).sessions), arguments, cwd=cwd)
+    judge_project(environ, cwd if summary is None else Path(summary.cwd or cwd), trusted=arguments.trust_project)
+    options = run_options(arguments, environ, own=own, cwd=cwd, resumed=summary)
+    for notice in filter(None, (*options.notices, options.unread)):
+        debug_log_note(notice)
+    session = _session(options)
+    if options.config.pid_namespace:
+        session.toolbox.contain()
+    session.toolbox.may_fetch(options.config.fetch.addresses)
+    try:
+        with debug_log(options, session.id, say=debug_log_note) as log:
+            return _run(options, session, prompt, log)
+    finally:
+        session.store.close()
+
+
+def _session(options: RunOptions) -> OpenSession:
+    """Return the session to run in; an unusable model is reported before anything is opened or copied."""
+    summary = options.resumed
+    if not options.model:
+        raise UsageError(
+            "No model configured. Run `holdfast setup`, or pass -m PROVIDER:MODEL, "
+            "e.g. -m openai:gpt-5.5 or -m anthropic:claude-sonnet-5-5."
+            if summary is None
+            else f"Unknown model of session {summary.id!r}: its first entry and its summary are damaged. Pass one with "
+            "-m PROVIDER:MODEL to continue the session."
+        )
+    if options.model == DEMO:
+        raise UsageError(
+            f"Model {DEMO!r} is available only in the full-screen UI. Leave out -p, "
+            "or pass another model with -m PROVIDER:MODEL."
+        )
+    preload(options.endpoint(options.model))
+    if summary is None:
+        return create(options.catalog, cwd=options.cwd, model=options.model)
+    return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)
+
+
+def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None) -> int:
+    """Run one turn and return its exit code once the reader has all output; a stopped turn does not wait for it."""
+    runner = asyncio.Runner()
+    loop = runner.get_loop()
+    faults: list[ProviderFault] = []
+    signalled: list[StopCause] = []
+
+    async def connected(model: str) -> Model:
+        aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
+        connection = await connect(aim, options.limits.of(model), log=log)
+        gc.freeze()  # imports stay; a first collection would block the loop for 0.1 s
+        gc.enable()
+        return connection
+
+    def reader_gone(why: str) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended, so the turn has too
+            loop.call_soon_threadsafe(driver.stop, StopCause("output", why))
+
+    def stop(why: StopCause) -> None:
+        signalled.append(why)
+        driver.stop(why)
+
+    def emit(event: Event) -> None:
+        if isinstance(event, TurnFailed):
+            faults.append(event.fault)
+        output.event(event)
+
+    output = _output(options.arguments.output_format, reader_gone)
+    patience: float | None = LAST_WORDS
+    try:
+        with runner:
+            driver = Agent(
+                store=session.store,
+                toolbox=session.toolbox,
+                connect=connected,
+                mode=options.mode,
+                emit=emit,
+                limits=options.limits,
+                context=options.config.context,
+                window=window_of,
+                project=project_of(options.environ, session.cwd),
+                debug=options.arguments.debug,
+                log=log,
+                reading=session.reading,
+                providers=options.providers,
+            )
+            if options.resumed is not None and (options.arguments.model or not options.resumed.model):
+                driver.use_model(options.model)
+            _heed_signals(loop, stop)
+            ended = runner.run(_turn(driver, prompt, session=session, mode=options.mode, output=output, faults=faults))
+        late = bool(signalled) and ended.turn.cause not in STOPPED  # for the turn, not for what waits for its reader
+        if ended.turn.cause not in STOPPED and not late:
+            patience = None
+    finally:
+        unwritten = output.close(patience)
+    if unwritten:
+        raise StateError(
+            f"Output of session {session.id!r} was lost: cannot write to standard output: {unwritten}. "
+            f"The journal has it all: holdfast sessions show {session.id}"
+        )
+    return EXIT_INTERRUPTED if late else ended.exit_code
+
+
+def _heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:
+    """Have signals call `stop`, but for those that nohup, or a shell for its background jobs, had us ignore."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        why = StopCause("user") if number == signal.SIGINT else StopCause("signal", number.name)
+        if signal.getsignal(number) != signal.SIG_IGN:
+            loop.add_signal_handler(number, stop, why)
+
+
+async def _turn(
+    driver: Agent,
+    prompt: str,
+    *,
+    session: OpenSession,
+    mode: Mode,
+    output: OutputFormat,
+    faults: Sequence[ProviderFault],
+) -> RunEnded:
+    """Run the turn, show it and return how it ended."""
+    try:
+        before = driver.conversation
+        output.begin(
+            RunOpened(
+                session=session.id,
+                model=before.model,
+                mode=mode,
+                cwd=str(session.cwd),
+                tools=tuple(session.toolbox.tools),
+                resumed=before.turns > 0,
+                last_turn=last_turn(record.entry for record in session.reading.records),
+            )
+        )
+        images = attached(driver, prompt, lambda why: output.event(CheckFinding(why)))
+        try:
+            # Nothing is awaited from here to the turn's first await, so that a closed reader stops it before it starts.
+            turn = await driver.run(prompt, images=images)
+        except HoldfastError as error:
+            after = driver.conversation
+            turn = after.last_end
+            if turn is None or turn.turn <= before.turns:  # it could not start, or its end could not be journalled
+                turn = TurnEnded(turn=before.turns + 1, reason="error", cause="storage", detail=str(error))
+            output.fail(RunEnded(turn=turn, conversation=after, exit_code=error.exit_code), str(error))
+            raise
+        fault = faults[-1] if faults and turn.cause == "provider" else None
+        ended = RunEnded(turn=turn, conversation=driver.conversation, exit_code=exit_code(turn, fault), fault=fault)
+        output.end(ended)
+        return ended
+    finally:
+        await driver.close()
+
+
+def exit_code(turn: TurnEnded, fault: ProviderFault | None) -> int:
+    """Return the exit code for how a turn ended; `fault` is that of the provider, if it ended the turn."""
+    match turn.cause:
+        case "finished":
+            return EXIT_OK
+        case "approval":
+            return EXIT_APPROVAL
+        case "user" | "signal" | "output" | "external":
+            return EXIT_INTERRUPTED
+        case "provider" if fault in RETRYABLE:
+            return EXIT_RETRYABLE
+        case _:
+            return EXIT_FAILED
+
+
+def _output(kind: str, gone: Callable[[str], None]) -> OutputFormat:
+    match kind:
+        case "json":
+            return JsonOutput(sys.stdout, gone=gone)
+        case "stream-json":
+            return StreamJsonOutput(sys.stdout, gone=gone)
+        case _:
+            return TextOutput(sys.stdout, sys.stderr, gone=gone)
+
+
+def _prompt(words: str, stdin: TextIO) -> str:
+    """Return the prompt: the words of -p, then standard input, unless that is a terminal."""
+    piped = "" if stdin.isatty() else _piped(stdin)
+    prompt = "\n\n".join(part for part in (words, piped) if part.strip())
+    if not prompt:
+        raise UsageError('The prompt is empty. Pass it with -p "…" or on standard input.')
+    return prompt
+
+
+def _piped(stdin: TextIO) -> str:
+    descriptor = stdin.fileno()
+    if not select.select([descriptor], [], [], 3.0)[0]:
+        print("holdfast: waiting for the end of standard input (close it, or use </dev/null)", file=sys.stderr)
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := os.read(descriptor, 1 << 16):
+        size += len(chunk)
+        if size > LONGEST_STDIN:
+            raise UsageError(
+                f"Standard input is too long for a prompt (at most {LONGEST_STDIN // 1024**2} MB). "
+                "Save it to a file and mention the file in the prompt."
+            )
+        chunks.append(chunk)
+    try:
+        text = b"".join(chunks).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"Standard input is not UTF-8 text (byte {error.start}). "
+            "Save it to a file and mention the file in the prompt."
+        ) from error
+    if "\x00" in text:
+        raise UsageError(
+            f"Standard input is binary (a NUL at character {text.index(chr(0))}). "
+            "Save it to a file and mention the file in the prompt."
+        )
+    return text

@@ -1,0 +1,58 @@
+"""The status lines of a run: the sentences that standard error gets, the same live and on resuming."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from holdfast.session.journal import entries as e
+from holdfast.ui.view.sentences import Narrator, Sentence
+
+
+def status_line(said: Sentence) -> str:
+    """Return the sentence as a status line, "" if it is none."""
+    match said.kind:
+        case "started" | "call" | "late" | "context" | "files" | "retry" | "failed" | "end":
+            return said.text
+        case "unapproved":
+            return f"{said.text}. Use --permission-mode accept-edits or -y"
+        case "damage":
+            return f"damage found: {said.text}"
+        case _:
+            return ""
+
+
+def last_turn(entries: Iterable[e.Entry]) -> tuple[e.Entry, ...]:
+    """Return the entries of the last turn, from its prompt on; a rewound turn does not count."""
+    last: list[e.Entry] = []
+    for entry in entries:
+        if isinstance(entry, e.PromptAccepted | e.Rewound):
+            last.clear()
+        last.append(entry)
+    return tuple(last)
+
+
+def account(entries: Iterable[e.Entry]) -> tuple[str, ...]:
+    """Return the status lines of the last turn: its calls since the last request, why that failed, and its end.
+
+    Empty if it ended regularly, has not ended, or was rewound.
+
+    Laws (`tests/ui/headless/test_status_lines_laws.py`): every call that was open when the turn ended has one line, and
+    the lines are those that were shown live.
+    """
+    narrator = Narrator()
+    lines: list[str] = []
+    end: e.TurnEnded | None = None
+    for entry in entries:
+        told = [status_line(said) for said in narrator.sentences(entry)]
+        match entry:
+            case e.PromptAccepted() | e.RequestStarted() | e.Rewound():
+                lines.clear()
+                end = None
+            case e.CallEnded() | e.CallLate() | e.RequestFailed():
+                lines += told
+            case e.TurnEnded():
+                lines += told
+                end = entry
+            case _:
+                pass
+    return () if end is None or end.cause == "finished" else tuple(lines)

@@ -1,0 +1,153 @@
+"""The `holdfast` command: arguments in, exit code out. Each command's imports happen only when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Literal, Protocol, TextIO
+
+from holdfast import __version__
+from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, HoldfastError, StateError, UsageError
+
+
+def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
+    """Run the command and return its exit code; every `HoldfastError` becomes one sentence on standard error."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    environ = _environ(argv) if environ is None else environ
+    for name, how in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # If a standard stream is closed, its descriptor would be taken by the next opened file, e.g. a journal.
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(how))  # noqa: SIM115 - open as long as we run
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" instead of a traceback
+    try:
+        return _printed(_dispatch(argv, environ))
+    except HoldfastError as error:
+        from holdfast.ui.advice import COMMAND_LINE, advised  # noqa: PLC0415 - only when there is something to say
+
+        _say(sys.stderr, f"holdfast: {advised(error, COMMAND_LINE)}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _forget(sys.stdout)
+        return 141
+    except Exception as error:  # noqa: BLE001 - the top: print a sentence, and the traceback for a report
+        import traceback  # noqa: PLC0415 - only when there is one
+
+        from holdfast.ui.startup.crash_report import keep_traceback  # noqa: PLC0415 - likewise
+
+        trace, where = keep_traceback("".join(traceback.format_exception(error)), environ=environ)
+        said = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
+        _say(
+            sys.stderr,
+            f"holdfast: Internal error. {said} Please report it with the following traceback ({where}).\n\n{trace}",
+        )
+        return EXIT_FAILED
+
+
+def _environ(argv: Sequence[str]) -> Mapping[str, str]:
+    """Return the environment; for runs that start commands, keys are only in the returned mapping."""
+    if argv and (not argv[0].startswith("-") or argv[0] == "--version"):
+        return os.environ
+    from holdfast.providers.credentials.process_environment import taken  # noqa: PLC0415 - only what the command needs
+
+    return taken()
+
+
+def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
+    match list(argv[:1]):
+        case ["--version"]:  # the parser has it too, but takes longer to build than Python takes to start
+            print(f"holdfast {__version__}")
+            return EXIT_OK
+        case ["sessions"]:
+            from holdfast.ui.commands import sessions  # noqa: PLC0415 - only what the command needs
+
+            return sessions.main(list(argv[1:]), environ=environ, stdout=sys.stdout, stderr=sys.stderr)
+        case ["check" | "repair" as command]:
+            from holdfast.ui.commands import check  # noqa: PLC0415 - only what the command needs
+
+            return check.main(command, list(argv[1:]))
+        case ["demo" | "setup" | "config" | "doctor" | "completion" as command]:
+            return _main_of(command)(list(argv[1:]), environ=environ)
+        case _:
+            from holdfast.ui.startup.arguments import Arguments, parser  # noqa: PLC0415 - only what the command needs
+
+            arguments, unknown = parser().parse_known_args(argv, namespace=Arguments())
+            if unknown:
+                raise UsageError(_unknown(unknown[0]))
+            if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
+                raise UsageError(
+                    f"Options --yolo and --permission-mode {arguments.permission_mode!r} conflict. "
+                    "Use only one of them."
+                )
+            if arguments.prompt is None:
+                from holdfast.ui.tui import main  # noqa: PLC0415 - only what the command needs
+
+                return main.main(arguments, environ=environ)
+            from holdfast.ui.headless import run  # noqa: PLC0415 - only what the command needs
+
+            return run.main(arguments, environ=environ)
+
+
+def _unknown(word: str) -> str:
+    """Return the message for an unknown word: a misspelt command, or a prompt without -p."""
+    import difflib  # noqa: PLC0415 - only when there is one
+
+    from holdfast.ui.commands.completion import COMPLETED_COMMANDS  # noqa: PLC0415 - likewise
+
+    near = difflib.get_close_matches(word, COMPLETED_COMMANDS, n=1)
+    hint = f"Did you mean: holdfast {near[0]}?" if near else 'For one turn without a screen: holdfast -p "…".'
+    return f"Unknown command {word!r}. {hint} All commands: holdfast --help."
+
+
+class _Main(Protocol):
+    def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
+
+
+def _main_of(command: Literal["demo", "setup", "config", "doctor", "completion"]) -> _Main:
+    """Return the main function of a command; imports only that command."""
+    match command:
+        case "demo":
+            from holdfast.ui.demo import main  # noqa: PLC0415 - only what the command needs
+        case "completion":
+            from holdfast.ui.commands.completion import main  # noqa: PLC0415 - only what the command needs
+        case "config":
+            from holdfast.ui.commands.config import main  # noqa: PLC0415 - only what the command needs
+        case "doctor":
+            from holdfast.ui.commands.doctor import main  # noqa: PLC0415 - only what the command needs
+        case "setup":
+            from holdfast.ui.commands.setup import main  # noqa: PLC0415 - only what the command needs
+    return main
+
+
+def _printed(code: int) -> int:
+    """Flush standard output, then return `code`."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _forget(sys.stdout)
+        raise StateError(
+            f"Cannot write to standard output: {error.strerror}. Free some disk space, or redirect it elsewhere."
+        ) from error
+    return code
+
+
+def _forget(stream: TextIO) -> None:
+    """Redirect the stream to /dev/null: at exit, Python would try again, complain, and exit with 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _say(stream: TextIO, text: str) -> None:
+    from holdfast.text import printable  # noqa: PLC0415 - only when there is something to say
+
+    try:
+        print(printable(text), file=stream, flush=True)
+    except OSError:  # nowhere to report it; the exit code shows the failure
+        _forget(stream)

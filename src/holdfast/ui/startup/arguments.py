@@ -1,0 +1,87 @@
+"""The options of a run, parsed by argparse, and its error messages."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn, get_args
+
+from holdfast import __version__
+from holdfast.text import literal
+from holdfast.tool_calls import Mode
+
+EPILOG = """\
+commands:
+  holdfast setup                                                  set up a provider, API key and model
+  holdfast config                                                 show every setting and its source
+  holdfast doctor                                                 check this machine's setup
+  holdfast sessions list|show|verify|export|import|rename|delete  manage your sessions
+  holdfast check|repair FILE                                      validate / repair a conversation file
+  holdfast completion bash|zsh|fish                               print a shell completion script
+  holdfast demo                                                   watch a demo (no key, no network)
+
+exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed, no terminal to ask · 4 damaged document
+            75 provider failure, try again · 130 interrupted
+"""
+
+
+class Arguments(argparse.Namespace):
+    """The command line of a run; without arguments, that of a bare `holdfast`."""
+
+    prompt: str | None = None
+    model: str | None = None
+    output_format: str = "text"
+    permission_mode: Mode | None = None
+    yolo: bool = False
+    max_steps: int | None = None
+    timeout: float | None = None
+    cwd: str | None = None
+    continue_: bool = False
+    resume: str | None = None
+    fork: bool = False
+    debug: bool = False
+    trust_project: bool | None = None
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser whose error messages are safe to print on a terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage error, and exit."""
+        super().error(literal(message))
+
+
+def parser() -> Parser:
+    """Return the parser of a run's options."""
+    parser = Parser(
+        prog="holdfast",
+        description="A coding agent whose conversations cannot be broken.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("-p", "--print", "--prompt", dest="prompt", nargs="?", const="", metavar="PROMPT",
+        help="run one turn and print the answer; appends standard input to the prompt")  # fmt: skip
+    add("-c", "--continue", dest="continue_", action="store_true",
+        help="continue the most recent session in this directory")  # fmt: skip
+    add("-r", "--resume", nargs="?", const="", metavar="ID",
+        help="resume a session by ID or unique prefix; without ID, pick one")  # fmt: skip
+    add("--fork", "--fork-session", dest="fork", action="store_true", help="fork: continue in a copy (with -c or -r)")
+    add("--output-format", choices=("text", "json", "stream-json"), default="text")
+    add("--debug", action="store_true", help="write a debug log and validate the conversation after every step")
+    add_settings(parser)
+    add("--version", action="version", version=f"holdfast {__version__}")
+    return parser
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add the options that override settings of the config."""
+    add = parser.add_argument
+    add("-m", "--model", metavar="PROVIDER:MODEL", help="model to use, e.g. openai:gpt-5.5")
+    add("--permission-mode", choices=get_args(Mode), default=None, help="what runs without asking (default: ask)")
+    add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
+    add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")
+    add("--timeout", type=float, metavar="SECONDS", help="end the turn after this time")
+    add("-C", "--cwd", metavar="DIR", help="work in this directory")
+    add("--trust-project", action=argparse.BooleanOptionalAction, default=None,
+        help="trust (or stop trusting) this project's .holdfast/config.toml; remembered")  # fmt: skip

@@ -1,0 +1,48 @@
+"""Open the debug log of a run if --debug is given, and report its path."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from holdfast import __version__
+from holdfast.agent.debug_log.log import Log
+from holdfast.errors import StateError
+from holdfast.text import literal
+from holdfast.ui.startup.run_options import RunOptions
+
+NAME = "debug.log"
+"""The log's file name in the session's folder."""
+
+
+@contextmanager
+def debug_log(options: RunOptions, session: str, *, say: Callable[[str], None]) -> Generator[Log | None]:
+    """Yield the debug log of a session with --debug, else None; `say` reports its path."""
+    if not options.arguments.debug:
+        yield None
+        return
+    from holdfast.agent.debug_log.log_file import LogFile  # noqa: PLC0415 - only --debug needs it
+
+    path = options.catalog.folder(session) / NAME
+    try:
+        file = LogFile(path)
+    except OSError as error:
+        raise StateError(
+            f"Cannot open the debug log {str(path)!r}: {error.strerror}. Fix its permissions, or leave out --debug."
+        ) from error
+    try:
+        say(f"debug log: {path}")
+        log = Log(file.write, session=session, secrets=options.secrets, providers=options.providers)
+        log.record("opened", version=__version__, python=platform.python_version(), system=platform.platform())
+        yield log
+    finally:
+        file.close()
+
+
+def debug_log_note(text: str) -> None:
+    """Print a line on standard error."""
+    with contextlib.suppress(OSError):  # standard error may be closed
+        print(literal(f"holdfast: {text}"), file=sys.stderr, flush=True)

@@ -1,0 +1,139 @@
+"""The options of one run, read once from its command line, the configs, the key file and the environment.
+
+Every interface reads this one value. What lives, such as a connection to a model, is made from it and is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from holdfast.config.project_config import ProjectFile
+from holdfast.config.settings import Config, Limits, ProjectConfig, with_project
+from holdfast.errors import ConfigInvalid, UsageError
+from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, aimed, found, with_keys
+from holdfast.providers.credentials.redaction import secrets_of
+from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Providers, known_providers
+from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.system.user_directories import homes
+from holdfast.tool_calls import Mode
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.project_trust import trusted_project
+
+DEMO = "demo"
+"""The model of users without a configured one, in the full-screen UI only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options of one run in the folder `cwd`, or in that of the session `resumed` (None: a new session).
+
+    `config` has the user's settings, overridden by the project's if trusted, then by the command line. `model` is ""
+    if none is configured. `environ` is the run's own environment; stored keys are only in `keys`. `unread` says what is
+    wrong with the key file, "" if nothing. `project` is the project's config if it is in use; `notices` say what else
+    the user should know, e.g. that it is ignored. With `fork` the session is copied, with `choose` the user picks one.
+    """
+
+    cwd: Path
+    environ: Mapping[str, str]
+    model: str = ""
+    arguments: Arguments = field(default_factory=Arguments)
+    config: Config = field(default_factory=Config)
+    limits: Limits = field(default_factory=Limits)
+    providers: Providers = field(default_factory=lambda: PROVIDERS)
+    keys: Keys = field(default_factory=dict[str, ProviderKey])
+    unread: str = ""
+    notices: tuple[str, ...] = ()
+    project: ProjectFile | None = None
+    resumed: SessionSummary | None = None
+    fork: bool = False
+    choose: bool = False
+
+    @property
+    def mode(self) -> Mode:
+        return self.config.permission_mode
+
+    @property
+    def catalog(self) -> Catalog:
+        return Catalog(homes(self.environ).sessions)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return every spelling of every key that is known before the keyring is asked, for redaction."""
+        return secrets_of(with_keys(self.environ, self.keys), self.providers)
+
+    def endpoint(self, model: str) -> ModelEndpoint:
+        """Return the endpoint for PROVIDER:MODEL, with its key from the keyring if needed. Raise `ModelUnusable`."""
+        return aimed(model, self.environ, self.providers, self.keys)
+
+
+def run_options(
+    arguments: Arguments,
+    environ: Mapping[str, str],
+    *,
+    own: Config,
+    cwd: Path,
+    resumed: SessionSummary | None = None,
+    ask: Callable[[ProjectFile, ProjectConfig], bool] | None = None,
+) -> RunOptions:
+    """Return the options of a run; `own` is the user's config, `ask` asks whether to trust the project's.
+
+    Raise `ConfigInvalid`, `UsageError`, or `StorageFailed` if the answer cannot be stored.
+    """
+    notices: list[str] = []
+    where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
+    project = trusted_project(environ, where, ask=ask, say=notices.append)
+    config = _overridden(own if project is None else with_project(own, project.config()), arguments)
+    providers = known_providers(config.providers)
+    kept, unread = KeyFile(homes(environ).keys).usable()
+    return RunOptions(
+        cwd=cwd,
+        environ=environ,
+        model=arguments.model or (resumed.model if resumed is not None else "") or config.model or "",
+        arguments=arguments,
+        config=config,
+        limits=_limits(config, providers),
+        providers=providers,
+        keys=found(environ, providers, kept),
+        unread=unread,
+        notices=tuple(notices),
+        project=project,
+        resumed=resumed,
+        fork=arguments.fork,
+    )
+
+
+def _overridden(config: Config, arguments: Arguments) -> Config:
+    """Return the config with the settings of the command line. Raise `UsageError` for a limit that is not positive."""
+    limits = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
+    for name, value in limits.items():
+        if value is not None and not value > 0:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{option} must be greater than 0, not {value!r}.")
+    return msgspec.structs.replace(
+        config,
+        model=arguments.model or config.model,
+        permission_mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
+        limits=msgspec.structs.replace(
+            config.limits, **{name: value for name, value in limits.items() if value is not None}
+        ),
+    )
+
+
+def _limits(config: Config, providers: Providers) -> Limits:
+    """Return the limits of the config, with those of each server. Raise `ConfigInvalid`."""
+    limits = config.limits
+    for name in limits.providers.keys() - providers.keys():
+        raise ConfigInvalid(
+            f"Unknown provider {name!r} in [limits.providers] (expected one of {', '.join(providers)}). "
+            "Fix the name in config.toml."
+        )
+    servers = {name: server.limits for name, server in config.providers.items() if server.limits is not None}
+    for name in limits.providers.keys() & servers.keys():
+        raise ConfigInvalid(
+            f"Limits of provider {name!r} are set twice in the config. Keep those in [providers.{name}.limits]."
+        )
+    return msgspec.structs.replace(limits, providers={**limits.providers, **servers})

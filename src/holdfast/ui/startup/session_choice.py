@@ -1,0 +1,54 @@
+"""Which session and which folder a run opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from holdfast.errors import SessionUnknown, UsageError
+from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.ui.startup.arguments import Arguments
+
+
+def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = True) -> SessionSummary | None:
+    """Return the session of -c or -r, None for a new one. Raise `UsageError` or `SessionUnknown`.
+
+    With `free`, raise `SessionBusy` if another process holds it; a copy does not need a free session.
+    """
+    if arguments.fork and not (arguments.continue_ or arguments.resume):
+        raise UsageError("--fork needs a session to copy. Add -c or -r ID.")
+    if arguments.continue_ and arguments.resume is not None:
+        raise UsageError(f"Options --continue and --resume {arguments.resume!r} conflict. Use only one of them.")
+    if arguments.resume == "":
+        raise UsageError("--resume needs a session ID here. List them with: holdfast sessions list.")
+    if arguments.resume is not None:
+        summary = catalog.find(arguments.resume, free=free and not arguments.fork)
+        if arguments.cwd is not None and summary.cwd and Path(summary.cwd) != cwd:
+            raise UsageError(
+                f"Session {summary.id!r} works in {summary.cwd!r}, not in {str(cwd)!r}. "
+                "Leave out -C, or start a new session there."
+            )
+        return summary if summary.cwd else msgspec.structs.replace(summary, cwd=str(cwd))  # its entry may be damaged
+    if not arguments.continue_:
+        return None
+    latest = catalog.latest(cwd, free=free and not arguments.fork)
+    if latest is None:
+        raise SessionUnknown(
+            f"No session to continue in {str(cwd)!r}. Start one with `holdfast`, or pass -r ID: holdfast sessions list."
+        )
+    return latest
+
+
+def working_directory(cwd: str | None) -> Path:
+    """Return the directory to work in, absolute and resolved. Raise `UsageError` if -C is not a directory."""
+    path = Path(cwd or ".")
+    try:
+        resolved = path.resolve(strict=True)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot use directory {str(path)!r}: {error.strerror}. Pass an existing directory with -C."
+        ) from error
+    if not resolved.is_dir():
+        raise UsageError(f"-C {str(path)!r} is not a directory. Pass an existing directory.")
+    return resolved

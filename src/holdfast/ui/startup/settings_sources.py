@@ -1,0 +1,118 @@
+"""Every setting of a run with its value and source. Pure.
+
+Two rules. Key values never appear. The last source wins: default, config, project, option.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+
+from holdfast.providers.credentials.redaction import redact, strip_credentials
+from holdfast.ui.startup.arguments import Arguments
+
+_TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
+_SETTING = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting: its dotted name, its value and its source; `line` is 0 if the source is not a file."""
+
+    name: str
+    value: object
+    source: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A source of settings: a file with its text, or the command line."""
+
+    name: str
+    said: Mapping[str, object]
+    lines: Mapping[str, int]
+
+
+def layer(name: str, text: str) -> Layer:
+    """Return the settings in a valid config text."""
+    said = _flat(cast("Mapping[str, object]", tomllib.loads(text)))
+    return Layer(name, said, _lines(text))
+
+
+def given(arguments: Arguments) -> Layer:
+    """Return the settings on the command line."""
+    said: dict[str, object] = {
+        "model": arguments.model,
+        "permission_mode": "yolo" if arguments.yolo else arguments.permission_mode,
+        "limits.max_steps": arguments.max_steps,
+        "limits.timeout": arguments.timeout,
+    }
+    return Layer("option", {name: value for name, value in said.items() if value is not None}, {})
+
+
+def values(effective: msgspec.Struct, layers: Sequence[Layer]) -> list[Value]:
+    """Return every setting of the effective config, each with the last layer that sets it."""
+    found: list[Value] = []
+    for name, value in flat(effective).items():
+        said = next((each for each in reversed(layers) if name in each.said), None)
+        source, line = ("default", 0) if said is None else (said.name, _line(name, said.lines))
+        found.append(Value(name=name, value=_harmless(name, value), source=source, line=line))
+    return found
+
+
+def flat(settings: msgspec.Struct) -> dict[str, object]:
+    """Return the settings by their dotted names."""
+    return _flat(msgspec.to_builtins(settings))
+
+
+def shown(value: object) -> str:
+    """Return a value as written in a config file."""
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _harmless(name: str, value: object) -> object:
+    """Return the value without a password or key that an address may contain."""
+    if not isinstance(value, str):
+        return value
+    return strip_credentials(value) if name.endswith(".base_url") else redact(value, ())
+
+
+def _flat(settings: Mapping[str, object], above: str = "") -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            found |= _flat(cast("dict[str, object]", value), f"{above}{key}.")
+        else:
+            found[f"{above}{key}"] = value
+    return found
+
+
+def _lines(text: str) -> dict[str, int]:
+    """Return the line at which each setting or table begins, if a line-by-line scan finds it."""
+    table, found = "", dict[str, int]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if named := _TABLE.match(line):
+            table = f"{_name(named[1])}."
+            found.setdefault(table.rstrip("."), number)
+        elif setting := _SETTING.match(line):
+            found.setdefault(f"{table}{_name(setting[1])}", number)
+    return found
+
+
+def _name(dotted: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in dotted.split("."))
+
+
+def _line(name: str, lines: Mapping[str, int]) -> int:
+    """Return the line of a setting, or of the inline table that contains it; 0 if unknown."""
+    while name:
+        if name in lines:
+            return lines[name]
+        name = name.rpartition(".")[0]
+    return 0

@@ -1,0 +1,396 @@
+"""The agent's side of the screen: a thread with an event loop, which alone owns store, tools and driver.
+
+Two rules. Commands go in and immutable messages come out; neither side ever waits for the other. An error of a
+command becomes a message, and the next command is served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+
+from holdfast.agent.agent import Agent
+from holdfast.agent.debug_log.log import Log
+from holdfast.agent.sessions import OpenSession, fork, resume
+from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.config.project_decisions import Project
+from holdfast.errors import HoldfastError, SessionBusy, UsageError
+from holdfast.providers.context_windows import window_of
+from holdfast.providers.model import Model
+from holdfast.session.catalog import SessionSummary
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import TurnEnded, When
+from holdfast.session.journal.parts import CallPart
+from holdfast.session.storage.sqlite_store import read_copy
+from holdfast.system.threads import in_daemon
+from holdfast.tool_calls import Mode, Pattern
+from holdfast.tools.tool import Plan
+from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.headless.attachments import attached
+from holdfast.ui.startup.debug_log_option import debug_log
+from holdfast.ui.startup.project_trust import project_of
+from holdfast.ui.startup.run_options import RunOptions
+from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
+from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
+from holdfast.ui.tui.agent_thread.messages import (
+    AgentMessage,
+    ApprovalClosed,
+    ApprovalRequested,
+    Busy,
+    ErrorMessage,
+    Idle,
+    InputReturned,
+    InUse,
+    Refused,
+    SessionClosed,
+    Window,
+)
+
+Begin = Callable[[], OpenSession]
+"""Opens a new or existing session. Raises `HoldfastError`."""
+
+
+class AgentThread:
+    """Runs one session at a time in its own thread. Its methods may be called from any thread, and never wait."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        *,
+        connect: Callable[[str, Log | None], Awaitable[Model]],
+        keep: Callable[[str], tuple[str, str]],
+        tell: Callable[[AgentMessage], None],
+    ) -> None:
+        """Create it; `connect` returns a model, `keep` stores a traceback, `tell` must neither block nor raise."""
+        self._commands = CommandLoop(tell, keep, stop_running=self._stop_running, end=self._give_up)
+        self._tell = tell
+        self._options = options
+        self._connect_to = connect
+        self._mode: Mode = options.mode
+        self._driver: Agent | None = None
+        self._project: Project | None = None
+        self._sizing: asyncio.Task[None] | None = None
+        self._unopened = ""  # why the last attempt to open a session failed
+        self._leaving = False
+        self._shells: set[asyncio.Task[None]] = set()
+        self._closing = ExitStack()  # closed together with the session
+        self._asked: tuple[str, asyncio.Future[ApprovalAnswer]] | None = None
+        self._turn: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the thread; commands given before are served first."""
+        self._commands.start()
+
+    def stop(self, leave: StopCause | None = None) -> None:
+        """Stop what is running now, and what was submitted but not started as soon as it starts."""
+        self._commands.stop(leave)
+
+    # --- commands -----------------------------------------------------------------------------------------------
+
+    def open(self, begin: Begin, model: str = "") -> None:
+        """Open a session in place of the current one; switch it to `model`, if given."""
+        self._commands.submit(lambda: self._open(begin, model))
+
+    def resume(self, session: SessionSummary, model: str = "") -> None:
+        """Open an existing session; if another process holds it, `InUse` is sent."""
+
+        async def open_it() -> None:
+            try:
+                await self._open(lambda: resume(self._options.catalog, session), model)
+            except SessionBusy as busy:
+                self._tell(InUse(session, busy.holder))
+
+        self._commands.submit(open_it)
+
+    def fork(self, session: SessionSummary) -> None:
+        """Open a copy of a session, which may be in use."""
+        self.open(lambda: fork(self._options.catalog, session))
+
+    def read(self, session: SessionSummary) -> None:
+        """Show a session as it is now, without opening it."""
+
+        async def show() -> None:
+            reading = read_copy(self._options.catalog.folder(session.id))
+            await self._give_up()
+            conversation = fold(record.entry for record in reading.records)
+            self._tell(session_opened(session.id, session.cwd, reading, conversation=conversation, read=True))
+
+        self._commands.submit(show)
+
+    def give_up(self) -> None:
+        """Stop the turn and close the session; `SessionClosed` is sent after its last message."""
+
+        async def end() -> None:
+            try:
+                await self._give_up()
+            finally:
+                self._tell(SessionClosed())
+
+        self.stop()
+        self._commands.submit(end)
+
+    def prompt(self, text: str, when: When = "steer") -> None:
+        """Run a turn; while one runs, queue the text for it or for the next one.
+
+        Text that is not accepted comes back as `Refused`, queued text that a stopped turn did not reach as
+        `InputReturned`.
+        """
+        self._commands.submit_user_action(lambda: self._take(text, when))
+
+    def shell(self, command: str, *, share: bool) -> None:
+        """Run a command of the user's own, during a turn or not; the model reads its output only with `share`."""
+
+        async def begin() -> None:
+            driver = self._session()
+            task = asyncio.create_task(self._own(driver, command, share=share), name="shell")
+            self._shells.add(task)
+            task.add_done_callback(self._shells.discard)
+            await asyncio.sleep(0)  # it must have started before it can be stopped
+
+        self._commands.submit_user_action(begin)
+
+    def recall(self) -> None:
+        """Unqueue all queued messages and send them back as `InputReturned`."""
+        self._commands.submit(lambda: self._give_back(self._session()))
+
+    def rewind(self, turn: int) -> None:
+        """Rewind to before the prompt of `turn`; its text is sent back as `InputReturned`."""
+
+        async def go_back() -> None:
+            self._tell(InputReturned(await self._session().rewind(turn)))
+
+        self._commands.submit(go_back)
+
+    def compact(self, wish: str) -> None:
+        """Summarize older messages, with special attention to `wish`; `stop` cancels it without changes."""
+
+        async def begin() -> None:
+            driver = self._session()
+            if await driver.begun():
+                raise UsageError("Cannot compact: a turn is running. Wait for its end.")
+            await self._begin(driver, lambda: driver.compact(wish))
+
+        self._commands.submit_user_action(begin)
+
+    def uncompact(self) -> None:
+        """Undo the last compaction."""
+
+        async def undo() -> None:
+            await self._session().uncompact()
+
+        self._commands.submit(undo)
+
+    def leave(self, leave: StopCause) -> None:
+        """Stop the running turn; queued messages stay queued in the session."""
+        self._leaving = True
+        self.stop(leave)
+
+    def answer(self, call: str, answer: ApprovalAnswer) -> None:
+        """Answer the approval prompt for `call`, if it is still open."""
+
+        def give() -> None:
+            if self._asked is not None and self._asked[0] == call and not self._asked[1].done():
+                self._asked[1].set_result(answer)
+
+        self._commands.call_soon(give)
+
+    def rename(self, title: str) -> None:
+        """Set the session's title."""
+
+        async def call() -> None:
+            self._session().rename(title)
+
+        self._commands.submit(call)
+
+    def use_mode(self, mode: Mode) -> None:
+        """Use this approval mode from the next decision on."""
+
+        def use() -> None:
+            self._mode = mode
+            if self._driver is not None:
+                self._driver.mode = mode
+
+        self._commands.call_soon(use)
+
+    def forbid(self, pattern: Pattern) -> None:
+        """Remove a pattern that is always allowed in this folder."""
+
+        async def ask_again() -> None:
+            if self._project is not None:
+                self._project.forbid(pattern)
+
+        self._commands.submit(ask_again)
+
+    def use_model(self, name: str) -> None:
+        """Use the model `name` (PROVIDER:MODEL) for later requests."""
+
+        async def use() -> None:
+            self._session().use_model(name)
+
+        self._commands.submit(use)
+
+    def close(self, within: float) -> bool:
+        """End everything within `within` seconds. Return whether that succeeded; nothing is served afterwards."""
+        self.leave(StopCause("user", "holdfast was closed"))
+        return self._commands.close(within)
+
+    def _stop_running(self, leave: StopCause | None) -> None:
+        if self._driver is not None:
+            self._driver.stop(leave)
+
+    def _session(self) -> Agent:
+        if self._driver is None:
+            raise UsageError(self._unopened or "No session is open. Type a prompt, or /resume one.")
+        return self._driver
+
+    async def _open(self, begin: Begin, model: str) -> None:
+        try:
+            session = begin()  # first: if it fails, the current session stays open
+            await self._commands.run_safely(self._give_up)
+            driver = self._driver = self._drive(session)
+        except HoldfastError as error:
+            self._unopened = advised(error, SCREEN)
+            raise
+        self._tell(session_opened(session.id, str(session.cwd), session.reading, conversation=driver.conversation))
+        if model:
+            driver.use_model(model)
+        await self._begin(driver, driver.carry_on)
+
+    def _drive(self, session: OpenSession) -> Agent:
+        """Return a driver of the session; if that fails, the session is closed."""
+        try:
+            return self._driver_of(session)
+        except BaseException:
+            self._closing.close()
+            session.store.close()
+            self._tell(SessionClosed())
+            raise
+
+    def _driver_of(self, session: OpenSession) -> Agent:
+        options = self._options
+        log = self._closing.enter_context(
+            debug_log(options, session.id, say=lambda text: self._tell(ErrorMessage(text)))
+        )
+        if options.config.pid_namespace:
+            session.toolbox.contain()
+        session.toolbox.may_fetch(options.config.fetch.addresses)
+        project = self._project = project_of(options.environ, session.cwd)
+        driver = Agent(
+            store=session.store,
+            toolbox=session.toolbox,
+            connect=lambda name: self._connect(name, log),
+            mode=self._mode,
+            emit=metered(self._tell, lambda: driver.conversation),
+            ask=self._ask,
+            limits=options.limits,
+            context=options.config.context,
+            window=window_of,
+            project=project,
+            debug=options.arguments.debug,
+            log=log,
+            reading=session.reading,
+            providers=options.providers,
+        )
+        return driver
+
+    async def _connect(self, name: str, log: Log | None) -> Model:
+        model = await self._connect_to(name, log)
+        self._sizing = asyncio.create_task(self._size(name))
+        return model
+
+    async def _size(self, name: str) -> None:
+        self._tell(Window(name, await in_daemon(lambda: window_of(name)) or self._options.config.context.window))
+
+    async def _own(self, driver: Agent, command: str, *, share: bool) -> None:
+        async def run() -> None:
+            await driver.shell(command, share=share)
+
+        if not self._turn_runs:
+            self._tell(Busy())
+        await self._commands.run_safely(run)
+        if not self._turn_runs and not self._others_run:
+            self._tell(Idle(None))
+
+    @property
+    def _turn_runs(self) -> bool:
+        return self._turn is not None and not self._turn.done()
+
+    @property
+    def _others_run(self) -> bool:
+        return any(not task.done() for task in self._shells if task is not asyncio.current_task())
+
+    async def _take(self, text: str, when: When) -> None:
+        """Queue the text for the running turn, else start one; commands are still served."""
+        try:
+            driver = self._session()
+            if await driver.begun():
+                driver.queue(text, when, images=attached(driver, text, lambda why: self._tell(ErrorMessage(why))))
+                return
+        except HoldfastError as error:
+            self._tell(Refused(text, advised(error, SCREEN)))
+            return
+        await self._begin(driver, lambda: self._prompt(driver, text))
+
+    async def _begin(self, driver: Agent, turn: Callable[[], Awaitable[object]]) -> None:
+        if self._turn is not None:
+            await self._turn  # it has ended and sends its last messages
+        self._turn = asyncio.create_task(self._run(driver, turn), name="turn")
+        await asyncio.sleep(0)  # the turn must have the session before the next command
+
+    async def _give_back(self, driver: Agent) -> None:
+        waiting = [each.message for each in driver.conversation.queued if driver is self._driver]  # else queued still
+        if words := [driver.recall(message.id) for message in waiting]:
+            self._tell(InputReturned("\n\n".join(words)))
+
+    async def _run(self, driver: Agent, turn: Callable[[], Awaitable[object]]) -> None:
+        """Run a turn or a compaction, send its start and end, and give back queued text that it did not reach."""
+        ended: TurnEnded | None = None
+        self._tell(Busy())
+
+        async def run() -> None:
+            nonlocal ended
+            found = await turn()
+            ended = found if isinstance(found, TurnEnded) else None
+
+        try:
+            if (not await self._commands.run_safely(run) or ended is not None) and not self._leaving:
+                await self._commands.run_safely(lambda: self._give_back(driver))
+        finally:
+            self._tell(Idle(ended))
+            if self._others_run:
+                self._tell(Busy())
+
+    async def _prompt(self, driver: Agent, text: str) -> TurnEnded | None:
+        before = driver.conversation.turns
+        try:
+            return await driver.run(text, images=attached(driver, text, lambda why: self._tell(ErrorMessage(why))))
+        except HoldfastError as error:
+            if driver.conversation.turns > before:
+                raise
+            self._tell(Refused(text, advised(error, SCREEN)))
+            return None
+
+    async def _ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+        answered: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
+        self._asked = call.id, answered
+        self._tell(ApprovalRequested(call, plan, why))
+        try:
+            return await answered
+        finally:
+            self._asked = None
+            self._tell(ApprovalClosed())
+
+    async def _give_up(self) -> None:
+        driver, self._driver = self._driver, None
+        try:
+            if driver is not None:
+                await driver.close()
+        finally:
+            self._closing.close()
+            if self._shells:
+                await asyncio.wait(self._shells)
+            if self._turn is not None:
+                await self._turn
+                self._turn = None

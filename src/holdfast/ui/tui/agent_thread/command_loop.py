@@ -1,0 +1,123 @@
+"""A thread with an event loop that serves commands one after another; errors become messages."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from holdfast.agent.stop_cause import StopCause
+from holdfast.errors import HoldfastError
+from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.tui.agent_thread.messages import AgentMessage, Closed, ErrorMessage, InputAccepted
+
+Command = Callable[[], Awaitable[None]]
+"""What the loop serves."""
+
+
+class CommandLoop:
+    """The command loop: commands may be given from any thread, also before the start, without waiting."""
+
+    def __init__(
+        self,
+        tell: Callable[[AgentMessage], None],
+        keep: Callable[[str], tuple[str, str]],
+        *,
+        stop_running: Callable[[StopCause | None], None],
+        end: Command,
+    ) -> None:
+        """Create it idle. All functions are called on the thread; `tell` must neither block nor raise.
+
+        `keep` stores a traceback for a report, and returns it redacted, and where it is stored. `stop_running` requests
+        what is running to stop; `end` ends what is served, after the last command.
+        """
+        self._tell = tell
+        self._keep = keep
+        self._stop_running = stop_running
+        self._end = end
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
+        self._commands: asyncio.Queue[Command | None] = asyncio.Queue()
+        self._given = 0
+        self._stopped: tuple[int, StopCause | None] = 0, None  # the number of commands at the last stop request
+
+    def start(self) -> None:
+        """Start to serve; commands given before are served first."""
+        self._thread.start()
+
+    def stop(self, leave: StopCause | None = None) -> None:
+        """Stop what is running now, and what was submitted but not started as soon as it starts."""
+
+        def stop() -> None:
+            self._stopped = self._given, leave
+            self._stop_running(leave)
+
+        self.call_soon(stop)
+
+    def close(self, within: float) -> bool:
+        """End everything within `within` seconds. Return whether that succeeded; nothing is served afterwards."""
+        if not self._thread.ident:  # closed before it was started
+            self._loop.close()
+            return True
+        self.call_soon(lambda: self._commands.put_nowait(None))
+        self._thread.join(within)
+        return not self._thread.is_alive()
+
+    def call_soon(self, act: Callable[[], object]) -> None:
+        """Call `act` on the thread, before the commands that wait; nothing happens if the loop is closed."""
+        with suppress(RuntimeError):  # the loop is closed already
+            self._loop.call_soon_threadsafe(act)
+
+    def submit(self, command: Command) -> None:
+        """Serve `command` after the earlier ones."""
+        self.call_soon(lambda: self._commands.put_nowait(command))
+
+    def submit_user_action(self, begin: Command) -> None:
+        """Serve `begin`, which starts work that the user submitted; `InputAccepted` is sent once it has."""
+
+        def give() -> None:
+            self._given += 1
+            self._commands.put_nowait(lambda number=self._given: self._taken(begin, number))
+
+        self.call_soon(give)
+
+    async def run_safely(self, command: Command) -> bool:
+        """Run `command`. Return whether it succeeded; if not, send the error."""
+        try:
+            await command()
+        except HoldfastError as error:
+            self._tell(ErrorMessage(advised(error, SCREEN)))
+        except Exception as error:  # noqa: BLE001 - the top: send a sentence and the traceback for a report
+            self._keep_fault(error)
+        else:
+            return True
+        return False
+
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._work())
+        self._tell(Closed())
+
+    async def _taken(self, begin: Command, number: int) -> None:
+        try:
+            await begin()
+            given, leave = self._stopped
+            if number <= given:
+                self._stop_running(leave)
+        finally:
+            self._tell(InputAccepted())
+
+    async def _work(self) -> None:
+        try:
+            while (command := await self._commands.get()) is not None:
+                await self.run_safely(command)
+        finally:
+            await self.run_safely(self._end)
+
+    def _keep_fault(self, error: Exception) -> None:
+        trace, where = self._keep("".join(traceback.format_exception(error)))
+        what = trace.strip().splitlines()[-1]
+        said = f"Internal error: {what}. This is a bug in holdfast. Your session is saved."
+        self._tell(ErrorMessage(f"{said} Please report it with its traceback ({where})."))

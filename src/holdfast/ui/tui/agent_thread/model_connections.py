@@ -1,0 +1,83 @@
+"""Connections to the models of a run: as its options say or, for `demo`, in this process."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+from holdfast.agent.debug_log.log import Log
+from holdfast.providers.connect import connect
+from holdfast.providers.credentials.redaction import spellings
+from holdfast.providers.model import Model
+from holdfast.providers.registry import ModelEndpoint, Provider, resolve_endpoint, split
+from holdfast.system.threads import in_daemon
+from holdfast.ui.startup.run_options import DEMO, RunOptions
+
+if TYPE_CHECKING:
+    from holdfast.testing.scripted_provider import ScriptedProvider
+
+_BEHIND = "openai-chat:demo"
+
+
+class Connections:
+    """Connections to models by name; the demo's provider starts with its first connection."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._imported = False
+        self._used: dict[str, None] = {}  # keys in use, which may come from the keyring
+        self._trial: ScriptedProvider | None = None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return every known key, for redaction."""
+        return (*self._options.secrets, *spellings(self._used))
+
+    def check(self, name: str) -> None:
+        """Raise `ModelUnusable`, with what is missing, if a model of this name cannot be used.
+
+        The keyring, which may be slow, is not contacted before the first request.
+        """
+        if name == DEMO:
+            return
+        key = self._options.keys.get(split(name, self._options.providers)[0].key_variable or "")
+        if key is None or not key.unasked:
+            self._options.endpoint(name)
+
+    def has_key(self, provider: Provider) -> bool:
+        """Return whether the provider's key is available."""
+        return provider.key_variable in self._options.keys
+
+    def lacks(self, provider: Provider) -> str:
+        """Return what is missing before the provider can be used, else its address."""
+        if provider.key_variable and not self.has_key(provider):
+            return f"{provider.key_variable} is not set"
+        return provider.address or ""
+
+    async def connect(self, name: str, log: Log | None) -> Model:
+        """Return a connection. Raise `ModelUnusable`."""
+        gc.disable()  # garbage collection during imports would block the screen
+        try:
+            return await connect(await in_daemon(lambda: self._target(name)), self._options.limits.of(name), log=log)
+        finally:
+            if not self._imported:
+                gc.freeze()  # imports stay
+                self._imported = True
+            gc.enable()
+
+    def close(self) -> None:
+        """Stop the scripted provider, if it was started."""
+        if self._trial is not None:
+            self._trial.__exit__(None, None, None)
+            self._trial = None
+
+    def _target(self, name: str) -> ModelEndpoint:
+        if name != DEMO:
+            found = self._options.endpoint(name)
+            self._used[(found.key or "").strip()] = None
+            return found
+        if self._trial is None:
+            from holdfast.ui.tui.agent_thread.demo_provider import demo_provider  # noqa: PLC0415 - 30 ms, not before it is asked for
+
+            self._trial = demo_provider().__enter__()
+        return resolve_endpoint(_BEHIND, self._trial.environ())

@@ -1,0 +1,157 @@
+"""What the user is given to choose from: sessions, turns, prompts and models."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.app import App
+
+from holdfast.errors import UsageError
+from holdfast.session.catalog import SessionSummary
+from holdfast.text import literal
+from holdfast.ui.startup.run_options import DEMO
+from holdfast.ui.tui.agent_thread.messages import InUse
+from holdfast.ui.tui.dialogs import Dialogs
+from holdfast.ui.tui.session_controller import NO_MODEL, SessionController
+from holdfast.ui.tui.widgets.composer import Composer
+from holdfast.ui.tui.widgets.pickers import Choice
+from holdfast.ui.tui.widgets.transcript import Transcript
+from holdfast.ui.view.columns import age, byte_count, home
+
+SET_UP = -1
+"""What the screen returns to be shown again after the setup."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTarget:
+    """What the commands act on: the session by its controller, and the parts of the screen."""
+
+    app: App[int]
+    controller: SessionController
+    dialogs: Dialogs
+    transcript: Transcript
+    composer: Composer
+
+
+def offer(in_use: InUse, target: CommandTarget) -> None:
+    """Ask the user what to do about a session that another process holds."""
+    choices = [
+        Choice("fork", "Continue in a copy", "the other process keeps the original"),
+        Choice("read", "Read it", "read-only, as it is now"),
+    ]
+
+    def chosen(what: str) -> None:
+        if what == "fork":
+            target.controller.go_on_in_a_copy(in_use.session)
+        else:
+            target.controller.agent.read(in_use.session)
+
+    name, by = in_use.session.id, f" by {literal(in_use.holder)}" if in_use.holder else ""
+
+    def left() -> None:
+        here = "Staying in this one." if target.controller.session else "Your next prompt starts a new one."
+        target.dialogs.say(f"Session {name} is open elsewhere. {here} To choose again: /resume {name}")
+
+    target.dialogs.pick(f"Session {name} is open elsewhere{by}", choices, chosen, left=left)
+
+
+def offer_a_model(target: CommandTarget) -> None:
+    """Ask a user without a model what to do: use a provider whose key is set, run the setup, or try the demo."""
+    ready = [each for each in target.controller.providers.values() if each.model and target.controller.has_key(each)]
+    choices = [
+        *(Choice(each.example, f"Use {each.example}", f"{each.key_variable} is set") for each in ready),
+        Choice("/setup", "Set up a provider", "with API key and model"),
+        Choice(DEMO, "Try the demo model", "scripted: no key, no network"),
+    ]
+
+    def chosen(what: str) -> None:
+        if what == "/setup":
+            leave_for_setup(target)
+        else:
+            target.dialogs.say("")
+            target.controller.use_model(what)
+
+    target.dialogs.say(NO_MODEL, also=True)
+    target.dialogs.pick("Choose a model to start", choices, chosen)
+
+
+def leave_for_setup(target: CommandTarget) -> None:
+    """Close the screen for the setup, and show it again afterwards. Raise `UsageError` during a turn."""
+    if target.controller.status.doing:
+        raise UsageError("Busy. Press Esc to interrupt, or wait for the turn to finish.")
+    target.app.exit(SET_UP)
+
+
+def pick_turn(target: CommandTarget) -> None:
+    """Let the user choose a prompt to rewind to; its text returns to the composer for editing."""
+    prompts = target.controller.prompts
+    if not prompts:
+        raise UsageError("Nothing to rewind yet.")
+    choices = [Choice(str(each.turn), " ".join(each.text.split()), f"turn {each.turn}") for each in reversed(prompts)]
+    target.dialogs.pick(
+        "Rewind to before… (conversation only; files are not restored)",
+        choices,
+        lambda turn: target.controller.agent.rewind(int(turn)),
+    )
+
+
+def pick_prompt(target: CommandTarget) -> None:
+    """Let the user choose an earlier prompt to edit and send again."""
+    prompts = tuple(dict.fromkeys(reversed(target.composer.sent)))
+    if not prompts:
+        raise UsageError("No earlier prompts yet.")
+    choices = [Choice(text, " ".join(text.split())) for text in prompts]
+    target.dialogs.pick("Prompt history", choices, target.composer.give_back)
+
+
+def pick_session(target: CommandTarget) -> None:
+    """Let the user choose another session to resume."""
+    target.dialogs.meanwhile(target.controller.catalog.all, lambda found: _offer_sessions(found, target))
+
+
+def _offer_sessions(found: Sequence[SessionSummary], target: CommandTarget) -> None:
+    now = time.time()
+    summaries = {each.id: each for each in found if each.id != target.controller.session}
+    if not summaries:
+        raise UsageError("No other sessions yet. Type a prompt to start one.")
+    here = str(target.controller.cwd)
+    ordered = sorted(summaries.values(), key=lambda each: each.cwd != here)  # sessions of this folder first
+    choices: list[Choice] = []
+    for each in ordered:
+        details = age(now - each.modified), home(each.cwd), byte_count(each.bytes), *(["damaged"] * bool(each.damage))
+        choices.append(Choice(each.id, each.title or "(no prompt yet)", " · ".join(details)))
+
+    def trash(session: str) -> None:
+        target.controller.catalog.trash(session)
+        target.dialogs.say(f"Moved session {session} to trash.")
+
+    target.dialogs.pick(
+        "Resume",
+        choices,
+        lambda chosen: target.controller.agent.resume(summaries[chosen]),
+        remove=("moves it to trash", trash),
+    )
+
+
+def pick_model(target: CommandTarget) -> None:
+    """Let the user choose another model."""
+    now = target.controller.status.model
+    choices = [
+        Choice(name, name, "in use" if name == now else target.controller.lacks(each), now=name == now)
+        for each in target.controller.providers.values()
+        for name in (each.example,)
+    ]
+    unnamed = {each.example: each for each in target.controller.providers.values() if not each.model}
+    choices.append(Choice(DEMO, DEMO, "scripted: no key, no network", now=now == DEMO))
+    if now and now not in {choice.value for choice in choices}:
+        choices.insert(0, Choice(now, now, "in use", now=True))
+
+    def use(chosen: str) -> None:
+        if chosen in unnamed:
+            target.composer.give_back(f"/model {unnamed[chosen].name}:")
+        else:
+            target.controller.use_model(chosen)
+
+    target.dialogs.pick("Model (any other: /model PROVIDER:MODEL)", choices, use)

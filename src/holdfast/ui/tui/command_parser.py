@@ -1,0 +1,111 @@
+"""The slash commands: names, arguments and descriptions, and how a line that begins with `/` is parsed. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Literal
+
+from holdfast.errors import UsageError
+
+Name = Literal[
+    "help",
+    "new",
+    "resume",
+    "rewind",
+    "fork",
+    "rename",
+    "model",
+    "permissions",
+    "compact",
+    "uncompact",
+    "export",
+    "diff",
+    "copy",
+    "status",
+    "cost",
+    "context",
+    "theme",
+    "config",
+    "doctor",
+    "setup",
+    "quit",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """One command: `takes` names its arguments, "" if it has none."""
+
+    name: Name
+    does: str
+    takes: str = ""
+    aliases: tuple[str, ...] = ()
+
+
+SLASH_COMMANDS: tuple[_Command, ...] = (
+    _Command("help", "keys and commands"),
+    _Command("new", "start a new session (this one is saved)", aliases=("clear",)),
+    _Command("resume", "resume another session", "[ID]", ("sessions",)),
+    _Command("rewind", "rewind to an earlier prompt and edit it", aliases=("undo",)),
+    _Command("fork", "continue in a copy of this session"),
+    _Command("rename", "set the title of this session", "TITLE"),
+    _Command("model", "switch model", "[PROVIDER:MODEL]"),
+    _Command("permissions", "permission mode and allow list", "[MODE]"),
+    _Command("compact", "summarize older messages to free context", "[WHAT TO KEEP]"),
+    _Command("uncompact", "undo the last compaction"),
+    _Command("export", "export the conversation to a file", "[FORM] [FILE]"),
+    _Command("diff", "show the git diff"),
+    _Command("copy", "copy the last answer"),
+    _Command("status", "show session, model, folder, versions"),
+    _Command("cost", "token usage and cost"),
+    _Command("context", "context window usage"),
+    _Command("theme", "change theme", "[NAME]"),
+    _Command("config", "show every setting and its source"),
+    _Command("doctor", "check this machine's setup"),
+    _Command("setup", "set up a provider, API key and model"),
+    _Command("quit", "quit (the session is saved)", aliases=("exit",)),
+)
+
+_BY_NAME = {name: command for command in SLASH_COMMANDS for name in (command.name, *command.aliases)}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A typed command; `rest` is what follows its name, stripped."""
+
+    command: _Command
+    rest: str
+
+
+def parse_command(text: str) -> CommandLine | None:
+    """Return the command in `text`, None if it is not one: a path, for example, or several lines.
+
+    Raise `UsageError` for an unknown command, or for arguments that it does not take.
+    """
+    if not text.startswith("/") or "\n" in text.strip():
+        return None
+    name, _, rest = text.strip()[1:].partition(" ")
+    rest = rest.strip()
+    if "/" in name:
+        return None
+    command = _BY_NAME.get(name)
+    if command is None:
+        near = difflib.get_close_matches(name, _BY_NAME, n=1)
+        hint = f"Did you mean /{near[0]}?" if near else "See /help."
+        raise UsageError(f"Unknown command {'/' + name!r}. {hint}")
+    if rest and not command.takes:
+        raise UsageError(f"/{command.name} takes no arguments.")
+    return CommandLine(command, rest)
+
+
+def matching(text: str) -> tuple[_Command, ...]:
+    """Return the commands that begin with `text`; all of them for a lone `/`."""
+    if not text.startswith("/") or " " in text or "\n" in text:
+        return ()
+    begun = text[1:]
+    starts = [
+        command for command in SLASH_COMMANDS if any(n.startswith(begun) for n in (command.name, *command.aliases))
+    ]
+    holds = [command for command in SLASH_COMMANDS if begun in command.name and command not in starts]
+    return (*starts, *holds)

@@ -1,0 +1,96 @@
+"""What the screen says and asks besides the transcript: notices, pages to read, and lists to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rich.console import RenderableType
+from rich.text import Text
+from textual.app import App
+from textual.widgets import Static
+
+from holdfast.errors import HoldfastError
+from holdfast.system.threads import in_daemon
+from holdfast.text import literal
+from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.tui.widgets.pickers import Choice, Picker, TextPage
+
+T = TypeVar("T")
+
+
+class Dialogs:
+    """The notice above the composer, and what opens on top of the screen."""
+
+    def __init__(self, app: App[int]) -> None:
+        self.notice = Static(id="notice", markup=False)
+        """The widget of the notice."""
+        self.said = ""
+        """The notice, "" if there is none."""
+        self._app = app
+
+    def say(self, message: str, *, also: bool = False) -> None:
+        """Show a notice until the next prompt, replacing the current one unless `also`; "" clears it."""
+        before = self.said if also and message not in self.said else ""
+        self.said = f"{before}\n{message}" if before else message
+        self.notice.update(Text(literal(self.said)))
+        self.notice.display = bool(self.said)
+
+    def attempt(self, what: Callable[[], None]) -> bool:
+        """Call `what`. Return whether it succeeded; if not, show the error."""
+        try:
+            what()
+        except HoldfastError as error:
+            self.say(advised(error, SCREEN))
+            return False
+        return True
+
+    def meanwhile(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Run `work` in the background, then call `then` with its result; show an error as a notice."""
+
+        async def wait() -> None:
+            try:
+                done = await in_daemon(work)
+            except HoldfastError as error:
+                self.say(advised(error, SCREEN))
+            else:
+                self.attempt(lambda: then(done))
+
+        self._app.run_worker(wait())
+
+    def read(self, text: RenderableType) -> None:
+        """Open a page to read."""
+        self._app.push_screen(TextPage(text))
+
+    def pick(
+        self,
+        title: str,
+        choices: Sequence[Choice],
+        then: Callable[[str], None],
+        *,
+        left: Callable[[], None] = lambda: None,
+        shown: Callable[[str], None] | None = None,
+        remove: tuple[str, Callable[[str], None]] | None = None,
+    ) -> None:
+        """Let the user choose, then call `then`, or `left` on cancel; a previewed theme is undone.
+
+        `remove` is what Ctrl+X does to a choice: a short description, and the function.
+        """
+        before = self._app.theme
+
+        def chosen(value: str | None) -> None:
+            self._app.theme = before
+            if value is None:
+                left()
+            else:
+                self.attempt(lambda: then(value))
+
+        also = None
+        if remove is not None:
+            does, what = remove
+
+            def removed(value: str) -> bool:
+                return self.attempt(lambda: what(value))
+
+            also = does, removed
+        self._app.push_screen(Picker(title, choices, shown=shown, remove=also), chosen)

@@ -1,0 +1,63 @@
+"""Edit a prompt in the user's own editor."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from textual.app import App
+
+from holdfast.errors import UsageError
+from holdfast.providers.credentials.redaction import is_secret
+
+
+@contextmanager
+def editors(signals: Iterable[signal.Signals]) -> Generator[None]:
+    """Let Ctrl+C go to the editor only, as a shell does; other signals are handled after the block."""
+    held: list[int] = []
+    loop = signal.set_wakeup_fd(-1)  # else the event loop would still receive every signal
+    before = {number: signal.signal(number, lambda number, _: held.append(number)) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(loop)
+        for number in held:
+            if number not in {signal.SIGINT, signal.SIGQUIT}:
+                signal.raise_signal(number)
+
+
+def edited(app: App[int], text: str, environ: Mapping[str, str]) -> str:
+    """Return `text` as edited in $VISUAL or $EDITOR, which has the terminal until it exits.
+
+    The editor's environment has no keys, because commands could read it. Raise `UsageError` if there is no editor, or
+    if it fails; the text is then unchanged.
+    """
+    command = environ.get("VISUAL") or environ.get("EDITOR") or ""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    if not words:
+        raise UsageError("No editor: set $EDITOR (e.g. export EDITOR=nano).")
+    with tempfile.NamedTemporaryFile("w+", suffix=".md", prefix="holdfast-", encoding="utf-8", delete=False) as file:
+        file.write(text)
+    path = Path(file.name)
+    public = {name: value for name, value in environ.items() if not is_secret(name)}
+    try:
+        with app.suspend():
+            done = subprocess.run([*words, str(path)], check=False, env=public)  # noqa: S603 - the user's own editor
+        if done.returncode:
+            raise UsageError(f"Editor {command!r} failed with exit code {done.returncode}. The prompt is unchanged.")
+        return path.read_text("utf-8", "replace").removesuffix(os.linesep)
+    except OSError as error:
+        raise UsageError(f"Cannot run editor {command!r}: {error.strerror}. Fix $VISUAL or $EDITOR.") from error
+    finally:
+        path.unlink(missing_ok=True)

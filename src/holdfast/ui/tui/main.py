@@ -1,0 +1,143 @@
+"""`holdfast` without -p: the full screen, from taking the terminal to restoring it."""
+
+from __future__ import annotations
+
+import codecs
+import gc
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.config.project_config import ProjectFile
+from holdfast.config.settings import ProjectConfig, read_config
+from holdfast.errors import EXIT_OK, HoldfastError, UsageError
+from holdfast.session.catalog import Catalog
+from holdfast.system.user_directories import homes
+from holdfast.ui.advice import SCREEN, advised
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.project_trust import judge_project
+from holdfast.ui.startup.run_options import RunOptions, run_options
+from holdfast.ui.startup.session_choice import chosen, working_directory
+from holdfast.ui.tui.terminal_restore import guarded
+
+if TYPE_CHECKING:
+    from holdfast.ui.tui.agent_thread.model_connections import Connections
+    from holdfast.ui.tui.app import HoldfastApp
+
+ESCAPE_DELAY = "25"
+"""Milliseconds after which a lone ESC is a key press; vim's value."""
+
+SWITCH = 0.001
+"""Seconds for which a thread may hold the GIL; a key press passes between threads about ten times."""
+
+NO_SCREEN = frozenset({"dumb", "unknown"})
+"""Values of TERM for terminals without cursor control."""
+
+_PATIENCE = 5.0
+"""Seconds for a turn, its tools and its connections to end after the screen has closed; usually one is enough."""
+
+
+def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
+    """Run the screen and return the exit code. Raise `HoldfastError` if it cannot start."""
+    gc.disable()  # during the imports, which create no garbage
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "The full-screen UI needs a terminal, but standard input or output is not one. "
+            'For one turn without a screen: holdfast -p "…".'
+        )
+    if environ.get("TERM") in NO_SCREEN:
+        raise UsageError(f'TERM={environ["TERM"]} cannot run the full-screen UI. Set TERM, or use holdfast -p "…".')
+    options = _prepared(arguments, environ, trust=arguments.trust_project)
+    sys.setswitchinterval(SWITCH)
+    os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
+    with guarded() as hand_over:
+        from holdfast.ui.tui.agent_thread.model_connections import Connections  # noqa: PLC0415 - likewise
+        from holdfast.ui.tui.app import HoldfastApp  # noqa: PLC0415 - after the fork, which wants one thread
+        from holdfast.ui.tui.choices import SET_UP  # noqa: PLC0415 - likewise
+        from holdfast.ui.tui.keyboard import Keyboard  # noqa: PLC0415 - likewise
+
+        while True:
+            connections = Connections(options)
+            screen = HoldfastApp(options, connections, keyboard=Keyboard)
+            gc.freeze()
+            gc.enable()
+            hand_over()
+            code = screen.run()
+            if code != SET_UP:
+                break
+            _close(screen, connections)
+            model, problem = _set_up(environ)
+            options = _prepared(arguments, environ, session=screen.controller.session, model=model, notice=problem)
+    _close(screen, connections)
+    if screen.died_of is not None:
+        signal.signal(screen.died_of, signal.SIG_DFL)
+        signal.raise_signal(screen.died_of)
+    return (screen.return_code or EXIT_OK) if code is None else code
+
+
+def _close(screen: HoldfastApp, connections: Connections) -> None:
+    if not screen.controller.agent.close(_PATIENCE):
+        print("holdfast: a process of the last turn is still running; all finished work is saved.", file=sys.stderr)
+    connections.close()
+
+
+def _set_up(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Run the setup. Return the model, "" if none, and the error message, "" if there is none."""
+    from holdfast.ui.commands.setup import set_up  # noqa: PLC0415 - few need it, and once
+
+    try:
+        return set_up(environ), ""
+    except HoldfastError as error:
+        return "", advised(error, SCREEN)
+
+
+def _prepared(
+    arguments: Arguments,
+    environ: Mapping[str, str],
+    *,
+    session: str | None = None,
+    model: str = "",
+    notice: str = "",
+    trust: bool | None = None,
+) -> RunOptions:
+    """Return the options of the screen; the user may be asked whether to trust the project.
+
+    When the screen is shown again, `session` and `model` override the arguments (not if None or ""). `trust` is a
+    trust decision about the project config as it is now.
+    """
+    places = homes(environ)
+    own = read_config(places.config)
+    cwd = working_directory(arguments.cwd)
+    catalog = Catalog(places.sessions)
+    choose = session is None and arguments.resume == "" and not arguments.continue_ and not arguments.fork
+    if session is not None:
+        resumed = catalog.find(session) if session else None
+    else:  # a session in use is offered as a copy or read-only
+        resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
+    judge_project(environ, cwd if resumed is None else Path(resumed.cwd or cwd), trusted=trust)
+    options = run_options(arguments, environ, own=own, cwd=cwd, resumed=resumed, ask=_trusts)
+    notices = (notice, *_encoding(sys.stderr.encoding), *options.notices, options.unread)
+    return replace(
+        options,
+        model=model or options.model,
+        fork=options.fork and session is None,
+        choose=choose,
+        notices=tuple(filter(None, notices)),
+    )
+
+
+def _encoding(name: str) -> list[str]:
+    """Return a notice if the terminal's encoding is not UTF-8."""
+    if codecs.lookup(name).name == "utf-8":
+        return []
+    return [f"Your locale is not UTF-8 ({name}): some characters show as '?'. Try LANG=C.UTF-8."]
+
+
+def _trusts(file: ProjectFile, config: ProjectConfig) -> bool:
+    from holdfast.ui.commands.questions import trusts  # noqa: PLC0415 - few projects have a config, and are asked about once
+
+    return trusts(file, config)

@@ -1,0 +1,1 @@
+"""Blocks as lines of styled text."""

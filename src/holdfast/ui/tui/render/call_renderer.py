@@ -1,0 +1,257 @@
+"""A call as pieces: one line with its state, and what it changed, printed or returned."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import assert_never
+
+import msgspec
+from rich.cells import cell_len
+from rich.style import Style
+
+from holdfast.text import literal
+from holdfast.tool_calls import Outcome
+from holdfast.ui.tui.render.diff import Change, changes, draw_change
+from holdfast.ui.tui.render.lines import DrawnLine, Fragment, StyledRun, clean, crop, fold_runs, make_line
+from holdfast.ui.tui.render.plain_text import (
+    OPENED,
+    PIECE,
+    Tone,
+    duration_text,
+    opened_text,
+    rest,
+    short_text,
+    split_lines,
+    ticking,
+    toned,
+)
+from holdfast.ui.tui.render.styles import Styles
+from holdfast.ui.view.blocks import CallBlock, CallState, TodoLine
+from holdfast.ui.view.sentences import MARKS
+
+RUNNING = 8
+"""Last lines to show of a running call's output."""
+
+FIRST = 5
+"""First lines to show of a result; for a call that failed, the last lines."""
+
+_DIFF = 14
+"""Lines to show of an edit."""
+
+_FETCHED = re.compile(r"\[\S+: ([^\n]+)\]\n")
+_SENTENCES = 1_000  # a result of at most so many characters is not cut
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first line of a call: its state, its title, and status texts."""
+
+    state: CallState
+    name: str
+    title: str
+    said: tuple[tuple[str, Tone], ...]
+
+    def guess(self, width: int) -> int:
+        """Return 1: it is always one line."""
+        del width
+        return 1
+
+    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+        """Return its line; if it is too long, the title is cut, never the status texts."""
+        mark, style = _mark(self.state, look)
+        said: list[StyledRun] = [(f"  {text}", toned(tone, look)) for text, tone in self.said]
+        room = max(12, width - sum(cell_len(text) for text, _ in said))
+        title: list[StyledRun] = [(self.name, look.name), (f" {self.title}" if self.title else "", look.text)]
+        return [make_line(crop([*crop(title, room), *said], width))._replace(mark=(mark, style))]
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The lines of an edit."""
+
+    lines: tuple[Change, ...]
+    whole: bool
+
+    def guess(self, width: int) -> int:
+        """Return the approximate number of lines."""
+        del width
+        return len(self.lines)
+
+    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+        """Return its lines."""
+        digits = max((len(str(change.number)) for change in self.lines if change.number is not None), default=0)
+        return [
+            drawn
+            for change in self.lines
+            for drawn in draw_change(change, look, width, digits=digits, whole=self.whole)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    """A to-do list with the state of each item."""
+
+    items: tuple[TodoLine, ...]
+
+    def guess(self, width: int) -> int:
+        """Return the approximate number of lines."""
+        del width
+        return len(self.items)
+
+    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+        """Return its lines."""
+        marks: dict[str, tuple[StyledRun, Style]] = {
+            "done": (("✓ ", look.ok), look.faint),
+            "doing": (("▸ ", look.running), look.name),
+            "open": (("○ ", look.faint), look.text),
+        }
+        drawn: list[DrawnLine] = []
+        for item in self.items:
+            mark, style = marks[item.state]
+            drawn += fold_runs([(_one_line(item.text), style)], width, first=[mark], rest=[("  ", style)])
+        return drawn
+
+
+def call_pieces(block: CallBlock, *, opened: bool, now: float) -> list[Fragment]:
+    """Return the pieces of a call; with `opened`, everything."""
+    name, _, title = _one_line(block.title).partition(" ")
+    head = Head(block.state, name, title, tuple(_said(block, now)))
+    if block.todo and block.state not in ("failed", "denied"):
+        shown = block.todo if opened else block.todo[:_DIFF]
+        return [head, Checklist(shown), *rest(len(block.todo) - len(shown))]
+    if opened:
+        return [head, *_arguments(block), *_edit(block, opened=True), *_result(block, opened=True)]
+    return [head, *_edit(block, opened=False), *_result(block, opened=False)]
+
+
+def _said(block: CallBlock, now: float) -> list[tuple[str, Tone]]:
+    """Return the status texts after the title."""
+    match block.state:
+        case "writing":
+            return [(f"writing, {block.written:,} characters", "faint")]
+        case "waiting":
+            return [("waiting for approval", "warning")]
+        case "running":
+            return [(ticking(now - block.since), "faint")] if block.since is not None else []
+        case "ready":
+            return []
+        case "lost":
+            return [("outcome unknown", "warning")]
+        case "ok" | "failed" | "denied" | "not_started" | "interrupted":
+            return _outcome(block, block.state)
+        case _:
+            assert_never(block.state)
+
+
+def _outcome(block: CallBlock, outcome: Outcome) -> list[tuple[str, Tone]]:
+    said: list[tuple[str, Tone]] = []
+    if outcome != "ok":
+        said.append((outcome.replace("_", " "), "failed" if outcome == "failed" else "warning"))
+    elif block.edit is not None:
+        shown = changes(block.edit)
+        come, gone = (sum(change.sign == sign for change in shown) for sign in "+-")
+        said.append((f"+{come}" + (f" -{gone}" if gone else ""), "faint"))
+    elif block.todo:
+        done = sum(item.state == "done" for item in block.todo)
+        said.append((f"{done} of {len(block.todo)} done", "faint"))
+    elif block.name == "fetch":
+        if found := _FETCHED.match(block.result):
+            said.append((_one_line(found[1]), "faint"))
+    elif block.effect == "read":
+        count = block.result.rstrip("\n").count("\n") + 1
+        said.append((f"{count:,} lines" if count != 1 else "1 line", "faint"))
+    if block.seconds is not None and block.seconds >= 1:
+        said.append((duration_text(block.seconds), "faint"))
+    if block.shared:
+        said.append(("shared with the model", "faint"))
+    return said
+
+
+def _arguments(block: CallBlock) -> list[Fragment]:
+    """Return the arguments in full, literally, unless the first line or the diff shows them."""
+    if block.edit is not None or (block.name == "!" and "\n" not in block.arguments):
+        return []
+    return opened_text(literal(_in_words(block.arguments)), "text")
+
+
+def _in_words(arguments: str) -> str:
+    """Return arguments one per line, a command unchanged; anything but a JSON object as written."""
+    try:
+        said = msgspec.json.decode(arguments, type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return arguments
+    return "\n".join(str(value) if name == "command" else f"{name}: {value}" for name, value in said.items())
+
+
+def _edit(block: CallBlock, *, opened: bool) -> list[Fragment]:
+    if block.edit is None or (block.state in ("failed", "denied", "not_started") and not opened):
+        return []
+    shown = changes(block.edit)
+    most = OPENED if opened else _DIFF
+    some = shown[:most]
+    drawn = [Diff(tuple(some[at : at + PIECE]), whole=opened) for at in range(0, len(some), PIECE)]
+    return [*drawn, *rest(len(shown) - most)]
+
+
+def _result(block: CallBlock, *, opened: bool) -> list[Fragment]:
+    if opened:
+        return opened_text(block.output if block.state == "running" else block.result, "dim", above=True)
+    match block.state:
+        case "running":
+            lines = split_lines(block.output)
+            return [*rest(len(lines) - RUNNING, "above"), *short_text(lines[-RUNNING:])]
+        case "ok":
+            return _well(block)
+        case "failed" | "denied" | "interrupted" | "not_started":
+            return _ill(block)
+        case "writing" | "ready" | "waiting" | "lost":
+            return []
+        case _:
+            assert_never(block.state)
+
+
+def _well(block: CallBlock) -> list[Fragment]:
+    """Return the pieces of a successful result: the first lines of the output, or of a page."""
+    if block.edit is not None or (block.effect == "read" and block.name != "fetch"):
+        return []
+    if block.name == "fetch" and not _FETCHED.match(block.result):
+        return opened_text(block.result, "dim")  # it is shown elsewhere
+    lines = split_lines(_FETCHED.sub("", _unremarkable(block.result)))
+    return [*short_text(lines[:FIRST]), *rest(len(lines) - FIRST)]
+
+
+def _ill(block: CallBlock) -> list[Fragment]:
+    """Return the pieces of an unsuccessful result: its last lines, and what is known of its effect."""
+    lines = split_lines(block.result)
+    if len(lines) <= FIRST + 1 and len(block.result) <= _SENTENCES:
+        return opened_text(block.result, "dim")
+    first = lines[:1] if block.state == "interrupted" else ()
+    last = lines[len(first) :][-FIRST - 1 :]
+    above = len(lines) - len(first) - len(last)
+    return [*opened_text("".join(first), "dim"), *rest(above, "above"), *short_text(last)]
+
+
+def _unremarkable(result: str) -> str:
+    """Return a result without the line that ends every successful command."""
+    text, _, facts = result.rpartition("\n")
+    said = facts.startswith("(exit code 0, ") and facts.endswith(" s)") and ";" not in facts
+    return "" if said and text == "(no output)" else text if said else result
+
+
+def _one_line(text: str) -> str:
+    return clean(literal(" ".join(text.split())))
+
+
+def _mark(state: CallState, look: Styles) -> tuple[str, Style]:
+    match state:
+        case "ok" | "failed" | "denied" | "not_started" | "interrupted":
+            return MARKS[state], {"ok": look.ok, "failed": look.failed}.get(state, look.warning)
+        case "writing" | "ready":
+            return "·", look.dim
+        case "waiting" | "lost":
+            return {"waiting": "?", "lost": "◌"}[state], look.warning
+        case "running":
+            return "●", look.running
+        case _:
+            assert_never(state)

@@ -1,0 +1,110 @@
+"""Plain text as pieces: lines in one tone; a long text is cut, with a note how many lines are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.style import Style
+
+from holdfast.ui.tui.render.lines import DrawnLine, Fragment, clean, crop, fold_runs, make_line
+from holdfast.ui.tui.render.styles import Styles
+
+OPENED = 2_000
+"""Maximum lines of an expanded text."""
+
+PIECE = 25
+"""Lines drawn together."""
+
+_LONGEST = 2_000
+"""Maximum characters of a line, except in answers."""
+
+_TENTHS = 10  # below so many seconds, tenths are shown
+
+Tone = Literal["text", "dim", "faint", "warning", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Lines of plain text in one tone, folded if `whole`, else cut to one line each; `mark` is before the first."""
+
+    lines: tuple[str, ...]
+    tone: Tone
+    whole: bool = True
+    mark: tuple[str, Tone] | None = None
+    above: bool = False
+
+    def guess(self, width: int) -> int:
+        """Return the approximate number of lines."""
+        long = sum(len(text) for text in self.lines) // max(1, width) if self.whole else 0
+        return self.above + len(self.lines) + long
+
+    def draw(self, look: Styles, width: int) -> list[DrawnLine]:
+        """Return its lines."""
+        style = toned(self.tone, look)
+        drawn = [make_line(())] if self.above else []
+        for text in self.lines:
+            drawn += fold_runs([(text, style)], width) if self.whole else [make_line(crop([(text, style)], width))]
+        if self.mark is not None and drawn:
+            at = int(self.above)
+            drawn[at] = drawn[at]._replace(mark=(self.mark[0], toned(self.mark[1], look)))
+        return drawn
+
+
+def opened_text(text: str, tone: Tone, *, above: bool = False) -> list[Fragment]:
+    """Return a long text as pieces, cut with a note how much is missing."""
+    lines = split_lines(text)
+    most = lines[:OPENED]
+    some = [Text(most[at : at + PIECE], tone, above=above and not at) for at in range(0, len(most), PIECE)]
+    return [*some, *rest(len(lines) - OPENED)]
+
+
+def short_text(lines: Sequence[str]) -> list[Fragment]:
+    """Return lines, each cut to one."""
+    return [Text(tuple(lines), "dim", whole=False)] if lines else []
+
+
+def rest(count: int, where: Literal["more", "above"] = "more") -> list[Fragment]:
+    """Return the note how many lines are missing, if any."""
+    if count <= 0:
+        return []
+    lines = "line" if count == 1 else "lines"
+    return [Text((f"… {count:,} more {lines}" if where == "more" else f"… {count:,} {lines} above",), "faint")]
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Return the printable lines of a text, none for an empty one."""
+    if not text.strip():
+        return ()
+    return tuple(
+        plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} [… {len(plain) - _LONGEST:,} more characters]"
+        for plain in clean(text.rstrip("\n")).split("\n")
+    )
+
+
+def toned(tone: Tone, look: Styles) -> Style:
+    """Return the style of a tone."""
+    return {
+        "text": look.text,
+        "dim": look.dim,
+        "faint": look.faint,
+        "warning": look.warning,
+        "failed": look.failed,
+    }[tone]
+
+
+def duration_text(seconds: float) -> str:
+    """Return a readable duration: 3.2 s, 48 s, 2 min 5 s, 1 h 12 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    if minutes:
+        return f"{minutes} min {rest} s"
+    return f"{seconds:.1f} s" if seconds < _TENTHS else f"{rest} s"
+
+
+def ticking(seconds: float) -> str:
+    """Return a running time in whole seconds."""
+    return duration_text(max(0, int(seconds))).replace(".0", "")

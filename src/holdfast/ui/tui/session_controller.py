@@ -1,0 +1,284 @@
+"""The session as the screen knows it: its state, kept up to date by the agent's messages, and the user's commands.
+
+Two rules. The session belongs to the agent's thread: nothing here waits for it. Nothing here knows a widget: the screen
+passes a callback that shows each new state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
+from holdfast.agent.sessions import create
+from holdfast.errors import ModelUnusable, UsageError
+from holdfast.providers.registry import Provider
+from holdfast.session.catalog import SessionSummary
+from holdfast.session.conversation.conversation import PromptMark
+from holdfast.session.journal import entries as e
+from holdfast.system.git import branch_or_commit
+from holdfast.tool_calls import Mode
+from holdfast.ui.startup.crash_report import keep_traceback
+from holdfast.ui.startup.run_options import RunOptions
+from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
+from holdfast.ui.tui.agent_thread.mailbox import Mailbox
+from holdfast.ui.tui.agent_thread.messages import (
+    AgentMessage,
+    ApprovalClosed,
+    ApprovalRequested,
+    Busy,
+    Closed,
+    CurrentConversation,
+    ErrorMessage,
+    Idle,
+    InputAccepted,
+    InputReturned,
+    InUse,
+    Refused,
+    SessionClosed,
+    SessionOpenedMessage,
+    Window,
+)
+from holdfast.ui.tui.agent_thread.model_connections import Connections
+from holdfast.ui.tui.widgets.status_line import Status
+
+STARTING_UP = "starting"
+STOPPING = "stopping"
+
+READ_ONLY = "Read-only: this session is open in another window. /fork to continue in a copy."
+
+NO_MODEL = "No model configured. Run /setup, or /model demo to try without a key."
+
+
+class SessionController:
+    """The open session, if any: what is known of it, and what the user does with it."""
+
+    def __init__(
+        self,
+        start: RunOptions,
+        connections: Connections,
+        *,
+        hear: Callable[[AgentMessage], None],
+        show: Callable[[Status], None],
+    ) -> None:
+        """Create it without a session: `hear` gets the agent's messages once it listens, `show` each new status."""
+        self.catalog = start.catalog
+        self.environ = start.environ
+        self.arguments = start.arguments
+        self.providers = start.providers
+        self.cwd = start.cwd
+        """The folder of the session, or of the run if there is none."""
+        self.session = ""
+        """The ID of the open session, "" if none is open."""
+        self.prompts: tuple[PromptMark, ...] = ()
+        """The prompts to which the conversation can be rewound."""
+        self._status = Status(mode=start.mode, model=start.model, branch=branch_or_commit(start.cwd))
+        self._show = show
+        self._start = start
+        self._connections = connections
+        self._yolo_chosen = start.mode == "yolo"  # by name: only then does cycling the mode include it
+        self._is_open = start.resumed is not None  # or being opened
+        self._read = False
+        self._given = 0  # prompts and commands that the agent has not accepted yet
+        self._stopped = 0  # how many of these were stopped
+        self._runs = False
+        self._since = 0.0
+        self._inbox: Mailbox[AgentMessage] = Mailbox(hear)
+        self.agent = AgentThread(start, connect=connections.connect, keep=self.keep, tell=self._inbox.put)
+
+    @property
+    def status(self) -> Status:
+        """Return the state of the status line."""
+        return self._status
+
+    @status.setter
+    def status(self, status: Status) -> None:
+        if status != self._status:
+            self._status = status
+            self._show(status)
+
+    def listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Receive the agent's messages on `loop` from now on."""
+        self._inbox.open(loop)
+
+    def start(self) -> None:
+        """Start the agent, and open the session to resume."""
+        self.agent.start()
+        summary = self._start.resumed
+        if summary is not None and self._start.fork:
+            self.go_on_in_a_copy(summary)
+        elif summary is not None:
+            self.agent.resume(summary, self._start.model)
+
+    def keep(self, trace: str) -> tuple[str, str]:
+        """Store a traceback; return it redacted, and where it is stored."""
+        return keep_traceback(trace, environ=self.environ, secrets=self._connections.secrets)
+
+    # --- what the agent tells -------------------------------------------------------------------------------------
+
+    def take(self, told: AgentMessage) -> None:
+        """Update what is known by a message from the agent."""
+        match told:
+            case SessionOpenedMessage(now=now):
+                self._is_open = True
+                self._enter(told.session, Path(told.cwd), model=now.conversation.model, read=told.read)
+                self._know(now)
+            case SessionClosed():
+                self._enter("", self._start.cwd, model=self.status.model)
+            case CurrentConversation():
+                self._know(told)
+            case Busy() | Idle() | InputAccepted():
+                self._proceed(told)
+            case ApprovalRequested() | ApprovalClosed():
+                self.status = replace(self.status, asking=isinstance(told, ApprovalRequested))
+            case Refused():  # a session that failed to open is tried again
+                self._is_open = self._is_open and bool(self.session)
+            case InUse():
+                self._is_open = bool(self.session)
+            case Window(model=model, tokens=tokens):
+                if model == self.status.model:
+                    self.status = replace(self.status, window=tokens)
+            case Fact(entry=e.ModelChanged(model=model)):
+                self.status = replace(self.status, model=model)
+            case InputReturned() | ErrorMessage() | Closed():
+                pass
+            case _:
+                if self.status.doing and self.status.doing != STOPPING:
+                    self.status = replace(self.status, doing=_doing(told) or self.status.doing)
+
+    def tick(self) -> None:
+        """Update the time that the turn has run."""
+        self.status = replace(self.status, seconds=time.monotonic() - self._since)
+
+    def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
+        self._read = read
+        self.session, self.cwd, self.prompts = session, cwd, ()
+        branch = branch_or_commit(cwd)
+        self.status = Status(mode=self.status.mode, model=model, branch=branch, doing=self._starting)
+
+    def _know(self, now: CurrentConversation) -> None:
+        known = now.conversation
+        self.prompts = known.prompts
+        self.status = replace(self.status, queued=len(known.queued), context=now.tokens, usage=known.usage)
+
+    def _proceed(self, told: Busy | Idle | InputAccepted) -> None:
+        match told:
+            case Busy():
+                self._since, self._runs = time.monotonic(), True
+                self.status = replace(self.status, doing=STOPPING if self._stopped else "working", seconds=0.0)
+            case Idle():
+                self._runs = False
+                self.status = replace(self.status, doing=self._starting, branch=branch_or_commit(self.cwd))
+            case InputAccepted():
+                self._given, self._stopped = self._given - 1, max(0, self._stopped - 1)
+                if not self._runs:
+                    self.status = replace(self.status, doing=self._starting)
+
+    @property
+    def _starting(self) -> str:
+        """Return what was submitted and has not started, for the status line; "" if nothing."""
+        return STOPPING if self._stopped else STARTING_UP if self._given else ""
+
+    # --- what the user does ---------------------------------------------------------------------------------------
+
+    def begin(self, text: str, when: e.When) -> None:
+        """Start a turn with `text`, in a new session if none is open; while one runs, `when` says where the text goes.
+
+        Raise `UsageError` if no session can take it.
+        """
+        if not self.status.model:
+            raise ModelUnusable(NO_MODEL)
+        self._connections.check(self.status.model)
+        self._have_session()
+        self._submitted()
+        self.agent.prompt(text, when)
+
+    def run_command(self, command: str, *, share: bool) -> None:
+        """Run a command of the user's own. Raise `UsageError` if the session is read-only."""
+        self._have_session()
+        self._submitted()
+        self.agent.shell(command, share=share)
+
+    def compact(self, wish: str) -> None:
+        """Summarize older messages of the open session."""
+        self._submitted()
+        self.agent.compact(wish)
+
+    def stop(self) -> None:
+        """Stop what runs, and what was submitted and has not started."""
+        self.agent.stop()
+        self._stopped = self._given
+        self.status = replace(self.status, doing=STOPPING)
+
+    def go_on_in_a_copy(self, session: SessionSummary) -> None:
+        """Open a copy of a session; later prompts go to the copy."""
+        self._is_open, self._read = True, False
+        self.agent.fork(session)
+
+    def begin_anew(self) -> None:
+        """Close the session, which stays visible until it has ended; the next prompt starts a new one."""
+        self._is_open, self._read = False, False
+        self.agent.give_up()
+
+    def use_model(self, name: str) -> None:
+        """Use this model for later requests. Raise `ModelUnusable`."""
+        self._connections.check(name)
+        if name != self.status.model:
+            self.status = replace(self.status, model=name, window=0)
+        if self._is_open:
+            self.agent.use_model(name)
+
+    def use_mode(self, mode: Mode) -> None:
+        """Use this approval mode from now on, also in a running turn."""
+        self._yolo_chosen = self._yolo_chosen or mode == "yolo"
+        self.agent.use_mode(mode)
+        self.status = replace(self.status, mode=mode)
+
+    def cycle_mode(self) -> None:
+        """Switch to the next approval mode; `yolo` is skipped unless the user has chosen it by name."""
+        modes: list[Mode] = [mode for mode in get_args(Mode) if mode != "yolo" or self._yolo_chosen]
+        self.use_mode(modes[(modes.index(self.status.mode) + 1) % len(modes)])
+
+    def lacks(self, provider: Provider) -> str:
+        """Return what is missing before the provider can be used, else its address."""
+        return self._connections.lacks(provider)
+
+    def has_key(self, provider: Provider) -> bool:
+        """Return whether the provider's key is available."""
+        return self._connections.has_key(provider)
+
+    def _submitted(self) -> None:
+        """Show immediately that something was submitted: it can be stopped from now on."""
+        self._given += 1
+        if not self.status.doing:
+            self.status = replace(self.status, doing=STARTING_UP, seconds=0.0)
+
+    def _have_session(self) -> None:
+        """Open a session if none is open."""
+        if self._read:
+            raise UsageError(READ_ONLY)
+        if not self._is_open:
+            catalog, cwd, model = self.catalog, self.cwd, self.status.model
+            self._is_open = True
+            self.agent.open(lambda: create(catalog, cwd=cwd, model=model))
+
+
+def _doing(event: Event) -> str:
+    """Return what the turn is doing after `event`, "" if that has not changed."""
+    match event:
+        case Fact(entry=e.RequestStarted(model=model)):
+            return f"waiting for {model.partition(':')[2] or model}"
+        case Shortening() | LiveThinking():
+            return "compacting" if isinstance(event, Shortening) else "thinking"
+        case LiveText() | LiveCall():
+            return "writing"
+        case Fact(entry=e.CallStarted()):
+            return "running"
+        case Fact(entry=e.RequestFailed(retry_in=float(delay))):
+            return f"retrying in {delay:g} s"
+        case _:
+            return ""

@@ -1,0 +1,81 @@
+"""Restores the terminal however the program ends: a child process that outlives it does so.
+
+It is forked before anything else happens and sleeps until its parent has exited. If the parent reported that it
+restored the terminal itself, there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import termios
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+
+TERMINAL = "/dev/tty"
+
+GIVEN_BACK = b"."
+
+RESET = (
+    b"\x1b[?2026l"  # end of synchronized output
+    b"\x1b[<u"  # keyboard mode (kitty protocol)
+    b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"  # no mouse reports
+    b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # no focus reports, bracketed paste, size reports
+    b"\x1b[?1049l\x1b[0m\x1b[?7h\x1b[?25h"  # main screen, plain style, wrapping, cursor
+)
+"""Resets every terminal mode that the screen may have set; each reset is harmless if it was not set."""
+
+
+@contextmanager
+def guarded() -> Generator[Callable[[], None]]:
+    """Restore the terminal if this process dies within the block, even by SIGKILL.
+
+    Call it while there is one thread. Leaving the block means that the terminal is restored. Until the yielded function
+    is called, typed input is kept unprocessed: not echoed, Enter not translated.
+    """
+    try:
+        terminal = os.open(TERMINAL, os.O_RDWR | os.O_CLOEXEC)
+        before = termios.tcgetattr(terminal)
+    except (OSError, termios.error):  # no controlling terminal: nothing to restore
+        yield lambda: None
+        return
+    watched, alive = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.close(alive)
+            _watch(watched, terminal, before)
+        finally:
+            os._exit(0)
+    os.close(watched)
+    _keep(terminal, before)
+    try:
+        yield lambda: termios.tcsetattr(terminal, termios.TCSANOW, before)
+    finally:
+        os.close(terminal)
+        with suppress(BrokenPipeError):  # the guard was killed
+            os.write(alive, GIVEN_BACK)
+        os.close(alive)
+        with suppress(ChildProcessError):
+            os.wait()
+
+
+def _keep(terminal: int, before: list[int | list[bytes | int]]) -> None:
+    """Make the terminal keep typed input unprocessed."""
+    inputs, outputs, controls, locals_, *rest = before
+    assert isinstance(inputs, int)
+    assert isinstance(locals_, int)
+    locals_ &= ~(termios.ICANON | termios.ECHO)
+    termios.tcsetattr(terminal, termios.TCSANOW, [inputs & ~termios.ICRNL, outputs, controls, locals_, *rest])
+
+
+def _watch(watched: int, terminal: int, before: list[int | list[bytes | int]]) -> None:
+    """Wait until the parent has exited; restore the terminal if it did not."""
+    os.setpgid(0, 0)  # signals to the parent's group (^C, hang-up) must not end the guard
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTTOU):
+        signal.signal(number, signal.SIG_IGN)
+    for stream in (0, 1, 2):
+        with suppress(OSError):
+            os.close(stream)
+    if os.read(watched, 1) != GIVEN_BACK:
+        os.write(terminal, RESET)
+        termios.tcsetattr(terminal, termios.TCSAFLUSH, before)

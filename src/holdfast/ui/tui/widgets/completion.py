@@ -1,0 +1,169 @@
+"""Completions in the composer: a command after `/`, a file after `@`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.text import Text
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from holdfast.system.threads import in_daemon
+from holdfast.text import literal
+from holdfast.tools.workspace.file_walk import walk
+from holdfast.tools.workspace.safe_paths import SafePath
+from holdfast.ui.tui.command_parser import matching
+
+MOST_FILES = 20_000
+MOST_SECONDS = 1.0
+"""Files per scan of the folder; a larger project is completed only in part."""
+
+FRESH = 5.0
+"""Seconds for which a scan is reused."""
+
+SHOWN = 8
+
+_FILE = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One completion: `text` replaces the last `length` characters; `detail` is shown dimmed."""
+
+    shown: str
+    detail: str
+    text: str
+    length: int
+
+
+def matching_commands(before: str) -> tuple[Suggestion, ...]:
+    """Return the commands that complete the text before the cursor."""
+    return tuple(
+        Suggestion(f"/{command.name} {command.takes}".strip(), command.does, f"/{command.name} ", len(before))
+        for command in matching(before)
+    )
+
+
+def file_begun(before: str) -> str | None:
+    """Return the text after the last `@` before the cursor, None if there is none."""
+    found = _FILE.search(before)
+    return found[1] if found else None
+
+
+def files(begun: str, names: Iterable[str]) -> tuple[Suggestion, ...]:
+    """Return the files whose names contain the letters of `begun` in order, best first."""
+    ranked = sorted((rank, name) for name in names if (rank := _rank(begun.casefold(), name)) is not None)
+    return tuple(Suggestion(name, "", f"@{name} ", len(begun) + 1) for _, name in ranked[:SHOWN])
+
+
+def _rank(begun: str, name: str) -> tuple[int, int] | None:
+    """Return how well `name` matches (lower is better), None if it does not."""
+    lower = name.casefold()
+    base = lower.rstrip("/").rpartition("/")[2]
+    if base.startswith(begun):
+        return 0, len(name)
+    if lower.startswith(begun):
+        return 1, len(name)
+    if begun in lower:
+        return 2, len(name)
+    letters = iter(lower)
+    return (3, len(name)) if all(letter in letters for letter in begun) else None
+
+
+class Listing:
+    """The file names of a folder, scanned again when outdated, never on the event loop."""
+
+    def __init__(self) -> None:
+        self._root: Path | None = None
+        self._names: tuple[str, ...] = ()
+        self._at = 0.0
+
+    async def names(self, root: Path) -> tuple[str, ...]:
+        """Return the names beneath `root`; folders end with a slash."""
+        if root != self._root or time.monotonic() - self._at > FRESH:
+            self._names = await in_daemon(lambda: _names(root))
+            self._root, self._at = root, time.monotonic()
+        return self._names
+
+
+def _names(root: Path) -> tuple[str, ...]:
+    until = time.monotonic() + MOST_SECONDS
+    names: list[str] = []
+    try:
+        for entry in walk(
+            root, SafePath(anchor=root, parts=(), name=".", outside=None), stop=threading.Event(), unread=[]
+        ):
+            names.append(entry.name + "/" * (entry.kind == "folder"))
+            if len(names) >= MOST_FILES or time.monotonic() > until:
+                break
+    except OSError:
+        return ()  # no completions for an unreadable folder; the tools report the error
+    return tuple(names)
+
+
+class Completions(OptionList, can_focus=False):
+    """The completions above the composer, if there are any."""
+
+    def __init__(self, root: Path) -> None:
+        """Complete commands, and files beneath `root`."""
+        super().__init__(id="completions")
+        self._suggestions: Sequence[Suggestion] = ()
+        self._listing = Listing()
+        self._looking: asyncio.Task[None] | None = None
+        self._before = ""
+        self.root = root
+
+    @property
+    def chosen(self) -> Suggestion | None:
+        """Return the highlighted completion, None if there are none."""
+        if not self.display or self.highlighted is None:
+            return None
+        return self._suggestions[self.highlighted]
+
+    def look(self, before: str) -> None:
+        """Show the completions of the text before the cursor; files are scanned in the background."""
+        if before == self._before:
+            return
+        self._before = before
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        begun = file_begun(before)
+        if begun is None:
+            self.offer(matching_commands(before))
+        else:
+            self._looking = asyncio.create_task(self._look(begun))
+
+    async def catch_up(self, before: str) -> None:
+        """Show the completions of the text, and return when the scan is done, so that fast typing works as well."""
+        self.look(before)
+        if self._looking is not None:
+            await asyncio.wait({self._looking})
+
+    async def _look(self, begun: str) -> None:
+        self.offer(files(begun, await self._listing.names(self.root)))
+
+    def offer(self, suggestions: Sequence[Suggestion]) -> None:
+        """Show these completions; hide the list if there are none."""
+        self._suggestions = suggestions
+        self.clear_options()
+        for suggestion in suggestions:
+            shown = Text(literal(suggestion.shown), no_wrap=True, overflow="ellipsis")
+            shown.append(f"  {suggestion.detail}", "dim")
+            self.add_option(Option(shown))
+        self.display = bool(suggestions)
+        if suggestions:
+            self.highlighted = 0
+
+    def move(self, by: int) -> None:
+        """Move the highlight."""
+        if by < 0:
+            self.action_cursor_up()
+        else:
+            self.action_cursor_down()

@@ -1,0 +1,225 @@
+"""The prompt editor: several lines, a history, and placeholders for long pastes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
+
+from holdfast.ui.tui.widgets.completion import Completions, Suggestion
+
+FOLD_LINES = 8
+FOLD_CHARACTERS = 1_000
+"""A paste above either limit is shown as one placeholder, and sent in full."""
+
+PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
+BUSY = "Enter to steer · Tab to queue"
+ASKING = "Tab: switch between prompt and dialog"
+"""Placeholder texts of an empty composer."""
+
+HIGHEST = 12
+"""Maximum lines of the composer; beyond that it scrolls."""
+
+
+class Composer(TextArea):
+    """The prompt editor. Enter sends, Ctrl+J or Shift+Enter adds a line, ↑ and ↓ at its edges recall prompts."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+j,shift+enter", "new_line", "New line", show=False),
+        Binding("alt+enter", "send_later", "Queue for later", show=False),
+    ]
+
+    class Sent(Message):
+        """The user sent `text`; `later` if it is for the next turn."""
+
+        def __init__(self, text: str, *, later: bool) -> None:
+            self.text = text
+            self.later = later
+            super().__init__()
+
+    class Left(Message):
+        """The user moves the focus to the approval prompt."""
+
+    class Recalled(Message):
+        """The user pressed ↑ on an empty prompt."""
+
+    def __init__(self, completions: Completions) -> None:
+        super().__init__(
+            soft_wrap=True,
+            tab_behavior="focus",
+            show_line_numbers=False,
+            highlight_cursor_line=False,
+            compact=True,
+            placeholder=PLACEHOLDER_IDLE,
+            id="composer",
+        )
+        self._sent: list[str] = []
+        self._recalled: int | None = None
+        self._draft = ""
+        self._pasted: dict[str, str] = {}
+        self._completions = completions
+        self._queueing = False
+        self._asking = False
+        self._queued = False
+
+    @property
+    def sent(self) -> tuple[str, ...]:
+        """Return the history, oldest first."""
+        return tuple(self._sent)
+
+    @property
+    def prompt(self) -> str:
+        """Return the text to send: all placeholders replaced by their pastes."""
+        text = self.text
+        for mark, pasted in self._pasted.items():
+            text = text.replace(mark, pasted)
+        return text
+
+    def heed(self, *, queueing: bool, asking: bool, queued: bool) -> None:
+        """Set the mode: a turn runs that text can be queued for, an approval prompt is open, messages are queued."""
+        self._queueing, self._asking, self._queued = queueing, asking, queued
+        self.placeholder = ASKING if asking else BUSY if queueing else PLACEHOLDER_IDLE
+
+    def remember(self, prompts: tuple[str, ...]) -> None:
+        """Use these as the start of the history, oldest first; prompts sent in this run come after them."""
+        known = frozenset(prompts)
+        self._sent = [*prompts, *(text for text in self._sent if text not in known)]
+        self._recalled = None
+
+    def give_back(self, text: str) -> None:
+        """Insert `text` before the current text, with the cursor after it."""
+        rest = self.text
+        self.load_text(f"{text}\n\n{rest}" if rest.strip() else text)
+        self.move_cursor(self.document.end)
+
+    def clear_into_history(self) -> None:
+        """Empty the composer; its text can be recalled from the history."""
+        if self.text.strip():
+            self._sent.append(self.prompt)
+        self._begin_anew()
+
+    def action_new_line(self) -> None:
+        """Insert a line break."""
+        self.insert("\n")
+
+    def action_send_later(self) -> None:
+        """Queue for the next turn."""
+        self._send(later=True)
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Apply the edit; a placeholder acts as one character: removed as a whole, never edited inside."""
+        first, last = sorted((edit.from_location, edit.to_location))
+        for row in {first[0], last[0]}:
+            line = self.document.get_line(row)
+            for mark in self._pasted:
+                begin = line.find(mark)
+                start, end = (row, begin), (row, begin + len(mark))
+                if begin < 0 or not (start < last and first < end):
+                    continue
+                if first == last:
+                    first = last = end
+                else:
+                    first, last = min(first, start), max(last, end)
+        if (first, last) != (edit.top, edit.bottom):
+            edit = Edit(edit.text, first, last, edit.maintain_selection_offset)
+        return super().edit(edit)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key in ("tab", "enter"):
+            await self._completions.catch_up(self.before)
+        chosen = self._completions.chosen
+        match event.key:
+            case "tab" if chosen is not None:
+                self._complete(chosen)
+            case "enter" if chosen is not None and self._completes(chosen):
+                self._complete(chosen)
+            case "up" | "down" if chosen is not None:
+                self._completions.move(-1 if event.key == "up" else 1)
+            case "enter":
+                self._enter()
+            case "ctrl+j" | "shift+enter":  # not a binding, which would run after keys typed later
+                self.action_new_line()
+            case "up" if not self.text and self._queued:
+                self.post_message(self.Recalled())
+            case "tab" if self._asking:
+                self.post_message(self.Left())
+            case "tab" if self._queueing:
+                self._send(later=True)
+            case "up" if self.cursor_at_first_line and self._recall(-1):
+                pass
+            case "down" if self.cursor_at_last_line and self._recall(1):
+                pass
+            case _:
+                await super()._on_key(event)
+                return
+        event.stop()
+        event.prevent_default()
+
+    def _enter(self) -> None:
+        row, column = self.cursor_location
+        if self.document.get_line(row)[:column].endswith("\\"):  # as in a shell, a backslash continues the line
+            self.action_delete_left()
+            self.action_new_line()
+        else:
+            self._send(later=False)
+
+    @property
+    def before(self) -> str:
+        """Return the text before the cursor."""
+        return self.get_text_range((0, 0), self.cursor_location)
+
+    def _completes(self, chosen: Suggestion) -> bool:
+        """Return whether accepting the completion would change the text; a complete command is sent instead."""
+        return not self.before.endswith(chosen.text.rstrip())
+
+    def _complete(self, chosen: Suggestion) -> None:
+        row, column = self.cursor_location
+        self.replace(chosen.text, (row, column - chosen.length), (row, column))
+        self._completions.offer(())
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.count("\n") + 1
+        if lines > FOLD_LINES or len(text) > FOLD_CHARACTERS:
+            mark = f"[pasted {len(self._pasted) + 1}: {lines} line{'s' * (lines > 1)}, {len(text)} characters]"
+            self._pasted[mark] = text
+            text = mark
+        event.stop()
+        event.prevent_default()
+        self.insert(text)
+        self.focus()
+
+    def _send(self, *, later: bool) -> None:
+        prompt = self.prompt
+        if prompt.strip():
+            self.post_message(self.Sent(prompt, later=later))
+
+    def accept(self, prompt: str) -> None:
+        """Move an accepted `prompt` into the history; only text typed since stays in the composer."""
+        if not self._sent or self._sent[-1] != prompt:
+            self._sent.append(prompt)
+        since = self.prompt.removeprefix(prompt) if self.prompt.startswith(prompt) else ""
+        self._begin_anew()
+        self.insert(since)
+
+    def _begin_anew(self) -> None:
+        self.load_text("")
+        self._pasted.clear()
+        self._recalled = None
+
+    def _recall(self, by: int) -> bool:
+        """Show another prompt of the history. Return whether there is one."""
+        now = len(self._sent) if self._recalled is None else self._recalled
+        to = now + by
+        if not 0 <= to <= len(self._sent) or (by > 0 and self._recalled is None):
+            return False
+        if self._recalled is None:
+            self._draft = self.text
+        self._recalled = to if to < len(self._sent) else None
+        self.load_text(self._draft if self._recalled is None else self._sent[to])
+        self.move_cursor(self.document.end if by < 0 else (0, 0))
+        return True

@@ -1,0 +1,71 @@
+"""Pages over the transcript: help, lines in columns, names and values. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.text import literal
+from holdfast.ui.tui.command_parser import SLASH_COMMANDS
+
+_GAP = re.compile(r"\s\s(?=\S)")
+"""The gap between two columns of a line."""
+
+_WIDEST = 48
+"""Maximum indentation of a last column, which needs room on a narrow screen."""
+
+KEYS: tuple[tuple[str, str], ...] = (
+    ("Enter", "send; steer while a turn runs"),
+    ("Tab, Alt+Enter", "queue for the next turn; Tab also switches to a dialog"),
+    ("Ctrl+J, Shift+Enter", "new line"),
+    ("Esc", "interrupt the turn; finished work is saved"),
+    ("Esc Esc", "rewind to an earlier prompt, or clear this one"),
+    ("Ctrl+C", "interrupt; clear the prompt; twice on an empty prompt, quit"),
+    ("Ctrl+D", "quit if the prompt is empty"),
+    ("↑ ↓, Ctrl+R", "prompt history; search; ↑ recalls queued messages"),
+    ("Page up, Page down", "scroll"),
+    ("Ctrl+O", "expand / collapse all output"),
+    ("Shift+Tab", "permission mode"),
+    ("Ctrl+G", "edit the prompt in $EDITOR"),
+    ("Ctrl+L, Ctrl+Z", "redraw, suspend"),
+    ("@ /", "mention a file, run a command"),
+    ("! !!", "run a shell command; !! also shares the output with the model"),
+)
+
+
+def lines_page(title: str, lines: Iterable[str]) -> RenderableType:
+    """Return lines below a title; an overlong one wraps below its last column that leaves room."""
+    shown: list[RenderableType] = [Text(f"{title}\n", "bold")]
+    for line in lines:
+        begins = max((gap.end() for gap in _GAP.finditer(line) if gap.end() <= _WIDEST), default=0)
+        head, last = Text(line[:begins], no_wrap=True), Text(line[begins:])
+        row = Table.grid()
+        row.add_row(*([head, last] if begins else [last]))
+        shown.append(row)
+    return Group(*shown)
+
+
+def help_page() -> RenderableType:
+    """Return the keys and the commands."""
+    keys, commands = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
+    for key, does in KEYS:
+        keys.add_row(Text(f"  {key}", "bold", no_wrap=True), Text(does))
+    for command in SLASH_COMMANDS:
+        name = f"/{command.name} {command.takes}".strip()
+        also = f" (also {', '.join(f'/{alias}' for alias in command.aliases)})" if command.aliases else ""
+        commands.add_row(Text(f"  {name}", "bold", no_wrap=True), Text(f"{command.does}{also}"))
+    title = Text("Keys", "bold").append("  (Esc closes this)", "dim not bold")
+    return Group(title, keys, Text("\nCommands", "bold"), commands)
+
+
+def rows_page(title: str, rows: Sequence[tuple[str, str]]) -> Text:
+    """Return names and values below a title."""
+    said = Text(f"{title}\n\n", "bold")
+    for name, value in rows:
+        said.append(f"  {name:<16}", "dim not bold").append(f"{literal(value)}\n", "not bold")
+    said.right_crop(1)
+    return said

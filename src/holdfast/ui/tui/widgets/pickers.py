@@ -1,0 +1,225 @@
+"""Choose one of several items, by arrow keys or by typing part of it; and a page to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from holdfast.text import literal
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One item: `value` is the result of choosing it, `title` its name, `detail` is shown dimmed next to it.
+
+    `now` marks the current value, where the highlight starts.
+    """
+
+    value: str
+    title: str
+    detail: str = ""
+    now: bool = False
+
+
+_WIDEST = 100
+"""Maximum cells of a list or page, for readable lines."""
+
+_GAP = 2
+
+MARGINS = 4
+"""Cells of a list besides its rows."""
+
+
+def picker_rows(choices: Sequence[Choice], width: int) -> tuple[Text, ...]:
+    """Return a line for each item, none wider than `width`: details in a column if possible, titles are cut first.
+
+    The title has at least half of the line.
+    """
+    titles = max((cell_len(literal(each.title)) for each in choices), default=0)
+    details = max((cell_len(literal(each.detail)) for each in choices), default=0)
+    column = titles if titles + _GAP + details <= width else 0
+    return tuple(_row(each, column, width) for each in choices)
+
+
+def _row(choice: Choice, column: int, width: int) -> Text:
+    row, detail = Text(literal(choice.title)), literal(choice.detail)
+    if detail:
+        row.truncate(column or max(width - cell_len(detail) - _GAP, width // 2), overflow="ellipsis", pad=bool(column))
+        row.append(" " * _GAP).append(detail, "dim")
+    row.truncate(width, overflow="ellipsis")
+    return row
+
+
+class Over(ModalScreen[T]):
+    """A dialog over the screen, redrawn whenever the screen beneath changes."""
+
+    def on_mount(self) -> None:
+        """Watch the screen beneath."""
+
+        def moved(_: object) -> None:
+            self.refresh()
+
+        stack = self.app.screen_stack  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        beneath = stack[-2].screen_layout_refresh_signal  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - likewise
+        beneath.subscribe(self, moved)  # pyright: ignore[reportUnknownMemberType] - likewise
+
+
+class Picker(Over[str | None]):
+    """A list that narrows as the user types; returns the chosen value, None on cancel."""
+
+    CSS = """
+    Picker { align: center middle; background: $background 60%; }
+    Picker Vertical { width: 96%; max-width: 100; height: auto; max-height: 80%; padding: 1 2; background: $surface; }
+    Picker #title { height: auto; text-style: bold; }
+    Picker Input { border: none; height: 1; margin: 1 0; padding: 0; background: $surface; }
+    Picker OptionList { height: auto; max-height: 20; border: none; padding: 0; background: $surface; }
+    Picker OptionList { text-wrap: nowrap; text-overflow: ellipsis; }
+    Picker #foot { height: auto; color: $foreground 60%; margin-top: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,ctrl+c", "dismiss(None)", "Leave", show=False, priority=True),
+        Binding("up", "move(-1)", show=False, priority=True),
+        Binding("down", "move(1)", show=False, priority=True),
+        Binding("enter", "choose", show=False, priority=True),
+        Binding("ctrl+x", "remove", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        title: str,
+        choices: Sequence[Choice],
+        *,
+        shown: Callable[[str], None] | None = None,
+        remove: tuple[str, Callable[[str], bool]] | None = None,
+    ) -> None:
+        """Show `choices`; `shown` is called with the highlighted value; Ctrl+X removes a choice if `remove` is set."""
+        super().__init__()
+        self._title = title
+        self._choices = list(choices)
+        self._remove = remove
+        self._narrowed = ""
+        also = f" · Ctrl+X {remove[0]}" if remove else ""
+        self._foot = f"↑ ↓ choose · type to search · Enter to select{also} · Esc to cancel"
+        self._shown = shown
+
+    def compose(self) -> ComposeResult:
+        """Yield title, search, list and foot."""
+        with Vertical():
+            yield Static(Text(self._title), id="title")
+            yield Input(placeholder="search", id="search")
+            yield OptionList(id="choices")
+            yield Static(Text(self._foot), id="foot")
+
+    def on_mount(self) -> None:
+        """Show everything."""
+        super().on_mount()
+        self._narrow("", next((number for number, each in enumerate(self._choices) if each.now), 0))
+        self.query_one(Input).focus()
+
+    def on_resize(self) -> None:
+        """Fit the rows to the size."""
+        self._narrow(self._narrowed, self.query_one(OptionList).highlighted or 0)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show the matching items."""
+        if event.value != self._narrowed:  # else it is already shown
+            self._narrow(event.value)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Call `shown` with the highlighted item, for a preview."""
+        if self._shown is not None and event.option_id is not None:
+            self._shown(self._value(event.option_id))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Choose by mouse."""
+        self.dismiss(self._value(event.option_id or "0"))
+
+    def action_move(self, by: int) -> None:
+        """Move the highlight."""
+        choices = self.query_one(OptionList)
+        if by < 0:
+            choices.action_cursor_up()
+        else:
+            choices.action_cursor_down()
+
+    def action_choose(self) -> None:
+        """Choose the highlighted item among those that match the whole text."""
+        written = self.query_one(Input).value
+        if written != self._narrowed:  # Enter right after a letter arrives before its change event
+            self._narrow(written)
+        choices = self.query_one(OptionList)
+        if choices.highlighted is not None:
+            self.dismiss(self._value(choices.get_option_at_index(choices.highlighted).id or "0"))
+
+    def action_remove(self) -> None:
+        """Remove the highlighted item, if allowed."""
+        choices = self.query_one(OptionList)
+        if self._remove is None or choices.highlighted is None:
+            return
+        number = int(choices.get_option_at_index(choices.highlighted).id or "0")
+        if self._remove[1](self._choices[number].value):
+            del self._choices[number]
+            self._narrow(self.query_one(Input).value, choices.highlighted)
+
+    @property
+    def _room(self) -> int:
+        """Return the cells of a row, according to the style sheet."""
+        width = self.app.size.width  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        return min(_WIDEST, width * 96 // 100) - MARGINS
+
+    def _value(self, option: str) -> str:
+        return self._choices[int(option)].value
+
+    def _narrow(self, search: str, at: int = 0) -> None:
+        """Show the matching items, with item number `at` highlighted."""
+        self._narrowed = search
+        words = search.casefold().split()
+        choices = self.query_one(OptionList)
+        choices.clear_options()
+        shown = picker_rows(self._choices, self._room)
+        for number, (choice, row) in enumerate(zip(self._choices, shown, strict=True)):
+            if all(word in f"{choice.title} {choice.detail}".casefold() for word in words):
+                choices.add_option(Option(row, id=str(number)))
+        if choices.option_count:
+            choices.highlighted = min(at, choices.option_count - 1)
+
+
+class TextPage(Over[None]):
+    """A page over the transcript; several keys close it."""
+
+    CSS = """
+    TextPage { align: center middle; background: $background 60%; }
+    TextPage VerticalScroll { width: 96%; max-width: 100; height: auto; max-height: 92%; padding: 1 2; }
+    TextPage VerticalScroll { background: $surface; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter,ctrl+c", "dismiss(None)", "Leave", show=False, priority=True),
+    ]
+
+    def __init__(self, text: RenderableType) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """Yield the text."""
+        with VerticalScroll():
+            yield Static(self._text)
+
+    def on_click(self, event: events.Click) -> None:
+        """Close on a click outside it."""
+        if event.widget is self:
+            self.dismiss(None)

@@ -1,0 +1,238 @@
+"""Every entry of a journal in words: the one place that words what a user reads about it.
+
+The screen, the headless output, `sessions show` and the exports choose sentences by their kind; none of them words an
+entry itself. So a fact reads the same live, on resuming and in an export. Texts are as journalled: the caller makes
+them printable for a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart, TextPart
+from holdfast.session.model_notices import NO_OUTPUT, files_changed, what_happened
+from holdfast.text import printable
+from holdfast.ui.view.columns import count_noun, home
+
+MARKS = {"ok": "✓", "failed": "✗", "denied": "⊘", "not_started": "○", "interrupted": "◐"}
+"""One mark per outcome, followed by the outcome's name unless it is `ok`."""
+
+NoteKind = Literal[
+    "session",
+    "model",
+    "retry",
+    "failed",
+    "cut",
+    "late",
+    "files",
+    "rewound",
+    "context",
+    "damage",
+    "repaired",
+    "trouble",
+]
+"""The subject of a note; `trouble` (a failed append, a finding of a check) is the only one that is not journalled."""
+
+SentenceKind = NoteKind | Literal["prompt", "answer", "queue", "approval", "started", "call", "unapproved", "end"]
+"""The subject of a sentence; an `unapproved` call ended because no user could be asked."""
+
+_REASON = 300  # characters; a long reason ends with what is known of the effect
+_TITLE = 100  # characters of the most telling argument
+_WHEN: dict[e.When, str] = {"steer": "for the next request", "later": "for the next turn"}
+_WITHOUT: dict[str, str] = {
+    "too_long": "The conversation is too long for the model; it is shortened, then sent again.",
+    e.NO_IMAGES: "The model does not accept images; the request is sent again without them, with notes in their place.",
+    e.BAD_IMAGES: "An image was refused; the request is sent again without the newest images, with notes in their "
+    "place.",
+}
+"""How the next attempt differs after these faults."""
+
+_Message = e.PromptAccepted | e.Queued | e.Recalled | e.Steered
+_Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate | e.ShellStarted | e.ShellEnded
+_Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged | e.Repaired
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What an entry says; `detail` is more text that the sentence does not contain."""
+
+    kind: SentenceKind
+    text: str
+    detail: str = ""
+
+
+class Narrator:
+    """Turns entries into sentences, one by one; it remembers the calls and messages that later entries only name."""
+
+    def __init__(self) -> None:
+        self._titles: dict[str, str] = {}  # of calls and user commands
+        self._asked: set[str] = set()
+        self._queued: dict[str, str] = {}
+        self._failed = ""  # why the last request failed for good
+
+    def title(self, call: str) -> str:
+        """Return the call or user command as one line."""
+        return self._titles.get(call, f"a call that is not in the journal ({call})")
+
+    def sentences(self, entry: e.Entry) -> tuple[Sentence, ...]:
+        """Return what this entry says; an entry that only prepares others says nothing."""
+        return tuple(self._sentences(entry))
+
+    def _sentences(self, entry: e.Entry) -> Iterator[Sentence]:
+        match entry:
+            case e.SessionOpened():
+                yield Sentence("session", _opened(entry))
+            case e.ModelChanged(model=model):
+                yield Sentence("model", f"Model switched to {model}.")
+            case e.Titled(title=title):
+                yield Sentence("session", f"Session renamed to {title!r}." if title else "Session title cleared.")
+            case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered():
+                yield from self._message(entry)
+            case e.RequestStarted() | e.ResponseCheckpoint() | e.ProcessStarted():
+                pass
+            case e.RequestFailed(retry_in=None, message=message):
+                self._failed = message
+                yield Sentence("failed", f"Request failed ({_fault(entry)}): {message}")
+            case e.RequestFailed():
+                yield Sentence("retry", _retried(entry), entry.message)
+            case e.ResponseEnded():
+                yield from self._response(entry)
+            case (
+                e.ApprovalAsked()
+                | e.ApprovalAnswered()
+                | e.CallStarted()
+                | e.CallEnded()
+                | e.CallLate()
+                | e.ShellStarted()
+                | e.ShellEnded()
+            ):
+                yield from self._call(entry)
+            case e.TurnEnded(cause=cause, detail=detail):
+                if cause != "finished":
+                    how = "interrupted" if cause in ("crash", "fork") else "ended"
+                    yield Sentence(
+                        "end", f"Turn {how}: {what_happened(cause, '' if detail == self._failed else detail)}"
+                    )
+            case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
+                yield from _context(entry)
+
+    def _message(self, entry: _Message) -> Iterator[Sentence]:
+        match entry:
+            case e.PromptAccepted(text=text) | e.Steered(text=text):
+                yield Sentence("prompt", text)
+            case e.Queued(id=message, text=text, when=when):
+                self._queued[message] = text
+                yield Sentence("queue", f"Queued, {_WHEN[when]}: {text}")
+            case e.Recalled(queued=message):
+                yield Sentence("queue", f"Recalled: {self._queued.get(message, message)}")
+
+    def _response(self, entry: e.ResponseEnded) -> Iterator[Sentence]:
+        for part in entry.parts:
+            if isinstance(part, TextPart) and part.text.strip():
+                yield Sentence("answer", part.text)
+            elif isinstance(part, CallPart):
+                title = self._titles[part.id] = call_line(part)
+                if entry.cut is not None:
+                    yield Sentence("call", f"{MARKS['not_started']} {title} not started: its response was cut off")
+        if entry.cut is not None:
+            yield Sentence("cut", f"The response was cut off: {what_happened(entry.cut)}.")
+
+    def _call(self, entry: _Call) -> Iterator[Sentence]:
+        match entry:
+            case e.ApprovalAsked(call=call, why=why):
+                self._asked.add(call)
+                yield Sentence("approval", f"Approval requested for {self.title(call)}: {why}")
+            case e.ApprovalAnswered(call=call, allowed=allowed, words=words):
+                self._asked.discard(call)
+                yield Sentence("approval", f"{'Allowed' if allowed else 'Refused'}. {words}".rstrip())
+            case e.CallStarted(call=call):
+                yield Sentence("started", f"→ {self.title(call)}")
+            case e.ShellStarted(id=call, command=command):
+                title = self._titles[call] = f"! {' '.join(command.split())}"
+                yield Sentence("started", f"→ {title}")
+            case e.CallEnded(outcome="not_started", call=call) if call in self._asked:
+                yield Sentence("unapproved", f"{MARKS['not_started']} {self.title(call)} needs approval; not run")
+            case e.CallEnded(call=call) | e.ShellEnded(id=call):
+                yield _ended(self.title(call), entry)
+            case e.CallLate(call=call, outcome=outcome, text=text):
+                how = outcome.replace("_", " ")
+                yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
+
+
+def _opened(entry: e.SessionOpened) -> str:
+    text = f"{home(entry.cwd)} with {entry.model}" if entry.model else home(entry.cwd)
+    if entry.forked_from is not None:
+        text += f", a copy of session {entry.forked_from}"
+    if entry.imported_from is not None:
+        text += f", imported from {entry.imported_from}"
+    return text
+
+
+def _fault(failed: e.RequestFailed) -> str:
+    status = "" if failed.status is None else f"{failed.status} "
+    return f"{status}{failed.fault.replace('_', ' ')}"
+
+
+def _retried(failed: e.RequestFailed) -> str:
+    """Return why an attempt failed and how the next one differs."""
+    of = "" if failed.attempts is None else f"/{failed.attempts}"
+    how = " without streaming" if failed.retry_whole else ""
+    told = f"Attempt {failed.attempt}{of} failed ({_fault(failed)}); retrying in {failed.retry_in:g} s{how}."
+    return _WITHOUT.get(failed.fault, told)
+
+
+def _ended(title: str, entry: e.CallEnded | e.ShellEnded) -> Sentence:
+    """Return the sentence for an ended call: its outcome unless `ok`, the time, and the reason's first line."""
+    took = f" ({entry.seconds:.1f} s)" if entry.seconds >= 1 else ""
+    shared = ", shared with the model" if isinstance(entry, e.ShellEnded) and entry.note else ""
+    text = f"{MARKS[entry.outcome]} {title}{took}{shared}"
+    if entry.outcome == "ok":
+        return Sentence("call", text, entry.text)
+    outcome = entry.outcome.replace("_", " ")
+    lines = printable(entry.text).strip().split("\n")
+    reason = lines[-1] if lines[0] == NO_OUTPUT else lines[0]  # of a silent command, the exit code
+    whole = len(lines) == 1 and len(reason) <= _REASON
+    said = reason[:_REASON].removeprefix(f"{outcome.capitalize()}: ")
+    return Sentence("call", f"{text} {outcome}: {said}", "" if whole else entry.text)
+
+
+def _context(entry: _Context) -> Iterator[Sentence]:
+    """Yield what changed in what the model reads."""
+    match entry:
+        case e.Pruned(outputs=outputs, saved=saved):
+            shortened = f"From here on the model gets a shortened output of {count_noun(len(outputs), 'call')}"
+            yield Sentence("context", f"{shortened} (saves about {saved:,} tokens). Nothing is deleted.")
+        case e.Compacted():
+            how = f"summarized by {entry.model}" if entry.model else "left out, because no summary could be made"
+            told = f"Compacted: {entry.messages} older messages were {how}."
+            sizes = f"Context: {entry.before:,} → {entry.after:,} tokens."
+            yield Sentence("context", f"{told} {sizes} The messages stay here (/uncompact undoes this).", entry.note)
+        case e.Uncompacted():
+            yield Sentence("context", "Compaction undone: the older messages are sent to the model again.")
+        case e.Rewound(turn=turn):
+            stay = "Later messages stay visible but are no longer sent."
+            yield Sentence("rewound", f"Rewound to before turn {turn}. {stay}")
+        case e.FilesChanged(files=files):
+            yield Sentence("files", files_changed(files))
+        case e.Repaired(findings=findings, note=note):
+            yield from (Sentence("damage", found) for found in findings)
+            if note:
+                yield Sentence("repaired", note)
+
+
+def call_line(call: CallPart) -> str:
+    """Return a call as one line: its name and its most telling argument, unchanged."""
+    try:
+        arguments: object = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        arguments = None
+    said = call.arguments
+    if isinstance(arguments, dict):
+        known: dict[str, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON the model wrote
+        said = next((str(known[key]) for key in ("command", "path", "pattern", "url") if key in known), "")
+    line = " ".join(said.split())
+    return f"{call.name} {line[:_TITLE]}{'…' if len(line) > _TITLE else ''}".rstrip()

@@ -1,0 +1,344 @@
+"""The view: events folded into the blocks of a transcript, in order.
+
+One rule: a session read from its journal gives the same blocks as it gave live, by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, assert_never
+
+from holdfast.agent.events import (
+    CheckFinding,
+    Event,
+    Fact,
+    LiveCall,
+    LiveOutput,
+    LiveText,
+    LiveThinking,
+    NotRecorded,
+    Shortening,
+    TurnFailed,
+)
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.ui.view.block_list import BlockList
+from holdfast.ui.view.blocks import (
+    AnswerBlock,
+    Block,
+    BlockKey,
+    CallBlock,
+    Note,
+    Prompt,
+    Thinking,
+    TurnEnd,
+    call_block,
+    ended,
+    own_command,
+)
+from holdfast.ui.view.sentences import Narrator, Sentence
+
+
+@dataclass(slots=True)
+class _Request:
+    """The request whose response is arriving: the keys of its blocks in order, and whether it streams."""
+
+    origin: str
+    step: int
+    keys: list[BlockKey] = field(default_factory=list[BlockKey])
+    calls: dict[int, BlockKey] = field(default_factory=dict[int, BlockKey])
+    live: bool = False
+
+
+class View:
+    """The blocks of one session, from the events so far.
+
+    Laws (`tests/ui/view/test_view_laws.py`): facts alone give the same blocks as facts and live events, except for
+    times and calls that were never completely written, which no journal has; any prefix of any journal gives blocks.
+    """
+
+    def __init__(self) -> None:
+        self._column = BlockList()
+        self._calls: dict[str, BlockKey] = {}
+        self._open: dict[BlockKey, None] = {}  # blocks that have not ended
+        self._request: _Request | None = None
+        self._told = 0
+        self._narrator = Narrator()
+
+    @property
+    def keys(self) -> Sequence[BlockKey]:
+        """Return the keys of all blocks, in order; the sequence changes with the view."""
+        return self._column.keys
+
+    def block(self, key: BlockKey) -> Block | None:
+        """Return the current block, None if there is none; the cost is that of its text, so call it once per frame."""
+        return self._column.block(key)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return all blocks, in order."""
+        return tuple(block for key in self.keys if (block := self.block(key)) is not None)
+
+    def take(self, event: Event, *, at: float | None = None) -> frozenset[BlockKey]:
+        """Fold in an event that arrived at time `at` of any clock, and return the keys of changed blocks.
+
+        Without `at`, no elapsed times are shown. New keys are in `keys`; keys of removed blocks are not.
+        """
+        match event:
+            case Fact(seq=seq, entry=entry):
+                self._fact(str(seq), entry, at)
+            case LiveText(step=step, text=text):
+                self._thought(at)
+                self._stream(self._response(step, live=True), "answer", text, at)
+            case LiveThinking(step=step, text=text):
+                self._stream(self._response(step, live=True), "thinking", text, at)
+            case LiveCall():
+                self._thought(at)
+                self._write(event)
+            case LiveOutput(call=call, text=text):
+                self._column.output(self._calls.get(call, ""), text)
+            case NotRecorded(message=message) | CheckFinding(message=message) | Shortening(message=message):
+                self._told += 1
+                kind = "context" if isinstance(event, Shortening) else "trouble"
+                self._notes(f"told{self._told}", [Sentence(kind, message)])
+            case TurnFailed():
+                pass  # its end shows it
+        return self._column.changes()
+
+    def load(self, facts: Iterable[Event]) -> None:
+        """Fold in the journal of a session that is not running: what has no end is `cut` or `lost`.
+
+        A call that waits for approval keeps waiting: the user is asked when the session is resumed.
+        """
+        for fact in facts:
+            self.take(fact)
+        unended = self._request
+        self._rest(asks=True)
+        self._request = unended  # if the session is resumed, its entries end the same blocks
+        for key in self._column.with_output:
+            self._end(key)
+        self._column.changes()
+
+    def _fact(self, seq: str, entry: e.Entry, at: float | None) -> None:
+        sentences = self._narrator.sentences(entry)
+        match entry:
+            case e.ShellStarted():  # it runs independently of turns, so no end of a turn ends it
+                key = self._calls[entry.id] = f"{seq}.shell"
+                self._column.add(own_command(key, entry, since=at))
+                self._column.begin_output(key)
+            case e.ShellEnded():
+                self._over(self._called(entry.id, seq), entry)
+            case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered() | e.Rewound():
+                self._said(seq, entry)
+            case e.RequestStarted(step=step):
+                self._cut_response()
+                self._request = _Request(seq, step)
+            case e.RequestFailed():
+                self._cut_response()
+            case e.ResponseCheckpoint(step=step, text=text, thinking=thinking):
+                response = self._response(step, seq)
+                if not response.live:  # else it has been streamed already
+                    self._stream(response, "thinking", thinking, at)
+                    if text:
+                        self._thought(at)
+                    self._stream(response, "answer", text, at)
+            case e.ResponseEnded():
+                self._thought(at)
+                self._ended(entry, seq)
+            case e.ApprovalAsked() | e.ApprovalAnswered() | e.CallStarted() | e.CallEnded() | e.CallLate():
+                self._call(entry, seq, at)
+            case e.TurnEnded():
+                self._rest()
+                text = "".join(said.text for said in sentences)
+                end = TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
+                self._column.add(end)
+            case (
+                e.SessionOpened()
+                | e.ModelChanged()
+                | e.Titled()
+                | e.Pruned()
+                | e.Compacted()
+                | e.Uncompacted()
+                | e.FilesChanged()
+                | e.Repaired()
+                | e.ProcessStarted()
+            ):
+                pass  # notes say it
+            case _:
+                assert_never(entry)
+        self._notes(seq, sentences)
+
+    # The user's messages.
+
+    def _said(self, seq: str, entry: e.PromptAccepted | e.Queued | e.Recalled | e.Steered | e.Rewound) -> None:
+        match entry:
+            case e.PromptAccepted():
+                self._rest()
+                self._column.add(Prompt(key=f"{seq}.prompt", turn=entry.turn, text=entry.text))
+            case e.Steered():
+                self._column.add(Prompt(key=f"{seq}.steered", turn=0, text=entry.text))
+            case e.Queued() | e.Recalled():
+                pass  # queued messages are in `Conversation.queued`
+            case e.Rewound():
+                self._rest()
+
+    # The model's messages.
+
+    def _response(self, step: int, seq: str = "", *, live: bool = False) -> _Request:
+        """Return the request that this response belongs to; a response to another request starts a new one."""
+        if self._request is None or self._request.step != step:
+            self._cut_response()
+            self._told += 1
+            self._request = _Request(seq or f"told{self._told}", step)
+        self._request.live = self._request.live or live
+        return self._request
+
+    def _stream(self, response: _Request, kind: Literal["thinking", "answer"], text: str, at: float | None) -> None:
+        """Add to the response's one streaming thinking or answer; its end brings the real parts."""
+        key = f"{response.origin}.{kind}0"
+        self._column.grow(key, text)
+        if self._column.peek(key) is None and text.strip():  # whitespace alone is no answer
+            block = (
+                Thinking(key=key, text="", live=True, since=at)
+                if kind == "thinking"
+                else AnswerBlock(key=key, text="", state="live")
+            )
+            at_top = kind == "thinking" and response.keys
+            self._column.add(block, before=response.keys[0] if at_top else None)
+            response.keys.insert(0 if at_top else len(response.keys), key)
+            self._open[key] = None
+
+    def _write(self, event: LiveCall) -> None:
+        response = self._response(event.step, live=True)
+        key = response.calls.get(event.index)
+        if key is None:
+            key = response.calls[event.index] = f"{response.origin}.call{len(response.calls)}"
+            response.keys.append(key)
+            self._column.add(CallBlock(key=key, call="", name="", title="", arguments="", state="writing"))
+            self._open[key] = None
+        block = self._column.peek(key)
+        if isinstance(block, CallBlock) and event.name:
+            self._column.set(replace(block, name=block.name + event.name))
+        self._column.grow(key, event.arguments)
+
+    def _thought(self, at: float | None) -> None:
+        """Note that the model has finished thinking."""
+        block = self._column.peek(f"{self._request.origin}.thinking0") if self._request is not None else None
+        if isinstance(block, Thinking) and block.live:
+            seconds = None if at is None or block.since is None else at - block.since
+            self._column.set(replace(block, live=False, since=None, seconds=seconds))
+
+    def _ended(self, entry: e.ResponseEnded, seq: str) -> None:
+        """Replace what was streamed by the parts of the complete response."""
+        response = self._response(entry.step, seq)
+        thought = self._column.peek(f"{response.origin}.thinking0")
+        seconds = thought.seconds if isinstance(thought, Thinking) else None
+        blocks: list[AnswerBlock | Thinking | CallBlock] = []
+        counts = {"answer": 0, "thinking": 0, "call": 0}
+        for part in entry.parts:
+            kind = "answer" if isinstance(part, TextPart) else "thinking" if isinstance(part, ThinkingPart) else "call"
+            key = f"{response.origin}.{kind}{counts[kind]}"
+            counts[kind] += 1
+            match part:
+                case TextPart(text=text):
+                    if text.strip():
+                        blocks.append(AnswerBlock(key=key, text=text, state="done" if entry.cut is None else "cut"))
+                case ThinkingPart(text=text):
+                    if text.strip():
+                        blocks.append(Thinking(key=key, text=text, seconds=seconds))
+                        seconds = None
+                case CallPart():
+                    blocks.append(call_block(part, key, cut=entry.cut is not None))
+                    self._calls[part.id] = key
+        for key in response.keys:
+            self._open.pop(key, None)
+        self._column.replace(response.keys, blocks)
+        for block in blocks:
+            if isinstance(block, CallBlock) and block.state == "ready":
+                self._open[block.key] = None
+        self._request = None
+
+    def _cut_response(self) -> None:
+        """Note that no more of the response will come."""
+        response, self._request = self._request, None
+        for key in response.keys if response is not None else ():
+            self._end(key)
+
+    # Calls.
+
+    def _call(
+        self,
+        entry: e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate,
+        seq: str,
+        at: float | None,
+    ) -> None:
+        call = self._called(entry.call, seq)
+        match entry:
+            case e.CallEnded() if call.seconds is None:  # the first outcome counts
+                self._over(call, entry)
+            case e.ApprovalAsked(why=why) if call.seconds is None:
+                self._column.set(replace(call, state="waiting", asked=why))
+                self._open[call.key] = None
+            case e.ApprovalAnswered() if call.state in ("waiting", "lost"):
+                self._column.set(replace(call, state="ready"))
+                self._open[call.key] = None
+            case e.CallStarted(effect=effect) if call.seconds is None:
+                self._column.set(replace(call, state="running", effect=effect, since=at))
+                self._column.begin_output(call.key)
+                self._open[call.key] = None
+            case _:
+                pass
+
+    def _over(self, call: CallBlock, entry: e.CallEnded | e.ShellEnded) -> None:
+        self._column.set(ended(call, entry))
+        self._column.end_output(call.key)
+        self._open.pop(call.key, None)
+
+    def _called(self, call: str, seq: str) -> CallBlock:
+        """Return the block of a call; a call that is not in the journal gets one here."""
+        block = self._column.peek(self._calls.get(call, ""))
+        if isinstance(block, CallBlock):
+            return block
+        title = self._narrator.title(call)
+        made = CallBlock(key=f"{seq}.call", call=call, name="", title=title, arguments="", state="lost")
+        self._calls[call] = made.key
+        self._column.add(made)
+        return made
+
+    # Blocks without an end.
+
+    def _rest(self, *, asks: bool = False) -> None:
+        """Note that nothing runs, and unless `asks` that no approval prompt waits."""
+        self._cut_response()
+        for key in tuple(self._open):
+            block = self._column.peek(key)
+            if not (asks and isinstance(block, CallBlock) and block.state == "waiting"):
+                self._end(key)
+
+    def _end(self, key: BlockKey) -> None:
+        """End a block that had no end event."""
+        self._open.pop(key, None)
+        match self.block(key):
+            case AnswerBlock(state="live") as answer:
+                self._column.set(replace(answer, state="cut"))
+            case Thinking(live=True) as thinking:
+                self._column.set(replace(thinking, live=False, since=None))
+            case CallBlock(state="writing") as call:
+                self._column.set(replace(call, state="not_started"))
+            case CallBlock(state="ready" | "waiting" | "running") as call:
+                self._column.set(replace(call, state="lost", since=None))
+            case _:
+                pass
+
+    def _notes(self, seq: str, sentences: Sequence[Sentence]) -> None:
+        """Add what no block shows."""
+        cut_answer = any(said.kind == "answer" for said in sentences)
+        for number, said in enumerate(sentences):
+            match said.kind:
+                case "prompt" | "answer" | "queue" | "approval" | "started" | "call" | "unapproved" | "end":
+                    pass
+                case "cut" if cut_answer:
+                    pass  # the answer shows that
+                case kind:
+                    key = f"{seq}.{kind}{number or ''}"
+                    self._column.add(Note(key=key, kind=kind, text=said.text, detail=said.detail))

@@ -1,0 +1,74 @@
+"""The system prompt of a new session, and the note that tells of instructions which changed since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent_harness import Rig
+from holdfast.agent.context.system_prompt import system_prompt
+from holdfast.session.conversation.conversation import UserMessage
+from holdfast.session.journal.entries import FilesChanged
+from holdfast.testing.script import Say
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.testing.toolbox import FunctionToolbox
+from holdfast.tool_calls import FileSeen
+from holdfast.tools.tool import Instruction
+
+MOST = 1500
+"""Tokens of the prompt without instructions."""
+
+
+def instruction(text: str, name: str = "AGENTS.md") -> Instruction:
+    return Instruction(seen=FileSeen(path=name, size=len(text), sha256=text), text=text)
+
+
+def test_it_is_short_and_says_where_it_works(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+    text = system_prompt(tmp_path, today="2026-11-22")
+    assert len(text) / 3 < MOST  # English has more than three characters to a token, for every tokenizer
+    assert f"Working directory: {tmp_path}\nGit: repository {tmp_path}, on branch topic\nPlatform: " in text
+    assert text.endswith("Session began: 2026-11-22")
+
+
+def test_instructions_follow_it_in_their_order(tmp_path: Path) -> None:
+    text = system_prompt(
+        tmp_path, today="2026-11-22", instructions=[instruction("a", "/c/AGENTS.md"), instruction("b")]
+    )
+    assert "\nGit: no repository\n" in text
+    assert text.endswith(
+        '<instructions from="/c/AGENTS.md">\na\n</instructions>\n\n<instructions from="AGENTS.md">\nb\n</instructions>'
+    )
+
+
+async def test_instructions_that_are_new_or_changed_are_told_once_before_the_prompt() -> None:
+    rig = Rig(ScriptedModel([[Say("ok")]] * 6))
+    box = rig.toolbox = FunctionToolbox(())
+    rig.driver = rig.new_driver()
+    for held in ((), ("one",), ("one",), ("two",), (), ("two",)):
+        box.held = tuple(map(instruction, held))
+        await rig.driver.run("go on")
+    told = [entry for entry in rig.entries if isinstance(entry, FilesChanged)]
+    assert [[file.sha256 for file in entry.files] for entry in told] == [["one"], ["two"]]
+    messages = [message for message in rig.driver.conversation.messages if isinstance(message, UserMessage)]
+    assert [len(message.texts) for message in messages] == [1, 2, 1, 2, 1, 1]
+    note, prompt = messages[3].texts
+    assert prompt == "go on"
+    assert note == (
+        "[Note from holdfast: these instructions are new or changed. From now on this version applies.]\n\n"
+        '<instructions from="AGENTS.md">\ntwo\n</instructions>'
+    )
+
+
+async def test_after_a_rewind_what_was_told_behind_it_is_told_again() -> None:
+    rig = Rig(ScriptedModel([[Say("ok")]] * 3))
+    rig.toolbox = FunctionToolbox((), held=(instruction("one"),))
+    rig.driver = rig.new_driver()
+    await rig.driver.run("go on")
+    await rig.driver.run("go on")
+    assert len([entry for entry in rig.entries if isinstance(entry, FilesChanged)]) == 1
+    await rig.driver.rewind(1)
+    await rig.driver.run("again")
+    conversation = rig.driver.conversation
+    said = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
+    assert len([text for text in said if "<instructions" in text]) == 1

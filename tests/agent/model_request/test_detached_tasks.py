@@ -1,0 +1,212 @@
+"""What does not end when it is told to: it is held, waited for within a bound at the close, never lost."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from agent_harness import Rig, says
+from holdfast.agent.events import LiveText
+from holdfast.agent.model_request.cancellation import DetachedTasks
+from holdfast.agent.stop_cause import StopCause
+from holdfast.providers.model import StreamEvent, TextDelta
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.testing.script import Call, Say
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tool_calls import FileChange
+from holdfast.tools.tool import Tool, ToolContext, ToolOutput
+
+
+class Deaf(ScriptedModel):
+    """A model that goes on for so many seconds whoever cancels it, and whose connection closes as slowly."""
+
+    seconds = 0.4
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        del conversation, whole
+        yield self._events()
+
+    async def _events(self) -> AsyncIterator[StreamEvent]:
+        yield TextDelta("half")
+        await self._deaf()
+        for _ in range(1_000):  # more than a queue that nobody reads takes
+            yield TextDelta("ghost")
+
+    async def aclose(self) -> None:
+        await self._deaf()
+        await super().aclose()
+
+    async def _deaf(self) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.seconds
+        while (left := until - loop.time()) > 0:
+            try:
+                await asyncio.sleep(left)
+            except asyncio.CancelledError:
+                continue
+
+
+def others() -> set[asyncio.Task[object]]:
+    return {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
+
+
+async def streaming(rig: Rig) -> None:
+    while not any(isinstance(event, LiveText) for event in rig.events):  # noqa: ASYNC110 - no event of its own
+        await asyncio.sleep(0)
+
+
+async def test_a_stream_deaf_to_cancellation_is_held_until_it_ends() -> None:
+    rig = Rig(Deaf())
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await streaming(rig)
+    rig.driver.stop()
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    ended = await turn
+    assert ended.cause == "user"
+    assert loop.time() - before < 0.3
+    gc.collect()
+    assert len(rig.driver._abandoned) == 2  # the stream, and the closing of its connection
+    assert rig.driver.conversation.answer == "half"
+    await asyncio.sleep(0.6)
+    assert len(rig.driver._abandoned) == 0
+    assert not others()
+    assert rig.driver.conversation.answer == "half"
+
+
+class StopsIt(ScriptedModel):
+    """A model in the middle of whose answer somebody stops the turn."""
+
+    rig: Rig
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        del conversation, whole
+        yield self._events()
+
+    async def _events(self) -> AsyncIterator[StreamEvent]:
+        yield TextDelta("what came before the stop")
+        await asyncio.sleep(0.01)
+        self.rig.driver.stop()
+        yield TextDelta(" and what came with it")
+        await asyncio.Event().wait()
+
+
+async def test_what_had_arrived_when_the_stop_came_is_kept() -> None:
+    model = StopsIt()
+    rig = model.rig = Rig(model)
+    assert (await rig.driver.run("go")).cause == "user"
+    assert rig.driver.conversation.answer == "what came before the stop and what came with it"
+
+
+async def test_what_an_abandoned_call_needs_is_not_swept_away() -> None:
+    class Sweeping(FunctionToolbox):
+        swept = 0
+
+        def sweep(self, edits: Mapping[str, FileChange]) -> None:
+            super().sweep(edits)
+            self.swept += 1
+
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
+        del arguments, context
+        begun.set()
+        while not go.is_set():
+            with suppress(asyncio.CancelledError):
+                await go.wait()
+        return ToolOutput(text="done")
+
+    box = Sweeping([FunctionTool("deaf", "execute", run)])
+    rig = Rig(ScriptedModel([[Call("deaf", {})], [Say("two")], [Say("three")]]), toolbox=box)
+    turn = asyncio.create_task(rig.driver.run("one"))
+    await begun.wait()
+    before = box.swept
+    rig.driver.stop()
+    await turn
+    await rig.driver.run("two")
+    while_it_runs = box.swept
+    go.set()
+    while others():  # noqa: ASYNC110 - what is awaited has no event of its own
+        await asyncio.sleep(0)
+    await rig.driver.run("three")
+    assert (while_it_runs, box.swept) == (before, before + 1), "it still wrote there"
+
+
+async def test_closing_the_session_waits_for_it_within_a_bound() -> None:
+    rig = Rig(Deaf())
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await streaming(rig)
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    await rig.driver.close()
+    assert loop.time() - before < 0.35
+    assert (await turn).cause == "external"
+    assert rig.driver._abandoned._tasks == others()  # held by the driver, not by nobody
+    await asyncio.sleep(0.5)
+    assert not others()
+
+
+async def test_a_connection_deaf_to_a_stop_is_held_until_it_ends() -> None:
+    rig = Rig(deaf := Deaf())
+
+    async def connect(name: str) -> ScriptedModel:
+        del name
+        await deaf._deaf()
+        return deaf
+
+    rig.driver._connection._connect = connect
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await asyncio.sleep(0.05)
+    rig.driver.stop(StopCause("timeout", "1 s"))
+    assert (await turn).cause == "timeout"
+    assert len(rig.driver._abandoned) == 1
+    await rig.driver.close()
+    await asyncio.sleep(0.5)
+    assert not others()
+
+
+async def test_what_an_abandoned_task_raises_is_told() -> None:
+    async def fails() -> None:
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            raise LookupError("gone") from None
+
+    said: list[Exception] = []
+    abandoned = DetachedTasks()
+    task = asyncio.create_task(fails())
+    await asyncio.sleep(0)
+    abandoned.add(task, said.append)
+    await abandoned.end(1)
+    assert [str(error) for error in said] == ["gone"]
+    assert len(abandoned) == 0
+
+
+async def test_tools_that_cannot_be_named_settle_the_turn_and_then_it_is_raised() -> None:
+    class Broken(FunctionToolbox):
+        broken = False
+
+        @property
+        def tools(self) -> Mapping[str, Tool]:
+            if self.broken:
+                raise LookupError("no tools today")
+            return super().tools
+
+    box = Broken([says("look")])
+    rig = Rig(ScriptedModel([[Call("look", {})], [Say("done")]]), toolbox=box)
+    box.broken = True
+    with pytest.raises(LookupError):
+        await rig.driver.run("go")
+    end = rig.driver.conversation.last_end
+    assert end is not None
+    assert end.cause == "bug"
+    assert rig.results()["look"].outcome == "not_started"
+    box.broken = False
+    assert (await rig.driver.run("again")).cause == "finished"

@@ -1,0 +1,224 @@
+"""A crash while a person is asked about a call: they are asked again, once, and the turn goes on."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agent_harness import Rig, opened, says, waits
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.session.conversation.conversation import UserMessage
+from holdfast.session.journal.entries import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallEnded,
+    CallStarted,
+    Entry,
+    PromptAccepted,
+    Queued,
+    RequestStarted,
+    ResponseEnded,
+    TurnEnded,
+)
+from holdfast.session.journal.parts import CallPart, Usage
+from holdfast.session.journal.store import MemoryStore
+from holdfast.testing.script import Say
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.testing.toolbox import FunctionToolbox
+from holdfast.tool_calls import FileSeen
+from holdfast.tools.tool import Plan
+
+MODEL = "openai-chat:scripted"
+
+
+def crashed(*more: Entry) -> list[Entry]:
+    """Return the journal of a process that died after it had asked about the second of three calls."""
+    calls = tuple(CallPart(id=f"dead0000{index}", name="act", arguments="{}") for index in range(3))
+    return [
+        opened(),
+        PromptAccepted(turn=1, text="do all three"),
+        RequestStarted(step=1, attempt=1, model=MODEL),
+        ResponseEnded(step=1, model=MODEL, parts=calls, usage=Usage(), finish="calls"),
+        CallStarted(call="dead00000", effect="execute"),
+        ApprovalAsked(call="dead00001", why="The call 'act' runs a command."),
+        *more,
+    ]
+
+
+class Person:
+    """Somebody who answers, and remembers what they were asked."""
+
+    def __init__(self, *answers: ApprovalAnswer) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+        del plan, why
+        self.asked.append(call.id)
+        await asyncio.sleep(0)
+        return self.answers.pop(0)
+
+
+def rig(person: Person | None, journal: list[Entry]) -> Rig:
+    store = MemoryStore()
+    store.append(journal, expected=0)
+    model = ScriptedModel([[Say("all done")]])
+    return Rig(model, [says("act", effect="execute")], mode="ask", ask=person, store=store)
+
+
+def results(rig: Rig) -> list[tuple[str, str]]:
+    last = rig.model.requests[-1].messages[-1]
+    assert isinstance(last, UserMessage)
+    return [(result.call, result.outcome) for result in last.results]
+
+
+async def test_the_person_is_asked_again_once_and_the_turn_goes_on() -> None:
+    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=False, words="enough"))
+    again = rig(person, crashed())
+    ended = await again.driver.carry_on()
+    assert ended is not None
+    assert (ended.turn, ended.cause) == (1, "finished")
+    assert person.asked == ["dead00001", "dead00002"]
+    assert results(again) == [("dead00000", "interrupted"), ("dead00001", "ok"), ("dead00002", "denied")]
+    asked = [entry.call for entry in again.entries if isinstance(entry, ApprovalAsked)]
+    assert asked == ["dead00001", "dead00002"], "the question stands in the journal once"
+    assert again.driver.turn is None
+    assert await again.driver.carry_on() is None
+    again.model.extend([Say("yes")])
+    assert (await again.driver.run("thanks")).turn == 2
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_nothing_runs_on_an_answer_that_was_given_before_the_crash(*, allowed: bool) -> None:
+    person = Person()
+    again = rig(person, crashed(ApprovalAnswered(call="dead00001", allowed=allowed, words="no")))
+    assert await again.driver.carry_on() is None
+    assert [entry.call for entry in again.entries if isinstance(entry, CallStarted)] == ["dead00000"]
+    outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]
+    assert outcomes == ["interrupted", "not_started", "not_started"]
+
+
+async def test_what_was_asked_about_is_asked_again_whatever_the_mode() -> None:
+    person = Person(ApprovalAnswer(allowed=False, words="no"))
+    again = rig(person, crashed())
+    again.mode = "yolo"
+    again.driver = again.new_driver()
+    await again.driver.carry_on()
+    assert person.asked == ["dead00001"]
+    assert results(again) == [("dead00000", "interrupted"), ("dead00001", "denied"), ("dead00002", "ok")]
+
+
+async def test_what_the_mode_forbids_now_is_not_asked_about() -> None:
+    person = Person()
+    again = rig(person, crashed())
+    again.mode = "plan"
+    again.driver = again.new_driver()
+    await again.driver.carry_on()
+    assert person.asked == []
+    assert results(again)[1:] == [("dead00001", "denied"), ("dead00002", "denied")]
+
+
+async def test_files_that_changed_are_told_before_the_turn_goes_on() -> None:
+    class Elsewhere(FunctionToolbox):
+        def present(self, seen: FileSeen) -> FileSeen:
+            return FileSeen(path=seen.path, size=2, modified=2, sha256="bb")
+
+    journal = crashed()
+    read = CallPart(id="dead00009", name="read", arguments="{}")
+    seen = FileSeen(path="a.txt", size=1, modified=1, sha256="aa")
+    journal[2:2] = [
+        RequestStarted(step=0, attempt=1, model=MODEL),
+        ResponseEnded(step=0, model=MODEL, parts=(read,), usage=Usage(), finish="calls"),
+        CallEnded(call=read.id, outcome="ok", text="x", seen=seen),
+    ]
+    store = MemoryStore()
+    store.append(journal, expected=0)
+    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
+    box = Elsewhere([says("act", effect="execute")])
+    again = Rig(ScriptedModel([[Say("all done")]]), mode="ask", ask=person, store=store, toolbox=box)
+    await again.driver.carry_on()
+    last = again.model.requests[-1].messages[-1]
+    assert isinstance(last, UserMessage)
+    (note,) = last.texts
+    assert "a.txt" in note
+    again.model.extend([Say("yes")])
+    await again.driver.run("go on")
+    (*_, said) = again.model.requests[-1].messages
+    assert isinstance(said, UserMessage)
+    assert said.texts == ("go on",), "it is told once"
+
+
+async def test_with_nobody_to_ask_the_turn_is_settled() -> None:
+    again = rig(None, crashed())
+    assert await again.driver.carry_on() is None
+    ended = again.entries[-1]
+    assert isinstance(ended, TurnEnded)
+    assert ended.cause == "crash"
+    outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]
+    assert outcomes == ["interrupted", "not_started", "not_started"]
+    assert again.model.requests == []
+
+
+async def test_a_new_prompt_settles_the_turn_instead() -> None:
+    person = Person()
+    again = rig(person, crashed())
+    assert (await again.driver.run("something else")).turn == 2
+    assert person.asked == []
+
+
+@pytest.mark.parametrize(
+    "journal", [crashed()[:4], crashed()[:5], crashed(CallStarted(call="dead00001", effect="execute"))]
+)
+async def test_a_turn_in_which_nobody_was_waited_for_is_settled(journal: list[Entry]) -> None:
+    person = Person()
+    again = rig(person, journal)
+    assert await again.driver.carry_on() is None
+    assert person.asked == []
+    assert isinstance(again.entries[-1], TurnEnded)
+
+
+async def test_a_stop_at_the_question_settles_what_is_left() -> None:
+    async def never(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+        del call, plan, why
+        again.driver.stop()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    store = MemoryStore()
+    store.append(crashed(), expected=0)
+    again = Rig(ScriptedModel(), [waits("act")], mode="ask", ask=never, store=store)
+    ended = await again.driver.carry_on()
+    assert ended is not None
+    assert ended.cause == "user"
+    outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]
+    assert outcomes == ["interrupted", "not_started", "not_started"]
+
+
+async def test_what_was_queued_goes_on_waiting_for_the_turn_that_goes_on() -> None:
+    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
+    again = rig(person, crashed(Queued(id="q9", text="and then", when="later")))
+    again.model.extend([Say("that too")])
+    ended = await again.driver.carry_on()
+    assert ended is not None
+    assert ended.turn == 2
+    assert again.driver.conversation.queued == ()
+
+
+async def test_a_crash_at_the_question_asked_again_asks_once_more() -> None:
+    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
+    first = rig(person, crashed())
+    seen: list[list[Entry]] = []
+
+    async def dies(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+        seen.append(first.entries)
+        return await person(call, plan, why)
+
+    first.ask = dies
+    first.driver = first.new_driver()
+    await first.driver.carry_on()
+    other = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
+    again = rig(other, seen[0])
+    await again.driver.carry_on()
+    assert other.asked == ["dead00001", "dead00002"]
+    assert results(again)[0] == ("dead00000", "interrupted")

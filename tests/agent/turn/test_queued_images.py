@@ -1,0 +1,113 @@
+"""Images of messages that wait: shown with their words when those are sent, and with them only."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agent_harness import Rig, waits
+from holdfast.agent.stop_cause import StopCause
+from holdfast.session.conversation.conversation import Conversation, UserMessage
+from holdfast.session.journal.entries import PromptAccepted, Queued, Steered, TurnEnded
+from holdfast.testing.script import Call, Hold, Say
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.testing.toolbox import FunctionTool
+from holdfast.tool_calls import Image
+from holdfast.tools.tool import ToolContext, ToolOutput
+from shown_images import picture
+
+FIRST, SECOND = picture("first.png"), picture("second.png")
+
+
+def said(sent: Conversation) -> list[str]:
+    """Return what the last message says behind its results, each image by its name."""
+    last = sent.messages[-1]
+    assert isinstance(last, UserMessage)
+    return [f"<{one.name}>" if isinstance(one, Image) else one for one in last.said]
+
+
+def named(image: Image) -> list[str]:
+    """Return what an image is sent as."""
+    return [f"[Image {image.described}:]", f"<{image.name}>"]
+
+
+class Held:
+    """A turn that is held in a tool, with an image in its prompt."""
+
+    def __init__(self, *after: list[Say | Call | Hold]) -> None:
+        self.reached, self.opened = asyncio.Event(), asyncio.Event()
+        script = [[Call("gate", {})], *after]
+        self.rig = Rig(ScriptedModel(script), [FunctionTool("gate", "read", self._gate)])
+        self.driver = self.rig.driver
+
+    async def _gate(self, arguments: dict[str, object], context: ToolContext) -> ToolOutput:
+        del arguments, context
+        self.reached.set()
+        await self.opened.wait()
+        return ToolOutput(text="through")
+
+    async def begin(self) -> asyncio.Task[TurnEnded]:
+        turn = asyncio.create_task(self.driver.run("go", images=(FIRST,)))
+        await self.reached.wait()
+        return turn
+
+
+async def test_a_steers_image_goes_with_it_and_another_process_sends_the_same() -> None:
+    held = Held([Say("as you say")], [Say("still")])
+    turn = await held.begin()
+    message = held.driver.queue("rather so", "steer", images=(SECOND,))
+    held.opened.set()
+    assert (await turn).cause == "finished"
+    sent = held.rig.model.requests[-1]
+    assert said(sent) == [*named(SECOND), "rather so"]
+    assert Steered(queued=message, text="rather so", images=(SECOND,)) in held.rig.entries
+
+    await held.rig.new_driver().run("go on")
+    assert held.rig.model.requests[-1].messages[: len(sent.messages)] == sent.messages
+
+
+async def test_an_image_for_later_begins_the_next_turn() -> None:
+    held = Held([Say("first")], [Say("second")])
+    turn = await held.begin()
+    message = held.driver.queue("and then", "later", images=(SECOND,))
+    held.opened.set()
+    await turn
+    assert said(held.rig.model.requests[1]) == []
+    assert said(held.rig.model.requests[2]) == [*named(SECOND), "and then"]
+    assert PromptAccepted(turn=2, text="and then", queued=message, images=(SECOND,)) in held.rig.entries
+
+
+async def test_a_message_that_is_taken_back_shows_nothing() -> None:
+    held = Held([Say("first")])
+    turn = await held.begin()
+    message = held.driver.queue("no", "steer", images=(SECOND,))
+    assert held.driver.recall(message) == "no"
+    held.opened.set()
+    await turn
+    assert said(held.rig.model.requests[-1]) == []
+    assert not any(SECOND.name in str(sent.messages) for sent in held.rig.model.requests)
+
+
+async def test_an_image_that_waits_when_the_turn_is_stopped_waits_on_with_its_words() -> None:
+    started = asyncio.Event()
+    rig = Rig(ScriptedModel([[Call("wait", {})], [Say("fine")]]), [waits("wait", started=started)])
+    turn = asyncio.create_task(rig.driver.run("go"))
+    await started.wait()
+    message = rig.driver.queue("and this", "steer", images=(SECOND,))
+    rig.driver.stop(StopCause("user"))
+    await turn
+    (waiting,) = rig.new_driver().conversation.queued
+    assert (waiting.held, waiting.message) == (
+        True,
+        Queued(id=message, text="and this", when="steer", images=(SECOND,)),
+    )
+
+
+async def test_a_rewind_takes_images_back_with_their_prompt_and_leaves_earlier_ones() -> None:
+    rig = Rig(ScriptedModel([[Say("one")], [Say("two")], [Say("again")]]))
+    await rig.driver.run("see", images=(FIRST,))
+    await rig.driver.run("and this", images=(SECOND,))
+    assert await rig.driver.rewind(2) == "and this"
+    await rig.driver.run("rather not")
+    one, _, again = rig.model.requests
+    assert again.messages[0] == one.messages[0]
+    assert SECOND.name not in str(again.messages)

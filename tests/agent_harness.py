@@ -1,0 +1,130 @@
+"""A driver over a memory store, a scripted model and function tools, with everything it told kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.agent.agent import Agent
+from holdfast.agent.events import Event, Fact
+from holdfast.agent.turn.asker import Asker
+from holdfast.config.settings import Limits
+from holdfast.providers.model import Model
+from holdfast.session.conversation.context_settings import ContextSettings as Sending
+from holdfast.session.conversation.conversation import Result, UserMessage
+from holdfast.session.journal.entries import CallEnded, Entry, SessionOpened
+from holdfast.session.journal.store import MemoryStore, Store
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
+from holdfast.tool_calls import Mode
+from holdfast.tools.tool import ToolContext, ToolOutput
+from witness import Outside, Witness
+
+FAST = Limits(backoff=0.001, stop_grace=0.1, drop_wait=0.05)
+
+SENDING = Sending()
+
+WITNESSES: list[Witness] = []
+"""Who watches the drivers of the test that runs (`conftest.py` asks them)."""
+
+
+def opened(session: str = "rig") -> SessionOpened:
+    return SessionOpened(session=session, cwd="/", model="openai-chat:scripted", system="SYSTEM", tools=(), version="0")
+
+
+@dataclass
+class Rig:
+    model: ScriptedModel
+    tools: Sequence[FunctionTool] = ()
+    mode: Mode = "yolo"
+    ask: Asker | None = None
+    limits: Limits = FAST
+    context: Sending = SENDING
+    window: Callable[[str], int] | None = None
+    store: Store = field(default_factory=MemoryStore)
+    toolbox: FunctionToolbox | None = None
+    events: list[Event] = field(default_factory=list[Event])
+    outside: Outside | None = None
+    tell: Callable[[Event], None] | None = None
+    """Who is told in place of `events`."""
+
+    def __post_init__(self) -> None:
+        if self.store.length == 0:
+            self.store.append([opened()], expected=0)
+        self.driver = self.new_driver()
+
+    def new_driver(self) -> Agent:
+        """Return a driver as another process would make it from the same journal."""
+
+        async def connect(name: str) -> Model:
+            del name
+            return self.model
+
+        witness = Witness(self.store, self._told, outside=self.outside)
+        WITNESSES.append(witness)
+        return Agent(
+            store=witness,
+            toolbox=self.toolbox or FunctionToolbox(self.tools),
+            connect=connect,
+            mode=self.mode,
+            emit=witness.told,
+            ask=self.ask,
+            limits=self.limits,
+            context=self.context,
+            window=self.window,
+        )
+
+    def _told(self, event: Event) -> None:
+        (self.tell or self.events.append)(event)
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [record.entry for record in self.store.read().records]
+
+    @property
+    def facts(self) -> list[Entry]:
+        return [event.entry for event in self.events if isinstance(event, Fact)]
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """Return each call's outcome by the name of its tool, in the order they ended."""
+        names = {
+            part.id: part.name
+            for message in self.driver.conversation.messages
+            for part in getattr(message, "parts", ())
+            if hasattr(part, "name")
+        }
+        return {names[entry.call]: entry.outcome for entry in self.entries if isinstance(entry, CallEnded)}
+
+    def results(self) -> dict[str, Result]:
+        """Return every result of the conversation by the name of its tool."""
+        return {
+            result.name: result
+            for message in self.driver.conversation.messages
+            if isinstance(message, UserMessage)
+            for result in message.results
+        }
+
+
+def says(name: str, text: str = "done", *, effect: str = "read", ok: bool = True) -> FunctionTool:
+    """Return a tool that answers at once."""
+
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
+        del arguments, context
+        return ToolOutput(text=text, ok=ok)
+
+    return FunctionTool(name, effect, run)  # pyright: ignore[reportArgumentType] - one of the three effects
+
+
+def waits(name: str, *, effect: str = "execute", started: asyncio.Event | None = None) -> FunctionTool:
+    """Return a tool that runs until it is asked to stop, and then says what it had."""
+
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
+        del arguments
+        if started is not None:
+            started.set()
+        await context.stop.wait()
+        return ToolOutput(text="half of it", interrupted=True)
+
+    return FunctionTool(name, effect, run)  # pyright: ignore[reportArgumentType] - one of the three effects

@@ -1,0 +1,124 @@
+"""Plain technical English: no banned phrase in docstrings, comments and texts."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+import pytest
+from source_tree import Source, complaints, expect_none, files, source, sources
+
+FIXED = {
+    "src/holdfast/session/model_notices.py": "old journals fold to the same bytes, so its notices stay as they are"
+}
+"""Files that keep their words, and why."""
+
+BANNED = {
+    "is told": "is sent, is notified, reads",
+    "are told": "are sent, are notified, read",
+    "whoever": "name the actor: caller, user, other process",
+    "somebody": "name the actor",
+    "nobody": "name the actor",
+    "anybody": "name the actor",
+    "anew": "again",
+    "meanwhile": "in the meantime, or the event",
+    "was expected": "(expected …)",
+    "were expected": "(expected …)",
+    "of ours": "holdfast's, or nothing",
+    "of our own": "holdfast's, or nothing",
+    "of one's own": "your own, or nothing",
+    "of its own": "its own …",
+    "a person": "the user",
+    "the person": "the user",
+    "summed up": "summarized",
+    "sum up": "summarize",
+    "sums up": "summarizes",
+    "taken back": "rewound, or recalled",
+    "by whose rules": "which rules apply",
+    "is nobody's": "is unknown",
+    "mend": "repair",
+    "mends": "repairs",
+    "mended": "repaired",
+    "go on with": "continue, resume",
+    "goes on with": "continues, resumes",
+    "as far as it is known": "if known",
+    "as far as is known": "if known",
+    "as far as can be told": "if known",
+    "a unique prefix will do": "ID or unique prefix",
+    "all the same": "anyway",
+    "is said how": "the hint explains how",
+    "what is to be": "the noun",
+    "to be had": "available",
+}
+"""Each with what to write instead."""
+
+_FOUND = re.compile(rf"\b(?:{'|'.join(re.escape(each) for each in BANNED)})\b", re.IGNORECASE)
+
+
+def written(module: Source) -> Iterator[tuple[int, str]]:
+    """Yield each docstring, text and comment of `module` with the line it begins at; line ends become spaces."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, " ".join(node.value.split())
+        elif isinstance(node, ast.JoinedStr):
+            parts = (str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+            yield node.lineno, " ".join("".join(parts).split())
+    for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def private_words(module: Source) -> Iterator[str]:
+    """Yield a sentence for each banned phrase in what `module` says."""
+    found = {(line, phrase[0].lower()) for line, text in written(module) for phrase in _FOUND.finditer(text)}
+    for line, phrase in sorted(found):
+        yield f"line {line} says {phrase!r}; write: {BANNED[phrase]}"
+
+
+def test_the_source_speaks_plainly() -> None:
+    expect_none(complaints(private_words, (each for each in sources("src") if each.path not in FIXED)))
+
+
+def test_what_is_excepted_is_there() -> None:
+    assert set(FIXED) <= set(files())
+
+
+def test_the_list_is_long_enough() -> None:
+    assert len(BANNED) >= 20
+
+
+@pytest.mark.parametrize("phrase", BANNED)
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        'def f():\n    """Return it; {} here."""\n',
+        'x = "so {}."\n',
+        'x = f"so {} for {{y}}"\n',
+        'x = (\n    "a: {}"\n    " b"\n)\n',
+        "x = 1  # because {} here\n",
+        'raise UsageError(f"{{x}} {}. Change it.")\n',
+    ],
+)
+def test_a_banned_phrase_is_found(phrase: str, snippet: str) -> None:
+    assert list(private_words(source("src/holdfast/x.py", snippet.format(phrase))))
+    assert list(private_words(source("src/holdfast/x.py", snippet.format(phrase.capitalize()))))
+
+
+def test_a_phrase_over_two_lines_is_found() -> None:
+    text = 'def f():\n    """Return what the model is\n    told.\n    """\n'
+    assert list(private_words(source("src/holdfast/x.py", text)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'def f():\n    """Return the message for the user."""\n',
+        "mend = nobody = 1\n",
+        'x = "recommended amendments"  # this_told\n',
+    ],
+)
+def test_plain_words_pass(text: str) -> None:
+    assert list(private_words(source("src/holdfast/x.py", text))) == []

@@ -1,0 +1,176 @@
+"""Names: a public name stands in one module, a module is named by a noun, a folder is seen at a glance.
+
+Whoever searches for a name finds one thing. That is held for what stands at the top of the modules of `src/holdfast`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+
+from source_tree import Source, complaints, expect_none, source, sources
+
+ONE_FOR_EACH = {
+    "FORMAT": "each module of a format offers its format by this name",
+    "WIRE": "each module of a protocol offers the protocol by this name",
+    "RULES": "each module of rules offers its rules by this name",
+    "find": "each module of rules finds what breaks them",
+    "check": "each protocol of the scripted provider checks a body; `holdfast.history.check` checks a document",
+    "main": "each command, and each program of a process of its own, begins here",
+    "command_parser": "each command describes its own words",
+    "T": "a type variable",
+}
+"""The public names that several modules have, and why."""
+
+NOUNS = {"testing", "pairing", "thinking", "keyring", "mapping", "listing"}
+"""Nouns that look like a gerund or a participle."""
+
+MOST_FILES = 14
+"""The most modules beside each other, without `__init__.py`."""
+
+FORMER = frozenset(
+    {
+        "Abandoned",
+        "Admitted",
+        "Answer",
+        "Asked",
+        "AskedNoMore",
+        "Before",
+        "Column",
+        "Context",
+        "Desk",
+        "Ended",
+        "Exchange",
+        "Finished",
+        "GaveUp",
+        "GivenBack",
+        "Inbox",
+        "Instructed",
+        "Keeper",
+        "Key",
+        "Leave",
+        "Look",
+        "Looked",
+        "NobodyToAsk",
+        "Noted",
+        "Older",
+        "Opened",
+        "Output",
+        "OwnCommands",
+        "Page",
+        "Piece",
+        "Record",
+        "Roll",
+        "Run",
+        "Said",
+        "Screen",
+        "Serving",
+        "Sheet",
+        "Site",
+        "Start",
+        "Stop",
+        "Summary",
+        "Taken",
+        "Target",
+        "Telling",
+        "Told",
+        "Trouble",
+        "Waiting",
+        "Wire",
+        "Wishes",
+        "Wrote",
+    }
+)
+"""Names that said too little, or something else each time: no class and no function has one of them."""
+
+_GERUND = re.compile(r"(?:ing|ed)$")
+
+
+def shared(modules: Iterable[Source]) -> Iterator[str]:
+    """Yield a sentence for each public name at the top of more than one module."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for each in modules:
+        for name in sorted(_public(each.tree)):
+            found[name].append(each.inner)
+    for name, paths in sorted(found.items()):
+        if len(paths) > 1 and name not in ONE_FOR_EACH:
+            yield f"{name} stands in {', '.join(paths)}: give each its own name"
+
+
+def ill_named(module: Source) -> Iterator[str]:
+    """Yield a sentence for each word of a module's path that is no noun."""
+    for word in PurePosixPath(module.inner).with_suffix("").parts:
+        last = word.rpartition("_")[2]
+        if _GERUND.search(last) and last not in NOUNS:
+            yield f"{word} is no noun: name the module for its subject"
+
+
+def crowded(paths: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each folder of too many modules."""
+    folders: dict[str, int] = defaultdict(int)
+    for path in paths:
+        if PurePosixPath(path).name != "__init__.py":
+            folders[str(PurePosixPath(path).parent)] += 1
+    for folder, count in sorted(folders.items()):
+        if count > MOST_FILES:
+            yield f"{folder} has {count} modules: put those of one subject in a folder"
+
+
+def former(module: Source) -> Iterator[str]:
+    """Yield a sentence for each class or function that has a name that was given up."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name in FORMER:
+            yield f"line {node.lineno}: {node.name} was given up, it says too little: name it for what it is"
+
+
+def _public(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=targets):
+                names |= {each.id for each in targets if isinstance(each, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+            case _:
+                pass
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_a_public_name_stands_in_one_module() -> None:
+    expect_none(shared(sources("src/holdfast")))
+
+
+def test_a_module_is_named_for_its_subject() -> None:
+    expect_none(complaints(ill_named, sources("src/holdfast")))
+
+
+def test_a_folder_is_seen_at_a_glance() -> None:
+    expect_none(crowded(each.path for each in sources("src/holdfast")))
+
+
+def test_no_name_comes_back() -> None:
+    expect_none(complaints(former, sources("src/holdfast")))
+
+
+def test_the_exceptions_are_needed() -> None:
+    found: dict[str, int] = defaultdict(int)
+    for each in sources("src/holdfast"):
+        for name in _public(each.tree):
+            found[name] += 1
+    expect_none(f"{name} stands in one module now: take it out" for name in ONE_FOR_EACH if found[name] < len("ab"))
+
+
+def test_each_of_these_is_found() -> None:
+    one = source("src/holdfast/a.py", "class Thing: ...\n")
+    other = source("src/holdfast/b.py", "Thing: int = 1\n_hidden = 2\n")
+    assert list(shared([one, other])) == ["Thing stands in a.py, b.py: give each its own name"]
+    assert list(ill_named(source("src/holdfast/agent/seeing.py", "")))
+    assert list(ill_named(source("src/holdfast/agent/turn/aimed.py", "")))
+    assert not list(ill_named(source("src/holdfast/history/pairing.py", "")))
+    assert list(crowded(f"src/holdfast/agent/m{at}.py" for at in range(MOST_FILES + 1)))
+    assert list(former(source("src/holdfast/a.py", "class Desk: ...\n")))

@@ -1,0 +1,41 @@
+"""The laws of repair, and what judges say, on documents in which anything may be anything: any field of any type."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from disagreements import refusal
+from hypothesis import given
+from hypothesis import strategies as st
+from test_judge_laws import promised
+from test_mutation_laws import said, words_in
+
+from holdfast.history import check, repair
+from holdfast.history.repair import CANNOT_BE_MENDED
+from judges import JUDGES
+from laws import law
+from wire_documents import DOCUMENTS, free_mutations
+
+BENCH = [(name, form) for name, judge in JUDGES.items() for form in judge.formats if form in DOCUMENTS]
+
+
+@pytest.mark.parametrize(("name", "form"), BENCH)
+@law(shared_by=len(BENCH))
+@given(data=st.data())
+def test_what_is_mended_pleases_the_judge_and_nothing_said_is_lost(
+    name: str, form: str, *, data: st.DataObject
+) -> None:
+    judge = JUDGES[name]
+    profile = data.draw(st.sampled_from(promised(judge)))
+    messages = data.draw(free_mutations(form))
+    before = copy.deepcopy(messages)
+    mended = repair(messages, format=form, profile=profile, thinking=judge.thinking)
+    left = check(mended.messages, format=form, profile=profile, thinking=judge.thinking)
+    assert [each for each in left if each.rule not in CANNOT_BE_MENDED] == []
+    assert mended.remaining == tuple(left)
+    assert repair(mended.messages, format=form, profile=profile, thinking=judge.thinking).edits == ()
+    assert said(form, messages) - words_in(mended.messages) == set()
+    assert messages == before
+    if not left:
+        assert refusal(name, form, mended.messages) == ""

@@ -1,0 +1,346 @@
+"""The laws of `Fold`: total, alternating, paired, prefix-stable."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fold_readings import faults
+from holdfast.session import model_notices
+from holdfast.session.conversation.conversation import (
+    AssistantMessage,
+    Conversation,
+    ConversationMessage,
+    UserMessage,
+)
+from holdfast.session.conversation.fold import Fold, fold
+from holdfast.session.conversation.message_builder import without
+from holdfast.session.journal.entries import (
+    CallEnded,
+    CallLate,
+    CallStarted,
+    Compacted,
+    Entry,
+    PromptAccepted,
+    Queued,
+    Recalled,
+    Repaired,
+    RequestStarted,
+    ResponseCheckpoint,
+    ResponseEnded,
+    Rewound,
+    SessionOpened,
+    ShellEnded,
+    Steered,
+    TurnEnded,
+    Uncompacted,
+)
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.tool_calls import FileSeen
+from journals import DECISIONS, journals, opened
+from laws import law
+
+
+@law()
+@given(journals)
+def test_every_prefix_of_every_journal_folds_to_a_valid_conversation(journal: list[Entry]) -> None:
+    fold_ = Fold()
+    for entry in journal:
+        fold_.add(entry)
+        assert faults(fold_.conversation().messages) == []
+
+
+@law()
+@given(journals)
+def test_one_at_a_time_is_the_same_as_all_at_once(journal: list[Entry]) -> None:
+    fold_ = Fold()
+    for entry in journal:
+        fold_.add(entry)
+        fold_.conversation()  # taking it changes nothing
+    assert fold_.conversation() == fold(journal)
+
+
+onwards = journals.map(lambda journal: [entry for entry in journal if not isinstance(entry, DECISIONS | SessionOpened)])
+"""Journals that are not rewound, that nothing is left out of, and that kept their first entry, or have none."""
+
+
+@law()
+@given(onwards)
+def test_a_longer_journal_keeps_every_earlier_message_but_the_last(journal: list[Entry]) -> None:
+    before: Conversation | None = None
+    fold_ = Fold()
+    for entry in journal:
+        fold_.add(entry)
+        now = fold_.conversation()
+        if before is not None and before.messages:
+            kept = len(before.messages) - 1
+            assert now.messages[:kept] == before.messages[:kept]
+        before = now
+
+
+@law()
+@given(onwards)
+def test_a_message_once_sent_only_gains_texts(journal: list[Entry]) -> None:
+    """A request is sent when no call is open: from then on the last user message may only grow at its end."""
+    fold_ = Fold()
+    sent: tuple[ConversationMessage, ...] = ()
+    for entry in journal:
+        if isinstance(entry, RequestStarted):
+            now = fold_.conversation()
+            if not now.open_calls and now.messages and isinstance(now.messages[-1], UserMessage):
+                sent = now.messages
+        fold_.add(entry)
+        if sent:
+            now = fold_.conversation()
+            assert now.messages[: len(sent) - 1] == sent[:-1]
+            last, grown = sent[-1], now.messages[len(sent) - 1]
+            assert isinstance(last, UserMessage)
+            assert isinstance(grown, UserMessage)
+            assert grown.results == last.results
+            assert grown.said[: len(last.said)] == last.said
+
+
+@law()
+@given(onwards, onwards)
+def test_behind_a_first_entry_that_was_made_again_nothing_else_is_lost(before: list[Entry], after: list[Entry]) -> None:
+    """What was signed behind the lost system prompt goes, now and after a rewind; all else is sent as it was."""
+    lost, again = fold(before), fold([*before, opened])
+    assert again.opened == opened
+    assert again.model == opened.model
+    assert [without(message, {}) for message in lost.messages] == list(again.messages)
+    assert replace(again, opened=None, model=lost.model, messages=lost.messages) == lost
+    for prompt in again.prompts:
+        back = fold([*before, opened, Rewound(turn=prompt.turn)])
+        assert back.messages == tuple(without(message, {}) for message in back.messages)
+    assert fold([*before, opened, *after, opened]) == fold([*before, opened, *after])
+
+
+@law()
+@given(onwards)
+def test_every_prompt_and_every_answer_survives(journal: list[Entry]) -> None:
+    conversation = fold(journal)
+    said = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
+    for entry in journal:
+        if isinstance(entry, PromptAccepted | Steered) and entry.text.strip():
+            assert entry.text in said
+    written = [
+        part.text
+        for message in conversation.messages
+        if isinstance(message, AssistantMessage)
+        for part in message.parts
+        if isinstance(part, TextPart)
+    ]
+    for entry in journal:
+        if isinstance(entry, ResponseEnded):
+            for part in entry.parts:
+                if isinstance(part, TextPart) and part.text.strip():
+                    assert part.text in written
+
+
+@law()
+@given(journals)
+def test_what_is_queued_waits_until_it_is_sent_or_taken_back(journal: list[Entry]) -> None:
+    waits: dict[str, str] = {}
+    for entry in journal:
+        match entry:
+            case Queued():
+                waits[entry.id] = entry.text
+            case Recalled() | Steered() | PromptAccepted():
+                waits.pop(entry.queued, None)
+            case _:
+                pass
+    conversation = fold(journal)
+    assert {each.message.id: each.message.text for each in conversation.queued} == waits
+    last = next((entry for entry in reversed(journal) if isinstance(entry, TurnEnded)), None)
+    if last is not None and last.cause != "finished":
+        given = [entry.id for entry in journal[journal.index(last) :] if isinstance(entry, Queued)]
+        assert all(each.held for each in conversation.queued if each.message.id not in given)
+    prompted = fold([*journal, PromptAccepted(turn=conversation.turns + 1, text="a prompt of one's own")])
+    assert all(each.held for each in prompted.queued)
+    assert [each.message for each in prompted.queued] == [each.message for each in conversation.queued]
+
+
+@law()
+@given(journals, onwards, journals)
+def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
+    before: list[Entry], dropped: list[Entry], after: list[Entry]
+) -> None:
+    """What came later is as if the dropped part had never been, but for what a person and a provider keep counting."""
+    left = [*before, TurnEnded(turn=9, reason="end_turn", cause="finished")]
+    kept = [opened, *left]
+    gone: list[Entry] = [PromptAccepted(turn=99, text="no"), Rewound(turn=99)]
+    for entry in dropped:  # a turn has a number of its own
+        later = isinstance(entry, PromptAccepted)
+        gone.insert(-1, msgspec.structs.replace(entry, turn=entry.turn + 90) if later else entry)
+    assert fold([*kept, *gone]).messages == fold(kept).messages
+    assert fold([*kept, *gone]).prompts == fold(kept).prompts
+    assert Fold([*kept, *gone]).files == Fold(kept).files
+    known = Fold(kept)
+    lasting = [  # damage, what is shared, and late outcomes of calls that are part of it, are told on any branch
+        each
+        for each in gone
+        if isinstance(each, Repaired | ShellEnded)
+        or (isinstance(each, CallEnded | CallLate) and known.knows_call(each.call))
+    ]
+    texts = [entry for entry in after if isinstance(entry, PromptAccepted | Repaired)]  # no ids, which are never reused
+    assert fold([*kept, *gone, *texts]).messages == fold([*kept, *lasting, *texts]).messages
+    assert fold([*kept, *gone]).usage == fold([*kept, *gone[:-1]]).usage
+    assert fold([*kept, *gone]).turns == 99
+
+
+def test_results_that_no_response_followed_are_there_again_after_a_rewind() -> None:
+    """The next response empties what was collected for the message before it, which a rewind must not lose."""
+    journal: list[Entry] = [*START, ended(1, call("look", "A"), call("wait", "B"))]
+    journal += [CallEnded(call=each, outcome="ok", text=f"result {each}") for each in "AB"]
+    journal += [TurnEnded(turn=1, reason="cancelled", cause="user")]
+    left: list[Entry] = [PromptAccepted(turn=2, text="two"), ended(2, TextPart("b")), PromptAccepted(turn=3, text="so")]
+    left += [ended(3, call("look", "C")), CallEnded(call="C", outcome="ok", text="c")]
+    assert fold([*journal, *left, Rewound(turn=2)]).messages == fold(journal).messages
+
+
+def test_what_a_left_branch_has_seen_of_files_was_not_seen() -> None:
+    def read(call: str, sha256: str) -> CallEnded:
+        return CallEnded(
+            call=call, outcome="ok", text="x", seen=FileSeen(path="a.txt", size=1, modified=1, sha256=sha256)
+        )
+
+    journal: list[Entry] = [*START, ended(1, call("read", "A")), read("A", "aa")]
+    left: list[Entry] = [PromptAccepted(turn=2, text="two"), ended(2, call("read", "B")), read("B", "bb")]
+    branch: list[Entry] = [*left, Rewound(turn=2), PromptAccepted(turn=3, text="three"), Rewound(turn=3)]
+    for count in range(len(left), len(branch) + 1):
+        seen = Fold([*journal, *branch[:count]]).files["a.txt"][0].sha256
+        assert seen == ("bb" if count == len(left) else "aa")
+
+
+@law()
+@given(onwards, st.integers(0, 3), st.integers(0, 2), onwards)
+def test_a_compaction_changes_what_is_older_only_and_is_taken_back_whole(
+    before: list[Entry], step: int, said: int, after: list[Entry]
+) -> None:
+    """At every step: what stays is as it was but for signed thinking, and without the note all is as if never cut."""
+    journal = [opened, *before]
+    note = Compacted(step=step, note="[what was before]", why="asked", said=said)
+    was, now = fold(journal).messages, fold([*journal, note]).messages
+    assert faults(now) == []
+    first, *stays = now
+    gone = len(was) - len(stays) - (1 if len(was) > 0 else 0)
+    assert isinstance(first, UserMessage)
+    assert first.texts[0] == "[what was before]"
+    assert first.results == ()
+    beside = was[gone] if was else None
+    assert first.said[1:] == (beside.said[said:] if isinstance(beside, UserMessage) else ())
+    for old, new in zip(was[gone + 1 :], stays, strict=True):
+        assert old == new or (isinstance(old, AssistantMessage) and unsigned(old) == new)
+    back = [entry for entry in after if isinstance(entry, PromptAccepted | TurnEnded)]
+    taken_back = fold([*journal, note, Uncompacted(), *back])
+    assert taken_back.messages == fold([*journal, *back]).messages
+    assert taken_back.compacted is None
+    assert fold([*journal, note, note, Uncompacted()]).messages == now
+
+
+def unsigned(message: AssistantMessage) -> AssistantMessage:
+    """Return the message without thinking that may be bound to what was before it."""
+    kept = tuple(part for part in message.parts if not (isinstance(part, ThinkingPart) and part.signature))
+    return AssistantMessage(message.model, kept)
+
+
+@law()
+@given(onwards, st.integers(0, 3), onwards)
+def test_thinking_signed_behind_a_summary_is_not_sent_without_it(
+    before: list[Entry], step: int, after: list[Entry]
+) -> None:
+    note = Compacted(step=step, note="[what was before]", why="asked")
+    told = fold([opened, *before, note, *after])
+    hidden = len(fold([opened, *before]).messages)
+    back = fold([opened, *before, note, *after, Uncompacted()])
+    assert faults(back.messages) == []
+    for message in back.messages[hidden + 1 :]:
+        if isinstance(message, AssistantMessage):
+            assert unsigned(message) == message
+    assert told.messages[1:] == fold([opened, *before, note, *after, note, Uncompacted()]).messages[1:]
+
+
+def test_only_the_words_after_a_rewind_are_sent() -> None:
+    journal: list[Entry] = [opened, PromptAccepted(turn=1, text="one"), ended(1, TextPart("first"))]
+    journal += [TurnEnded(turn=1, reason="end_turn", cause="finished"), PromptAccepted(turn=2, text="two")]
+    journal += [ended(2, TextPart("second")), Rewound(turn=2, note="[note]"), PromptAccepted(turn=3, text="three")]
+    assert fold(journal).messages == (
+        UserMessage((), ("one",)),
+        AssistantMessage("openai-chat:m", (TextPart("first"),)),
+        UserMessage((), ("[note]", "three")),
+    )
+    assert [asked.turn for asked in fold(journal).prompts] == [1, 3]
+    assert fold([*journal, Rewound(turn=2)]).messages == fold(journal).messages, "that one is gone"
+
+
+def call(name: str, id_: str) -> CallPart:
+    return CallPart(id=id_, name=name, arguments="{}")
+
+
+def ended(step: int, *parts: TextPart | ThinkingPart | CallPart) -> ResponseEnded:
+    return ResponseEnded(step=step, model="openai-chat:m", parts=parts, usage=Usage())
+
+
+START: list[Entry] = [opened, PromptAccepted(turn=1, text="go")]
+
+
+def test_open_calls_are_answered_with_what_is_known() -> None:
+    journal = [*START, ended(1, call("read", "A"), call("bash", "B"), call("bash", "C"))]
+    journal += [CallEnded(call="A", outcome="ok", text="found"), CallStarted(call="B", effect="execute")]
+    conversation = fold(journal)
+    last = conversation.messages[-1]
+    assert isinstance(last, UserMessage)
+    assert [(result.call, result.outcome) for result in last.results] == [
+        ("A", "ok"),
+        ("B", "interrupted"),
+        ("C", "not_started"),
+    ]
+    assert "unknown" in last.results[1].text
+    assert "no effect" in last.results[2].text
+    assert [open_.part.id for open_ in conversation.open_calls] == ["B", "C"]
+
+
+def test_streamed_text_of_a_dead_process_is_kept() -> None:
+    journal = [*START, RequestStarted(step=1, attempt=1, model="openai-chat:m")]
+    journal += [ResponseCheckpoint(step=1, text="half "), ResponseCheckpoint(step=1, text="an answer")]
+    assert fold(journal).streaming is not None
+    journal.append(PromptAccepted(turn=2, text="and now?"))
+    assert fold(journal).messages == (
+        UserMessage((), ("go",)),
+        AssistantMessage("openai-chat:m", (TextPart("half an answer"),)),
+        UserMessage((), ("and now?",)),
+    )
+
+
+def test_a_late_outcome_is_told_with_the_next_prompt_and_the_settled_result_stands() -> None:
+    journal = [*START, ended(1, call("bash", "A")), CallStarted(call="A", effect="execute")]
+    journal += [
+        CallEnded(call="A", outcome="interrupted", text="settled"),
+        CallEnded(call="A", outcome="ok", text="42"),
+    ]
+    journal += [TurnEnded(turn=1, reason="cancelled", cause="user"), PromptAccepted(turn=2, text="so?")]
+    last = fold(journal).messages[-1]
+    assert isinstance(last, UserMessage)
+    assert last.results[0].text == "settled"
+    assert last.texts == (model_notices.late("bash", "ok", "42"), "so?")
+
+
+def test_thinking_of_a_cut_response_is_not_replayed() -> None:
+    cut = ResponseEnded(
+        step=1, model="anthropic:m", parts=(ThinkingPart("hm"), TextPart("half")), usage=Usage(), cut="user"
+    )
+    conversation = fold([*START, cut])
+    assert conversation.messages[-1] == AssistantMessage("anthropic:m", (TextPart("half"),))
+
+
+def test_a_user_who_speaks_thrice_is_heard_thrice() -> None:
+    journal: list[Entry] = [opened]
+    for turn in (1, 2, 3):
+        journal += [
+            PromptAccepted(turn=turn, text=f"prompt {turn}"),
+            TurnEnded(turn=turn, reason="cancelled", cause="user"),
+        ]
+    assert fold(journal).messages == (UserMessage((), ("prompt 1", "prompt 2", "prompt 3")),)

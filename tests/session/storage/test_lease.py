@@ -1,0 +1,176 @@
+"""One writer: the lease is refused at once, says who holds it, and dies with its process and only with it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import SessionBusy
+from holdfast.session.storage.lease import Lease, refuse_held
+from journal_files import program
+from polling import HANGS, slowness
+
+_HOLD = """
+import subprocess, sys
+from pathlib import Path
+from holdfast.session.storage.lease import Lease
+lease = Lease.take(Path(sys.argv[1]))
+child = subprocess.Popen(["/bin/sleep", "60"], close_fds=False)
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+_FORK = """
+import os, sys, time
+from pathlib import Path
+from holdfast.session.storage.lease import Lease
+lease = Lease.take(Path(sys.argv[1]))
+child = os.fork()
+if not child:
+    time.sleep(60)
+    os._exit(0)
+lease.release()
+print(child, flush=True)
+sys.stdin.read()
+"""
+
+_TRY = """
+import sys, time
+from pathlib import Path
+from holdfast.errors import SessionBusy
+from holdfast.session.storage.lease import Lease
+started = time.monotonic()
+try:
+    Lease.take(Path(sys.argv[1]))
+except SessionBusy as error:
+    print(time.monotonic() - started, error, flush=True)
+else:
+    print("taken", flush=True)
+"""
+
+
+def tried(folder: Path) -> str:
+    with program(_TRY, str(folder)) as process:
+        return process.communicate(timeout=HANGS)[0]
+
+
+def test_a_held_lease_is_refused_at_once_and_names_its_holder(tmp_path: Path) -> None:
+    folder = tmp_path / "20261121-2318-k3f9"
+    folder.mkdir()
+    lease = Lease.take(folder)
+    seconds, _, message = tried(folder).partition(" ")
+    assert float(seconds) < slowness()
+    assert "Session '20261121-2318-k3f9' is already open in another process" in message
+    assert re.search(rf"pid {os.getpid()} on \S+, since \d{{4}}-", message)
+    lease.release()
+    assert tried(folder) == "taken\n"
+
+
+def test_a_held_session_is_seen_without_a_lease_and_a_free_one_left_free(tmp_path: Path) -> None:
+    refuse_held(tmp_path)  # nobody ever held it, and it is left like that
+    assert list(tmp_path.iterdir()) == []
+    lease = Lease.take(tmp_path)
+    with pytest.raises(SessionBusy) as busy:
+        refuse_held(tmp_path)
+    assert f"pid {os.getpid()}" in busy.value.holder
+    lease.release()
+    refuse_held(tmp_path)
+    Lease.take(tmp_path).release()
+
+
+def test_two_leases_in_one_process_exclude_each_other(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    with pytest.raises(SessionBusy) as busy:
+        Lease.take(tmp_path)
+    assert busy.value.session == tmp_path.name
+    assert f"pid {os.getpid()}" in busy.value.holder
+    lease.release()
+    Lease.take(tmp_path).release()
+
+
+def test_releasing_twice_is_fine_and_the_file_stays(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    lease.release()
+    lease.release()
+    assert stat.S_IMODE((tmp_path / "lock").stat().st_mode) == 0o600
+    inode = (tmp_path / "lock").stat().st_ino
+    Lease.take(tmp_path).release()
+    assert (tmp_path / "lock").stat().st_ino == inode
+
+
+def test_reading_and_closing_the_lock_file_in_this_process_does_not_drop_the_lease(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    (tmp_path / "lock").read_text()
+    assert tried(tmp_path) != "taken\n"
+    lease.release()
+
+
+def test_the_lease_is_free_after_kill_although_a_child_lives(tmp_path: Path) -> None:
+    with program(_HOLD, str(tmp_path)) as holder:
+        assert holder.stdout is not None
+        child = int(holder.stdout.readline())
+        try:
+            with pytest.raises(SessionBusy, match=f"pid {holder.pid}"):
+                Lease.take(tmp_path)
+            holder.kill()
+            holder.wait(timeout=HANGS)
+            os.kill(child, 0)  # it lives, and did not inherit the lease
+            Lease.take(tmp_path).release()
+        finally:
+            os.kill(child, 9)
+
+
+def test_release_ends_a_lease_that_a_fork_holds_a_copy_of(tmp_path: Path) -> None:
+    with program(_FORK, str(tmp_path)) as forked:
+        assert forked.stdout is not None
+        child = int(forked.stdout.readline())
+        try:
+            Lease.take(tmp_path).release()
+        finally:
+            os.kill(child, 9)
+
+
+def test_what_the_holder_wrote_cannot_act_on_a_terminal(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    (tmp_path / "lock").write_bytes(b"pid 1 \x1b]0;title\x07\x1b[31m\xff" + b"x" * 10_000)
+    with pytest.raises(SessionBusy) as busy:
+        Lease.take(tmp_path)
+    assert "\x1b" not in str(busy.value)
+    assert len(str(busy.value)) < 1000
+    lease.release()
+
+
+def test_a_lease_that_says_nothing_is_still_a_lease(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    (tmp_path / "lock").write_bytes(b"")
+    with pytest.raises(SessionBusy, match=r"\(unknown\)"):
+        Lease.take(tmp_path)
+    lease.release()
+    assert tried(tmp_path) == "taken\n"
+
+
+def test_a_lock_that_was_moved_away_between_opening_and_locking_is_no_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "s"
+    folder.mkdir()
+    flock, times = fcntl.flock, list[int]()
+
+    def moved_first(descriptor: int, how: int) -> None:
+        times.append(how)
+        if len(times) == 1:
+            folder.rename(tmp_path / "trash")
+            folder.mkdir()
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", moved_first)
+    lease = Lease.take(folder)
+    with pytest.raises(SessionBusy):
+        Lease.take(folder)
+    lease.release()
+    assert Lease.take(tmp_path / "trash") is not None

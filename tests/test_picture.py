@@ -1,0 +1,49 @@
+"""The picture of the screen in the README is made by its script, shows the screen as it is, and loads nothing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from picture import PICTURE, lines
+
+ROOT = Path(__file__).parents[1]
+MARKS = "▌◐■✓✗?·"
+WORDS = ("Release version 1.4.", "interrupted", "Effect unknown", "Go on.", "tagged and not uploaded", "CHANGES.md")
+
+
+def structure(picture: str) -> list[str]:
+    """Return the marks at the beginnings of the lines, from the top, one for each run of equal ones."""
+    return [mark for mark, _ in groupby(line[0] for line in lines(picture) if line and line[0] in MARKS)]
+
+
+def lacks(picture: str) -> list[str]:
+    """Return the words of the story that the picture lacks."""
+    shown = "\n".join(lines(picture))
+    return [word for word in WORDS if word not in shown]
+
+
+def test_the_picture_is_that_of_the_screen(tmp_path: Path) -> None:
+    """When this fails because the screen has changed: `make picture`, and look at it."""
+    subprocess.run([sys.executable, "bench/picture.py", str(tmp_path / "now.svg")], cwd=ROOT, check=True)
+    now, kept = (path.read_text("utf-8") for path in (tmp_path / "now.svg", PICTURE))
+    assert lacks(now) == lacks(kept) == []
+    assert structure(now) == structure(kept)
+
+
+def test_a_picture_of_another_screen_is_found() -> None:
+    kept = PICTURE.read_text("utf-8")
+    assert structure(kept) == ["·", "▌", "◐", "■", "▌", "✓", "?", "▌"]
+    assert structure(kept.replace("◐", "✓")) != structure(kept)
+    assert lacks(kept.replace("CHANGES.md", "NOTES.md")) == ["CHANGES.md"]
+
+
+def test_the_picture_is_small_and_loads_nothing() -> None:
+    kept = PICTURE.read_text("utf-8")
+    assert len(kept) < 64_000
+    assert set(re.findall(r"url\((.)", kept)) == {"#"}
+    assert not re.search(r"@font-face|@import|href=|/tmp/|<script", kept)
+    assert "](docs/screen.svg)" in (ROOT / "README.md").read_text("utf-8")

@@ -1,0 +1,58 @@
+"""How much a run tries: what fits into five minutes (quick), more of it with other draws (wider), or all (deep).
+
+HOLDFAST_TIER names the tier, quick without it. What tries more in a deeper tier has the marker `deep`: every law, every
+test of faults, and each case that `sampled` picks from a matrix. `pytest -m deep` runs those alone.
+
+Every tier tries the same each time it runs, so that red means changed code; HOLDFAST_SEED draws others, and is printed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, get_args
+
+import pytest
+from _pytest.mark import ParameterSet
+
+Tier = Literal["quick", "wider", "deep"]
+
+
+def tier_of(name: str) -> Tier:
+    """Return the tier of that name."""
+    for tier in get_args(Tier):
+        if name == tier:
+            return tier
+    raise pytest.UsageError(f"HOLDFAST_TIER is {name!r}: one of {', '.join(get_args(Tier))} was expected.")
+
+
+TIER: Tier = tier_of(os.environ.get("HOLDFAST_TIER", "quick"))
+DEEP = TIER == "deep"
+USUAL_SEED = 1
+SEED = int(os.environ.get("HOLDFAST_SEED", str(USUAL_SEED)))
+"""What is drawn with, wherever some is chosen of many: the same seed, the same choice."""
+
+
+def sampled(cases: Iterable[object], most: int) -> list[ParameterSet]:
+    """Return the cases of a matrix as parameters with the marker `deep`: in the deep tier all, else at most so many.
+
+    Of a product every value of every column is picked about as often as each other of its column.
+    """
+    every: list[tuple[Any, ...]] = [case if isinstance(case, tuple) else (case,) for case in cases]
+    picked = range(len(every)) if DEEP else spread(every, most, seed=SEED)
+    return [pytest.param(*every[at], marks=pytest.mark.deep) for at in picked]
+
+
+def spread(rows: Sequence[tuple[object, ...]], most: int, *, seed: int) -> list[int]:
+    """Return the places of at most so many rows, in order: those whose values were picked least come next."""
+    left = random.Random(seed).sample(range(len(rows)), len(rows))
+    seen: Counter[tuple[int, int]] = Counter()
+    picked: list[int] = []
+    while left and len(picked) < most:
+        at = min(left, key=lambda at: sum(seen[column, id(value)] for column, value in enumerate(rows[at])))
+        left.remove(at)
+        picked.append(at)
+        seen.update((column, id(value)) for column, value in enumerate(rows[at]))
+    return sorted(picked)

@@ -1,0 +1,162 @@
+"""The tool `bash`: its plan, and the words the model reads about how a command ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import ToolFailed
+from holdfast.tools.builtin.bash import BashTool, facts
+from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
+from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput, Workspace
+from process_leaks import linux_only
+
+
+def tool(folder: Path) -> BashTool:
+    return BashTool(Workspace(root=folder, spool=folder), Supervisor(folder))
+
+
+def plan(folder: Path, **arguments: object) -> Plan:
+    return tool(folder).plan("call-1", json.dumps(arguments))
+
+
+def output(folder: Path, *, stop_at: str = "", **arguments: object) -> ToolOutput:
+    """Return what a run gives; with `stop_at`, one that is stopped when that text was shown."""
+
+    async def main() -> ToolOutput:
+        keeper = Supervisor(folder)
+        stop = asyncio.Event()
+        shown: list[str] = []
+
+        def emit(text: str) -> None:
+            shown.append(text)
+            if stop_at and stop_at in "".join(shown):
+                stop.set()
+
+        made: Tool = BashTool(Workspace(root=folder, spool=folder), keeper)
+        try:
+            return await made.plan("call-1", json.dumps(arguments)).run(
+                ToolContext(call="call-1", stop=stop, emit=emit)
+            )
+        finally:
+            await keeper.close()
+
+    return asyncio.run(main())
+
+
+def finished(**told: object) -> CommandFinished:
+    base: dict[str, object] = {"cause": "exit", "code": 0, "signal": None, "seconds": 1.25, "text": ""}
+    return CommandFinished(**{**base, **told})  # pyright: ignore[reportArgumentType] - the test names the fields it means
+
+
+def test_a_plan_shows_the_whole_command_and_does_nothing(tmp_path: Path) -> None:
+    made = plan(tmp_path, command="touch here\necho done")
+    assert (made.effect, made.title, made.detail) == ("execute", "run: touch here…", "touch here\necho done")
+    assert made.spool is not None
+    assert re.fullmatch(r"call-1\.[0-9a-f]{32}\.out", made.spool)
+    assert (made.change, made.outside) == (None, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "title"),
+    [
+        ("  make test \n", "run: make test "),
+        ("x" * 81, f"run: {'x' * 79}…"),
+        ("x" * 80, f"run: {'x' * 80}"),
+        (" ", "run: "),
+    ],
+)
+def test_a_title_is_one_short_line(tmp_path: Path, command: str, title: str) -> None:
+    assert plan(tmp_path, command=command).title.strip() == title.strip()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"command": ""},
+        {"command": "a\0b"},
+        {"command": "ls", "timeout": 0},
+        {"command": "ls", "timeout": 3601},
+        {"cmd": "ls"},
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused_in_words(tmp_path: Path, arguments: dict[str, object]) -> None:
+    with pytest.raises(ToolFailed, match="Nothing was"):
+        plan(tmp_path, **arguments)
+
+
+def test_the_schema_says_what_is_needed(tmp_path: Path) -> None:
+    schema = tool(tmp_path).schema
+    assert schema.name == "bash"
+    assert schema.parameters["required"] == ["command"]
+    assert schema.parameters["additionalProperties"] is False
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("command", "text", "ok"),
+    [
+        ("echo out", "out\n(exit code 0, ", True),
+        ("true", "(no output)\n(exit code 0, ", True),
+        ("echo out; exit 3", "out\n(exit code 3, ", False),
+        ("kill -KILL $$", "(no output)\n(ended by signal 9 (Killed), ", False),
+        ("pwd", "{root}\n(exit code 0, ", True),
+    ],
+)
+def test_the_model_reads_the_output_and_the_facts(tmp_path: Path, command: str, text: str, ok: bool) -> None:  # noqa: FBT001 - a table
+    got = output(tmp_path, command=command)
+    assert got.text.startswith(text.format(root=tmp_path))
+    assert got.text.endswith(" s)")
+    assert (got.ok, got.interrupted) == (ok, False)
+
+
+@linux_only
+def test_a_deadline_makes_the_call_failed(tmp_path: Path) -> None:
+    got = output(tmp_path, command="echo begun; sleep 300", timeout=1)
+    assert got.text.startswith("begun\n(timed out after 1.")
+    assert (got.ok, got.interrupted) == (False, False)
+
+
+@linux_only
+def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
+    got = output(tmp_path, command="echo begun; sleep 300", stop_at="begun")
+    assert got.text.startswith("begun\n(stopped after ")
+    assert (got.ok, got.interrupted) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ({"code": 1}, "exit code 1, 1.2 s"),
+        ({"leftovers": 1}, "exit code 0, 1.2 s; 1 process it left behind was ended"),
+        ({"leftovers": 2}, "exit code 0, 1.2 s; 2 processes it left behind were ended"),
+        ({"unkept": "disk full"}, "exit code 0, 1.2 s; some of its output could not be kept: disk full"),
+        (
+            {"cause": "stop", "survivors": 1},
+            "stopped after 1.2 s; 1 process of it could not be ended and may still run",
+        ),
+        ({"cause": "timeout"}, "timed out after 1.2 s, and everything it had started was ended"),
+        (
+            {"cause": "lost", "code": None},
+            (
+                "the process that runs commands died after 1.2 s, and everything it had started was ended; "
+                "what the command did is unknown"
+            ),
+        ),
+        (
+            {"cause": "lost", "code": None, "survivors": None},
+            (
+                "the process that runs commands died after 1.2 s; what the command did is unknown; "
+                "processes it started may still run"
+            ),
+        ),
+    ],
+)
+def test_the_facts_are_told_as_they_are(told: dict[str, object], sentence: str) -> None:
+    assert facts(finished(**told)) == sentence

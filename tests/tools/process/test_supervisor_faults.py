@@ -1,0 +1,148 @@
+"""The keeper itself in trouble: killed, frozen, unable to start; the agent goes on, and nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from command_bench import Bench, bench, finished, new_call, on_bench
+from holdfast.errors import ToolFailed
+from holdfast.tools.process import launch, supervisor_client
+from holdfast.tools.process.process_table import Process, running_process
+from holdfast.tools.process.supervisor_client import CommandFinished, partial
+from polling import eventually
+from process_leaks import alive
+
+
+async def running(bench: Bench, command: str) -> tuple[Process, asyncio.Task[CommandFinished]]:
+    """Return the keeper, whose parent is its guard, and the run of a command that has said `ready`."""
+    keeper = running_process(await bench.keeper_pid())
+    assert keeper is not None
+    task = asyncio.create_task(bench.run(command))
+    await bench.ready.wait()
+    return keeper, task
+
+
+def strike(keeper: int) -> None:
+    """Kill a keeper and its guard at one moment: neither can do anything after the other's death, nor can the agent.
+
+    A guard's death wakes a frozen keeper, so it comes last.
+    """
+    process = running_process(keeper)
+    assert process is not None
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        os.kill(keeper, number)
+        os.kill(process.parent, number)
+
+
+def test_commands_of_a_killed_keeper_are_reported_lost_and_the_next_one_works(tmp_path: Path) -> None:
+    async def act(bench: Bench) -> None:
+        pid = await bench.keeper_pid()
+        calls = [new_call(), new_call()]
+        tasks = [asyncio.create_task(bench.run("echo ready; exec sleep 300", call=call)) for call in calls]
+        await asyncio.to_thread(eventually, lambda: all(partial(tmp_path / f"{call}.out") for call in calls))
+        os.kill(pid, signal.SIGKILL)
+        for got in await asyncio.gather(*tasks):
+            assert (got.cause, got.code, got.signal, got.text) == ("lost", None, None, "ready\n")
+        await asyncio.to_thread(
+            eventually, lambda: not any(alive(call) for call in calls)
+        )  # the kernel ended the keeper's own children
+        assert await bench.keeper_pid() != pid
+
+    on_bench(tmp_path, act)
+
+
+def test_what_outlives_keeper_and_guard_is_found_by_the_agent(tmp_path: Path) -> None:
+    async def act(bench: Bench) -> None:
+        keeper, call = await bench.keeper_pid(), new_call()
+        command = "setsid sleep 300 & setsid sleep 300 & sleep 0.05; echo ready; sleep 300"
+        running = asyncio.create_task(bench.run(command, call=call))
+        await bench.ready.wait()
+        strike(keeper)
+        got = await running
+        assert (got.cause, got.survivors) == ("lost", None)
+        assert got.leftovers >= 2
+        assert alive(call) == []
+
+    on_bench(tmp_path, act)
+
+
+@pytest.mark.parametrize("frozen", ["keeper", "keeper and guard"])
+def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frozen: str
+) -> None:
+    monkeypatch.setattr(supervisor_client, "_PATIENCE", 0.3)
+
+    async def act(bench: Bench) -> None:
+        keeper, task = await running(bench, "echo ready; exec sleep 300")
+        if "guard" in frozen:
+            os.kill(keeper.parent, signal.SIGSTOP)
+        os.kill(keeper.pid, signal.SIGSTOP)
+        bench.stop.set()
+        got = await task
+        assert got.cause == ("lost" if "guard" in frozen else "stop")
+        assert got.survivors == 0
+        bench.stop.clear()
+        assert (await bench.run("echo works")).text == "works\n"
+
+    on_bench(tmp_path, act)
+
+
+def test_a_keeper_that_is_frozen_after_the_death_of_its_guard_is_woken(tmp_path: Path) -> None:
+    async def act(bench: Bench) -> None:
+        keeper, task = await running(bench, "trap '' TERM; echo ready; while true; do sleep 300; done")
+        os.kill(keeper.parent, signal.SIGKILL)
+        eventually(lambda: running_process(keeper.parent) is None)  # this loop is the agent's, and stands still
+        os.kill(keeper.pid, signal.SIGSTOP)
+        got = await task
+        assert (got.cause, got.survivors) == ("unguarded", 0)
+
+    on_bench(tmp_path, act)
+
+
+def test_a_guard_that_is_frozen_and_loses_its_keeper_is_woken(tmp_path: Path) -> None:
+    async def act(bench: Bench) -> None:
+        keeper, task = await running(bench, "setsid sleep 300 & echo ready; sleep 300")
+        os.kill(keeper.parent, signal.SIGSTOP)
+        os.kill(keeper.pid, signal.SIGKILL)
+        got = await task
+        assert (got.cause, got.survivors) == ("lost", 0)
+
+    on_bench(tmp_path, act)
+
+
+def test_a_keeper_that_cannot_start_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "PROGRAM", "import missing_here")
+    with pytest.raises(ToolFailed, match="Nothing was run"):
+        finished(tmp_path, "true")
+    assert "missing_here" in (tmp_path / launch.LOG).read_text()
+
+
+def test_without_a_folder_nothing_is_run(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailed, match="Nothing was run"):
+        finished(tmp_path / "none", "true")
+
+
+def test_a_search_whose_keeper_was_killed_leaves_that_of_another_session_alone(tmp_path: Path) -> None:
+    async def act(other: Bench) -> None:
+        searching = asyncio.create_task(other.capture("sleep", "300"))
+        pid = await other.keeper_pid()
+        own = tmp_path / "own"
+        own.mkdir()
+        async with bench(own) as killed:
+            keeper = await killed.keeper_pid()
+            lost = asyncio.create_task(killed.capture("sleep", "300"))
+            await killed.run("sleep 0.1")
+            strike(keeper)
+            with pytest.raises(ToolFailed, match="died"):
+                await lost
+        assert not searching.done()
+        assert await other.keeper_pid() == pid
+        searching.cancel()
+        await asyncio.wait([searching])
+
+    on_bench(tmp_path, act)

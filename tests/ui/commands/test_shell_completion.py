@@ -1,0 +1,122 @@
+"""What may come next on a line, and bash that is told so in a real terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import UsageError
+from holdfast.ui.commands.completion import COMPLETED_COMMANDS, Candidate, candidates, known_candidates
+from holdfast.ui.commands.completion.scripts import SCRIPTS
+from holdfast.ui.main import main
+from polling import HANGS
+
+
+def of(wanted: str) -> Iterator[Candidate]:
+    """Give one value for each metavar that is known."""
+    values = {"ID": "20260101-abc", "PROVIDER:MODEL": "openai:big", "PROVIDER": "openai", "NAME": "openai"}
+    if wanted in values:
+        yield Candidate(values[wanted])
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("holdfast ", list(COMPLETED_COMMANDS)),
+        ("holdfast do", ["doctor"]),
+        ("holdfast sessions re", ["rename"]),
+        ("holdfast sessions show ", ["20260101-abc"]),
+        ("holdfast sessions show 2026", ["20260101-abc"]),
+        ("holdfast sessions show nothing", []),
+        ("holdfast sessions export --format mark", ["markdown"]),
+        ("holdfast sessions import ", []),
+        ("holdfast -r ", ["20260101-abc"]),
+        ("holdfast -c --fo", ["--fork", "--fork-session"]),
+        ("holdfast -m ", ["openai:big"]),
+        ("holdfast --model=open", ["--model=openai:big"]),
+        ("holdfast --model=open ", []),
+        ("holdfast -p words --permission-mode pl", ["plan"]),
+        ("holdfast --no-t", ["--no-trust-project"]),
+        ("holdfast setup --forget ", ["openai"]),
+        ("holdfast config ", ["path"]),
+        ("holdfast doctor --format ", ["text", "json"]),
+        ("holdfast completion z", ["zsh"]),
+        ("holdfast completion --l", []),
+        ("holdfast nonsense ", []),
+        ("", list(COMPLETED_COMMANDS)),
+    ],
+)
+def test_what_may_come_next(line: str, expected: list[str]) -> None:
+    assert [each.value for each in candidates(line, of)] == expected
+
+
+@pytest.mark.parametrize("command", COMPLETED_COMMANDS)
+def test_every_command_has_options_that_say_what_they_do(command: str) -> None:
+    found = {each.value: each.says for each in candidates(f"holdfast {command} --", of)}
+    assert "--help" in found
+    assert "==SUPPRESS==" not in found.values()
+
+
+def test_what_is_known_is_what_is_there(tmp_path: Path) -> None:
+    environ = {"HOLDFAST_HOME": str(tmp_path)}
+    text = 'model = "home:small"\n[providers.home]\nkind = "openai-chat"\nbase_url = "http://x"\n'
+    (tmp_path / "config.toml").write_text(text)
+    models = [each.value for each in known_candidates("PROVIDER:MODEL", environ)]
+    assert models[0] == "home:small"
+    assert "anthropic:claude-sonnet-5-5" in models
+    assert "ollama:" in models
+    assert "home" in [each.value for each in known_candidates("PROVIDER", environ)]
+    (tmp_path / "config.toml").write_text("model = ")
+    assert list(known_candidates("PROVIDER:MODEL", environ)) == []
+    assert list(known_candidates("ID", environ)) == []
+    assert list(known_candidates("DIR", environ)) == []
+
+
+def test_a_script_for_each_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    for shell, script in SCRIPTS.items():
+        assert main(["completion", shell], {}) == 0
+        assert capsys.readouterr().out == script
+    assert main(["completion"], {}) == UsageError.exit_code
+    assert 'eval "$(holdfast completion bash)"' in capsys.readouterr().err
+
+
+BASH = """
+PATH="$1:$PATH"
+eval "$(holdfast completion bash)"
+ask() {
+    COMP_LINE="$1"; COMP_POINT=${#1}; COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
+    _holdfast
+    printf '%s|' "${COMPREPLY[@]}"; echo
+}
+ask 'holdfast sess'
+ask 'holdfast -m anthropic:cl'
+ask 'holdfast --model=anthropic:cl'
+ask 'holdfast --permission-mode '
+ask 'holdfast sessions import '
+complete -p holdfast
+"""
+
+
+def test_bash_is_given_what_follows_the_ends_of_its_words(tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
+    program = tmp_path / "holdfast"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m holdfast "$@"\n')
+    program.chmod(0o700)
+    environ = {**os.environ, "HOLDFAST_HOME": str(tmp_path)}
+    command = [bash, "--norc", "--noprofile", "-c", BASH, "bash", str(tmp_path)]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=HANGS, check=True)
+    assert done.stdout.splitlines() == [
+        "sessions|",
+        "claude-sonnet-5-5|",
+        "claude-sonnet-5-5|",
+        "ask|accept-edits|plan|yolo|",
+        "|",
+        "complete -o bashdefault -o default -F _holdfast holdfast",
+    ]

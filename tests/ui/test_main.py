@@ -1,0 +1,114 @@
+"""The command in a plain but odd situation: one clear sentence and its exit code, never a bug to report."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.ui.main import main
+from polling import HANGS
+
+ASK = ("-m", "openai-chat:m", "-p", "go")
+NO_KEY = "No API key for openai-chat"
+full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+
+
+def run(shell: str, *arguments: str, cwd: str | Path, **environ: str) -> tuple[int, str, str]:
+    """Run holdfast through a line of shell."""
+    known = {name: os.environ[name] for name in ("PATH", "HOME", "HOLDFAST_HOME", "PYTHONPATH") if name in os.environ}
+    done = subprocess.run(
+        ["sh", "-c", shell, "sh", sys.executable, "-m", "holdfast", *arguments],
+        cwd=cwd,
+        env={**known, **environ},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANGS,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("shell", "arguments", "code", "said"),
+    [
+        ('exec "$@" <&-', ASK, 2, NO_KEY),
+        ('exec "$@" >&-', ASK, 2, NO_KEY),
+        ('exec "$@" >&-', ("sessions", "list"), 0, ""),
+        ('exec "$@" 2>&-', ASK, 2, ""),
+        ('exec "$@" <&- >&- 2>&-', ASK, 2, ""),
+        pytest.param('exec "$@" 2>/dev/full', ASK, 2, "", marks=full),
+        pytest.param('exec "$@" >/dev/full', ("sessions", "list"), 1, "No space left on device", marks=full),
+    ],
+)
+def test_streams_that_are_closed_or_full(
+    shell: str, arguments: tuple[str, ...], code: int, said: str, tmp_path: Path
+) -> None:
+    ended, _, complaint = run(shell, *arguments, cwd=tmp_path)
+    assert (ended, complaint.count("\n")) == (code, 1 if said else 0), complaint
+    assert said in complaint
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("sessions", "list"), ("completion", "bash")])
+def test_a_reader_that_left_is_no_bug(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "holdfast", *arguments]
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        done = subprocess.run(command, cwd=tmp_path, stdout=writes, stderr=subprocess.PIPE, check=False, timeout=HANGS)
+    finally:
+        os.close(writes)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_folder_whose_name_cannot_be_written_down_leaves_no_session(tmp_path: Path, holdfast_home: Path) -> None:
+    odd = os.fsencode(tmp_path) + b"/\xff"
+    try:
+        os.mkdir(odd)  # noqa: PTH102 - a name of bytes
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    code, _, complaint = run('exec "$@"', *ASK, cwd=os.fsdecode(odd), OPENAI_API_KEY="k")
+    assert code == 2
+    assert "is not valid UTF-8" in complaint
+    assert list((holdfast_home / "sessions").iterdir()) == []
+
+
+def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    code, _, complaint = run('exec "$@"', *ASK, cwd=tmp_path, OPENAI_API_KEY="k", HOLDFAST_HOME="loop/home")
+    assert code in (1, 2)
+    assert "cannot be" in complaint
+    assert "Internal error" not in complaint
+
+
+def test_two_sessions_at_once_are_a_contradiction(tmp_path: Path) -> None:
+    code, _, complaint = run('exec "$@"', "-c", "-r", "x", "-p", "go", cwd=tmp_path)
+    assert code == 2
+    assert "Options --continue and --resume 'x' conflict" in complaint
+
+
+def test_the_demo_is_for_the_screen(tmp_path: Path) -> None:
+    code, out, complaint = run('exec "$@"', "-m", "demo", "-p", "hello", cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert "Model 'demo' is available only in the full-screen UI." in complaint
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("seutp",), "Did you mean: holdfast setup?"),
+        (("fix my tests",), 'For one turn without a screen: holdfast -p "…".'),
+        (("-p", "fix", "my", "tests"), "Unknown command 'my'"),
+    ],
+)
+def test_a_word_that_is_no_command_is_told_what_it_may_have_been(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words, {}) == 2
+    complaint = capsys.readouterr().err
+    assert said in complaint
+    assert complaint.count("\n") == 1

@@ -1,0 +1,389 @@
+"""The agent's side of the screen: whatever a person types is sent, or comes back to them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from holdfast.agent.debug_log.log import Log
+from holdfast.agent.events import Fact, LiveText, Shortening
+from holdfast.agent.sessions import OpenSession, create, resume
+from holdfast.errors import StorageFailed
+from holdfast.providers.model import Model
+from holdfast.session.conversation.conversation import UserMessage
+from holdfast.session.journal.entries import (
+    ApprovalAsked,
+    Compacted,
+    Entry,
+    PromptAccepted,
+    RequestStarted,
+    ResponseEnded,
+    ShellEnded,
+    TurnEnded,
+    Uncompacted,
+)
+from holdfast.session.journal.parts import CallPart, Usage
+from holdfast.testing.script import Hold, Say
+from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.run_options import RunOptions
+from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
+from holdfast.ui.tui.agent_thread.messages import (
+    AgentMessage,
+    ApprovalRequested,
+    Busy,
+    ErrorMessage,
+    Idle,
+    InputAccepted,
+    InputReturned,
+    Refused,
+    SessionClosed,
+    SessionOpenedMessage,
+)
+from polling import HANGS
+
+MODEL = "openai-chat:scripted"
+
+E = TypeVar("E", bound=Entry)
+
+
+class Screen:
+    """An agent over a scripted model, and what it told."""
+
+    def __init__(self, folder: Path, *, debug: bool = False) -> None:
+        self.cwd = folder / "workspace"
+        self.cwd.mkdir()
+        options = RunOptions(
+            cwd=self.cwd, environ={"HOLDFAST_HOME": str(folder / "home")}, arguments=Arguments(debug=debug)
+        )
+        self.catalog = options.catalog
+        self.model = ScriptedModel()
+        self.told: list[AgentMessage] = []
+        self.kept: list[str] = []
+        self.agent = AgentThread(options, connect=self._connect, keep=self._keep, tell=self.told.append)
+        self.agent.start()
+
+    def _keep(self, trace: str) -> tuple[str, str]:
+        self.kept.append(trace)
+        return trace, "kept in a file"
+
+    async def _connect(self, name: str, log: Log | None) -> Model:
+        del name, log
+        return self.model
+
+    def session(self, *journal: Entry) -> OpenSession:
+        """Return a new session with these entries."""
+        session = create(self.catalog, cwd=self.cwd, model=MODEL)
+        if journal:
+            session.store.append(journal, expected=1)
+        return session
+
+    def resume(self, *journal: Entry) -> Path:
+        """Open a session that a process left with these entries, and return its folder."""
+        session = self.session(*journal)
+        session.store.close()
+        self.agent.resume(self.catalog.find(session.id))
+        return self.catalog.folder(session.id)
+
+    def until(self, kind: Callable[[AgentMessage], bool], times: int = 1) -> None:
+        """Wait until so many of a kind were told."""
+        deadline = time.monotonic() + HANGS
+        while sum(map(kind, list(self.told))) < times:
+            assert time.monotonic() < deadline, self.told
+            time.sleep(0.005)
+
+    def idle(self, times: int = 1) -> None:
+        """Wait until the agent has become idle so many times."""
+        self.until(lambda told: isinstance(told, Idle), times)
+
+    def said(self) -> list[str]:
+        """Return the words of the last request."""
+        messages = self.model.requests[-1].messages
+        return [text for message in messages if isinstance(message, UserMessage) for text in message.texts]
+
+
+@pytest.fixture
+def screen(tmp_path: Path) -> Iterator[Screen]:
+    made = Screen(tmp_path)
+    yield made
+    assert made.agent.close(20)
+
+
+def facts(screen: Screen, kind: type[E]) -> list[E]:
+    """Return the entries of a kind that were told."""
+    entries = [told.entry for told in list(screen.told) if isinstance(told, Fact)]
+    return [entry for entry in entries if isinstance(entry, kind)]
+
+
+def open_files() -> set[Path]:
+    """Return the files that this process has open."""
+    files: set[Path] = set()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            files.add(link.readlink())
+    return files
+
+
+def asking() -> list[Entry]:
+    """Return the journal of a process that died while a person was asked."""
+    call = CallPart(id="c1", name="bash", arguments='{"command": "true"}')
+    return [
+        PromptAccepted(turn=1, text="old"),
+        RequestStarted(step=1, attempt=1, model=MODEL),
+        ResponseEnded(step=1, model=MODEL, parts=(call,), usage=Usage()),
+        ApprovalAsked(call="c1", why="It runs a command."),
+    ]
+
+
+def test_what_is_typed_while_a_crashed_session_is_settled_is_its_next_prompt(screen: Screen) -> None:
+    screen.model.extend([Say("hello")])
+    session = screen.session(PromptAccepted(turn=1, text="old"))
+    session.store.close()
+    lock = os.open(screen.catalog.folder(session.id) / "keeper.lock", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # its keeper is still ending things
+        screen.agent.resume(screen.catalog.find(session.id))
+        screen.agent.prompt("please do this")
+        screen.until(lambda told: type(told).__name__ == "Busy")
+        threading.Timer(0.2, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
+        screen.idle(2)
+    finally:
+        os.close(lock)
+    assert screen.said()[-1] == "please do this"
+
+
+def test_two_messages_at_once_are_a_prompt_and_a_message(screen: Screen) -> None:
+    screen.model.extend([Say("hm"), Hold("more"), Say("done")], [Say("that too")])
+    screen.agent.open(screen.session)
+    screen.idle()
+    screen.agent.prompt("go")
+    screen.agent.prompt("and then", "later")
+    screen.until(lambda told: isinstance(told, LiveText))
+    screen.agent._commands.call_soon(lambda: screen.model.release("more"))
+    screen.idle(2)
+    assert screen.said()[-1] == "and then"
+
+
+def test_words_for_a_turn_that_was_taken_up_and_is_stopped_come_back(screen: Screen) -> None:
+    screen.resume(*asking())
+    screen.until(lambda told: isinstance(told, ApprovalRequested))
+    screen.agent.prompt("rather so")
+    screen.until(lambda told: "Queued" in str(told))
+    screen.agent.stop()
+    screen.idle()
+    assert [told for told in screen.told if isinstance(told, InputReturned)] == [InputReturned("rather so")]
+
+
+def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
+    session = screen.session()
+    append = session.store.append
+    full = threading.Event()
+
+    def appended(entries: list[Entry], *, expected: int) -> int:
+        if full.is_set():
+            raise StorageFailed("Disk is full, some space was expected. Free some.")
+        return append(entries, expected=expected)
+
+    session.store.append = appended  # pyright: ignore[reportAttributeAccessIssue] - a store whose disk becomes full
+    screen.model.extend([Say("hm"), Hold("more"), Say("done")])
+    screen.agent.open(lambda: session)
+    screen.agent.prompt("go")
+    screen.until(lambda told: isinstance(told, LiveText))
+    full.set()
+    screen.agent.prompt("important words")
+    screen.until(lambda told: isinstance(told, Refused))
+    full.clear()
+    assert [told.text for told in screen.told if isinstance(told, Refused)] == ["important words"]
+
+
+def test_without_a_session_words_come_back(screen: Screen) -> None:
+    screen.agent.prompt("hello?")
+    screen.until(lambda told: isinstance(told, Refused))
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_stop_right_behind_a_prompt_is_for_its_turn(screen: Screen, *, opened: bool) -> None:
+    """Whether the session is open or still to be: the words are kept, and nothing is sent."""
+    screen.agent.open(screen.session)
+    if opened:
+        screen.idle()
+    screen.agent.prompt("go")
+    screen.agent.stop()
+    screen.idle(2)
+    assert [entry.text for entry in facts(screen, PromptAccepted)] == ["go"]
+    assert [(entry.reason, entry.cause) for entry in facts(screen, TurnEnded)] == [("cancelled", "user")]
+    assert screen.model.requests == []
+    screen.model.extend([Say("hello")])
+    screen.agent.prompt("and now")
+    screen.idle(3)
+    assert screen.said()[-1] == "and now", "the stop was for what came before it"
+
+
+def test_a_stop_right_behind_a_command_is_for_it(screen: Screen) -> None:
+    screen.agent.open(screen.session)
+    screen.agent.shell("sleep 31415", share=False)
+    screen.agent.stop()
+    screen.until(lambda told: isinstance(told, Fact) and isinstance(told.entry, ShellEnded))
+    assert [entry.outcome for entry in facts(screen, ShellEnded)] == ["interrupted"]
+
+
+def test_a_command_that_outlives_its_turn_is_still_busy(screen: Screen) -> None:
+    """There is something to stop as long as anything runs."""
+    screen.model.extend([Say("hm"), Hold("more"), Say("done")])
+    screen.agent.open(screen.session)
+    screen.agent.prompt("go")
+    screen.until(lambda told: isinstance(told, LiveText))
+    screen.agent.shell("sleep 31415", share=False)
+    screen.until(lambda told: isinstance(told, InputAccepted), 2)
+    screen.agent._commands.call_soon(lambda: screen.model.release("more"))
+    screen.until(lambda told: isinstance(told, Busy), 3)
+    screen.agent.stop()
+    screen.idle(3)
+    last = [told for told in screen.told if isinstance(told, Busy | Idle)][-1]
+    assert isinstance(last, Idle)
+
+
+def test_what_is_given_is_told_as_taken_once(screen: Screen) -> None:
+    """Begun, kept for later, or refused."""
+    screen.agent.prompt("hello?")
+    screen.until(lambda told: isinstance(told, InputAccepted))
+    screen.model.extend([Say("hm"), Hold("more"), Say("done")], [Say("that too")])
+    screen.agent.open(screen.session)
+    screen.agent.prompt("go")
+    screen.agent.prompt("and then", "later")
+    screen.until(lambda told: isinstance(told, InputAccepted), 3)
+    screen.agent._commands.call_soon(lambda: screen.model.release("more"))
+    screen.idle(2)
+    assert len([told for told in screen.told if isinstance(told, InputAccepted)]) == 3
+
+
+def test_words_for_a_session_that_cannot_be_opened_come_back_with_the_reason(screen: Screen) -> None:
+    def full() -> OpenSession:
+        raise StorageFailed("Disk is full, some space was expected. Free some.")
+
+    screen.agent.open(full)
+    screen.agent.prompt("go")
+    screen.until(lambda told: isinstance(told, Refused))
+    assert Refused("go", "Disk is full, some space was expected. Free some.") in screen.told
+
+
+def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> None:
+    """What fails once the session is open closes it, and says that none is."""
+    screen = Screen(tmp_path, debug=True)
+    session = screen.session()
+    session.store.close()
+    (screen.catalog.folder(session.id) / "debug.log").mkdir()
+    screen.agent.resume(screen.catalog.find(session.id))
+    screen.until(lambda told: isinstance(told, ErrorMessage))
+    assert [type(told) for told in screen.told] == [SessionClosed, ErrorMessage]
+    resume(screen.catalog, screen.catalog.find(session.id)).store.close()
+    screen.agent.prompt("go")
+    screen.until(lambda told: isinstance(told, Refused))
+    assert "debug.log" in str(screen.told[-2])
+    assert screen.agent.close(20)
+
+
+def test_a_session_that_does_not_close_well_is_given_up_all_the_same(tmp_path: Path) -> None:
+    """What it holds is let go of, and the next one opens."""
+    screen = Screen(tmp_path, debug=True)
+    session = screen.session()
+    close = session.toolbox.close
+
+    async def closed() -> None:
+        await close()
+        raise StorageFailed("Tools do not end, their end was expected. Look at them.")
+
+    session.toolbox.close = closed
+    screen.model.extend([Say("hm"), Hold("more")], [Say("hello")])
+    screen.agent.open(lambda: session)
+    screen.agent.prompt("go")
+    screen.until(lambda told: isinstance(told, LiveText))
+    screen.agent.open(screen.session)
+    screen.agent.prompt("again")
+    screen.until(lambda told: isinstance(told, SessionOpenedMessage), 2)
+    screen.idle(4)
+    assert screen.said()[-1] == "again"
+    assert any(isinstance(told, ErrorMessage) and "Tools do not end" in told.message for told in screen.told)
+    assert screen.catalog.folder(session.id) / "debug.log" not in open_files()
+    assert screen.agent.close(20)
+
+
+def long_turns(screen: Screen, count: int) -> None:
+    """Open a session and run so many turns in it, each with a long answer."""
+    screen.model.extend(*([Say(f"answer {turn} " + "long " * 2_000)] for turn in range(count)))
+    screen.agent.open(screen.session)
+    for turn in range(count):
+        screen.idle(turn + 1)
+        screen.agent.prompt(f"request {turn}")
+    screen.idle(count + 1)
+
+
+def test_what_is_older_is_summed_up_and_sent_again(screen: Screen) -> None:
+    long_turns(screen, 4)
+    screen.model.extend([Say("sum")])
+    screen.agent.compact("the names")
+    screen.idle(6)
+    assert len(facts(screen, Compacted)) == 1
+    assert "the names" in screen.said()[-1]
+    screen.agent.uncompact()
+    screen.agent.uncompact()
+    screen.until(lambda told: isinstance(told, ErrorMessage) and "not compacted" in told.message)
+    assert len(facts(screen, Uncompacted)) == 1
+
+
+def test_a_stop_while_it_is_summed_up_leaves_all_as_it_was(screen: Screen) -> None:
+    long_turns(screen, 3)
+    screen.model.extend([Hold("never")], [Say("fine")])
+    screen.agent.compact("")
+    screen.until(lambda told: isinstance(told, Shortening))
+    while not screen.model.open_streams:
+        time.sleep(0.005)
+    screen.agent.stop()
+    screen.idle(5)
+    assert facts(screen, Compacted) == []
+    screen.agent.prompt("go on")
+    screen.idle(6)
+    assert screen.said() == ["request 0", "request 1", "request 2", "go on"]
+
+
+def test_what_is_older_is_not_summed_up_while_a_turn_runs(screen: Screen) -> None:
+    """The turn goes on, what waits for it waits, and it can be stopped."""
+    screen.model.extend([Say("hm"), Hold("more"), Say("done")])
+    screen.agent.open(screen.session)
+    screen.agent.prompt("go")
+    screen.agent.prompt("and then", "later")
+    screen.until(lambda told: isinstance(told, LiveText))
+    screen.agent.compact("")
+    screen.until(lambda told: isinstance(told, ErrorMessage) and "is running" in told.message)
+    screen.until(lambda told: isinstance(told, InputAccepted), 3)
+    assert not [told for told in screen.told if isinstance(told, InputReturned)]
+    assert isinstance([told for told in screen.told if isinstance(told, Busy | Idle)][-1], Busy)
+    screen.agent.stop()
+    screen.until(lambda told: isinstance(told, InputReturned))
+
+
+def test_a_fault_of_a_command_is_told_in_one_line_and_its_traceback_kept(screen: Screen) -> None:
+    def faulty() -> OpenSession:
+        raise ZeroDivisionError("a fault of ours")
+
+    screen.agent.open(faulty)
+    screen.until(lambda told: isinstance(told, ErrorMessage))
+    (said,) = [told.message for told in screen.told if isinstance(told, ErrorMessage)]
+    assert "ZeroDivisionError: a fault of ours" in said
+    assert "kept in a file" in said
+    assert "Traceback" not in said
+    assert "Traceback" in screen.kept[0]
+    screen.model.extend([Say("hello")])
+    session = screen.session()
+    screen.agent.open(lambda: session)
+    screen.agent.prompt("still there?")
+    screen.idle(2)
+    assert screen.said() == ["still there?"]

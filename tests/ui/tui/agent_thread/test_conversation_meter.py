@@ -1,0 +1,76 @@
+"""What the screen is told of the conversation: after each fact that changes it, and the same when it is opened."""
+
+from __future__ import annotations
+
+from holdfast.agent.events import Fact, LiveText
+from holdfast.session.conversation.fold import Fold
+from holdfast.session.journal.entries import (
+    Entry,
+    ModelChanged,
+    PromptAccepted,
+    Queued,
+    RequestStarted,
+    ResponseEnded,
+    Rewound,
+    SessionOpened,
+)
+from holdfast.session.journal.parts import TextPart, Usage
+from holdfast.session.journal.store import Reading, StoredEntry
+from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
+from holdfast.ui.tui.agent_thread.messages import AgentMessage, CurrentConversation
+
+OPENED = SessionOpened(session="s", cwd="/", model="a:b", system="S" * 4000, tools=(), version="0")
+
+
+def told_of(*entries: Entry) -> list[AgentMessage]:
+    """Return what is told of a session that journals these entries one by one."""
+    told: list[AgentMessage] = []
+    folded = Fold()
+    emit = metered(told.append, folded.conversation)
+    for seq, entry in enumerate(entries, 1):
+        folded.add(entry)
+        emit(Fact(seq, entry))
+    return told
+
+
+def now(*entries: Entry) -> CurrentConversation:
+    *_, last = (each for each in told_of(*entries) if isinstance(each, CurrentConversation))
+    return last
+
+
+def ended(step: int, tokens_in: int) -> ResponseEnded:
+    usage = Usage(input_tokens=tokens_in, output_tokens=10, cost="0.01")
+    return ResponseEnded(step=step, model="a:b", parts=(TextPart("x"),), usage=usage)
+
+
+def test_it_is_told_behind_the_fact_that_changes_it() -> None:
+    """So that what is shown of both is never of two times; what changes nothing is told alone."""
+    told = told_of(OPENED, PromptAccepted(turn=1, text="go"), RequestStarted(step=1, attempt=1, model="a:b"))
+    assert [type(each) for each in told] == [Fact, Fact, CurrentConversation, Fact]
+    emitted: list[AgentMessage] = []
+    metered(emitted.append, Fold().conversation)(LiveText(1, "more"))
+    assert emitted == [LiveText(1, "more")]
+
+
+def test_what_waits_is_there_until_it_is_sent() -> None:
+    waiting = Queued(id="q2", text="b", when="later")
+    assert [each.message for each in now(OPENED, waiting).conversation.queued] == [waiting]
+    assert not now(OPENED, waiting, PromptAccepted(turn=1, text="b", queued="q2")).conversation.queued
+
+
+def test_usage_adds_up_and_the_size_is_what_would_be_sent_now() -> None:
+    journal: list[Entry] = [OPENED, PromptAccepted(turn=1, text="go"), ended(1, 1200)]
+    journal += [PromptAccepted(turn=2, text="p" * 400), ended(2, 1320), Rewound(turn=2), ModelChanged(model="c:d")]
+    assert now(*journal[:4]).tokens == 1200 + 5 + 104, "the answer and the prompt that followed it"
+    after = now(*journal[:5])
+    assert (after.conversation.usage.input_tokens, after.conversation.usage.cost, after.tokens) == (2520, "0.02", 1325)
+    assert now(*journal[:6]).tokens == 1205
+    assert now(*journal).tokens == 1000 + 5 + 5, "the new model has counted nothing yet"
+    records = tuple(StoredEntry(seq, 0.0, entry) for seq, entry in enumerate(journal, 1))
+    session = session_opened("s", "/", Reading(records), conversation=Fold(journal).conversation())
+    assert session.now == now(*journal)
+    assert [fact.entry for fact in session.facts] == journal
+
+
+def test_a_session_without_messages_is_of_no_size() -> None:
+    assert session_opened("s", "/", Reading(()), conversation=Fold([OPENED]).conversation()).now.tokens == 0

@@ -1,0 +1,254 @@
+"""The screen in this process: what it shows of what is told, and what its keys and commands do."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.containers import VerticalScroll
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from holdfast.agent.events import Fact, TurnFailed
+from holdfast.agent.sessions import create
+from holdfast.config.settings import Config
+from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.session.journal.entries import Titled
+from holdfast.tool_calls import Mode
+from holdfast.ui.advice import SCREEN
+from holdfast.ui.startup.run_options import RunOptions
+from holdfast.ui.tui import app
+from holdfast.ui.tui.agent_thread.messages import Window
+from holdfast.ui.tui.agent_thread.model_connections import Connections
+from holdfast.ui.tui.app import HoldfastApp
+from holdfast.ui.tui.widgets.composer import ASKING, BUSY, PLACEHOLDER_IDLE
+from holdfast.ui.tui.widgets.pickers import Picker
+from polling import HANGS
+
+
+def start(folder: Path, *, mode: Mode = "ask", resumed: SessionSummary | None = None) -> RunOptions:
+    return RunOptions(
+        cwd=folder,
+        model="demo",
+        config=Config(permission_mode=mode),
+        environ={"HOLDFAST_HOME": str(folder / "home")},
+        resumed=resumed,
+    )
+
+
+@asynccontextmanager
+async def showing(begin: RunOptions) -> AsyncGenerator[tuple[HoldfastApp, Pilot[int]]]:
+    """Give a screen that shows what it begins with."""
+    screen = HoldfastApp(begin, Connections(begin))
+    async with screen.run_test() as pilot:
+        await pilot.pause()
+        yield screen, pilot
+    assert await asyncio.to_thread(screen.controller.agent.close, 20)
+
+
+def notice(screen: HoldfastApp) -> str:
+    return str(screen.dialogs.notice.render())
+
+
+async def until(seen: Callable[[], bool]) -> None:
+    async with asyncio.timeout(HANGS):
+        while not seen():  # noqa: ASYNC110 - what is awaited has no event of its own
+            await asyncio.sleep(0.01)
+
+
+async def typed(pilot: Pilot[int], line: str) -> None:
+    """Type a line and send it."""
+    screen = pilot.app
+    assert isinstance(screen, HoldfastApp)
+    screen.composer.load_text(line)
+    screen.composer.move_cursor(screen.composer.document.end)
+    screen.completions.offer(())
+    await pilot.press("enter")
+
+
+async def test_never_being_asked_is_chosen_by_name_and_not_come_by(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, pilot):
+        modes: list[str] = []
+        for _ in range(4):
+            await pilot.press("shift+tab")
+            modes.append(screen.controller.status.mode)
+        assert modes == ["accept-edits", "plan", "ask", "accept-edits"]
+        await typed(pilot, "/permissions yolo")
+        assert screen.controller.status.mode == "yolo"
+        await pilot.press("shift+tab")
+        assert screen.controller.status.mode == "ask"
+        await pilot.press("shift+tab", "shift+tab", "shift+tab")
+        assert screen.controller.status.mode == "yolo"
+
+
+async def test_the_window_is_that_of_the_model_in_use(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, _):
+        screen._hear(Window("demo", 200_000))
+        assert screen.controller.status.window == 200_000
+        screen.controller.use_model("ollama:other")
+        assert screen.controller.status.window == 0
+        screen._hear(Window("demo", 200_000))
+        assert screen.controller.status.window == 0, "it came late, and is of the model before"
+
+
+async def test_what_to_do_about_a_provider_is_said_when_it_fails(tmp_path: Path) -> None:
+    """With what was said before, and until the next prompt."""
+    async with showing(start(tmp_path)) as (screen, _):
+        screen.dialogs.say("something else")
+        screen._hear(TurnFailed("credentials"))
+        assert notice(screen) == f"something else\n{SCREEN['credentials']}"
+
+
+async def test_a_title_is_told_when_it_is_kept(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, pilot):
+        screen.controller.session = "s"
+        await typed(pilot, "/rename A name")
+        assert "A name" not in notice(screen)
+        screen._hear(Fact(2, Titled(title="A name")))
+        assert notice(screen) == 'Renamed to "A name".'
+
+
+async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) -> None:
+    """In the search of a picker, and where a person says why not."""
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await typed(pilot, "/theme")
+        await pilot.press("x", "home", "ctrl+d")
+        assert isinstance(screen.screen, Picker)
+        assert screen.screen.query_one(Input).value == ""
+        await pilot.press("escape")
+        await typed(pilot, "/help")
+        await pilot.press("ctrl+d", "escape")
+        screen.approval.display = True
+        screen.approval.action_choose("no")
+        await pilot.press("x", "home", "ctrl+d")
+        assert screen.is_running
+        assert screen.approval.query_one(Input).value == ""
+
+
+async def test_who_leaves_the_question_about_a_session_in_use_begins_a_new_one(tmp_path: Path) -> None:
+    session = create(start(tmp_path).catalog, cwd=tmp_path, model="demo")
+    summary = start(tmp_path).catalog.find(session.id)
+    async with showing(start(tmp_path, resumed=summary)) as (screen, pilot):
+        await until(lambda: bool(screen.screen.query("#title")))
+        title = str(screen.screen.query_one("#title", Static).render())
+        assert session.id in title
+        assert "pid" in title
+        await pilot.press("escape")
+        await until(lambda: "open elsewhere" in notice(screen))
+        assert "Your next prompt starts a new one." in notice(screen)
+        assert f"/resume {session.id}" in notice(screen)
+        await typed(pilot, "!true")
+        await until(lambda: bool(screen.controller.session))
+        assert screen.controller.session != session.id
+        await until(lambda: not screen.controller.status.doing)
+        await typed(pilot, f"/resume {session.id}")
+        await until(lambda: isinstance(screen.screen, Picker))
+        await pilot.press("escape")
+        await until(lambda: "Staying in this one." in notice(screen))
+    session.store.close()
+
+
+async def test_a_list_begins_at_what_is_in_use(tmp_path: Path) -> None:
+    """So that it shows nothing else before anybody chose it, and Enter changes nothing."""
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await typed(pilot, "/theme holdfast-light")
+        await typed(pilot, "/theme")
+        assert screen.theme == "holdfast-light"
+        await pilot.press("up")
+        assert screen.theme == "holdfast-dark"
+        await pilot.press("escape")
+        assert screen.theme == "holdfast-light"
+        await typed(pilot, "/permissions plan")
+        await typed(pilot, "/permissions")
+        await pilot.press("enter")
+        assert screen.controller.status.mode == "plan"
+        await typed(pilot, "/model")
+        await pilot.press("enter")
+        assert screen.controller.status.model == "demo"
+
+
+async def test_what_ctrl_c_would_do_again_is_said_as_long_as_it_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "AGAIN", 0.2)
+    async with showing(start(tmp_path)) as (screen, pilot):
+        said: list[str] = []
+        say = screen.dialogs.say
+
+        def heard(message: str) -> None:
+            said.append(message)
+            say(message)
+
+        monkeypatch.setattr(screen.dialogs, "say", heard)
+        await pilot.press("ctrl+c")
+        await until(lambda: said == [app.QUITS, ""])
+        assert not notice(screen)
+        await pilot.press("ctrl+c")
+        assert screen.is_running, "the first was too long ago"
+        screen.dialogs.say("something else")
+        over = asyncio.Event()
+        screen.set_timer(app.AGAIN, over.set)  # behind that of the key
+        await until(over.is_set)
+        assert notice(screen) == "something else"
+
+
+async def test_what_is_open_has_the_keys(tmp_path: Path) -> None:
+    """Ctrl+C closes it as Esc does, the pages turned are its own, and nothing else comes on top of it."""
+    async with showing(start(tmp_path)) as (screen, pilot):
+        screen.composer.remember(("earlier",))
+        await typed(pilot, "/model")
+        await pilot.press("ctrl+r", "ctrl+g", "shift+tab")
+        assert len(screen.screen_stack) == 2
+        assert screen.controller.status.mode == "ask"
+        await pilot.press("ctrl+c")
+        assert len(screen.screen_stack) == 1
+        assert notice(screen) == ""
+        await typed(pilot, "/help")
+        await pilot.press("pagedown")
+        page = screen.screen.query_one(VerticalScroll)
+        await until(lambda: page.scroll_y > 0)
+        await pilot.press("ctrl+c")
+        assert len(screen.screen_stack) == 1
+
+
+async def test_a_diff_outside_a_repository_says_so(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await typed(pilot, "/diff")
+        assert "is not in a git repository" in notice(screen)
+        assert not screen.controller.session
+
+
+async def test_an_empty_prompt_says_what_the_keys_do_now(tmp_path: Path) -> None:
+    async with showing(start(tmp_path)) as (screen, _):
+        assert screen.composer.placeholder == PLACEHOLDER_IDLE
+        screen.controller.status = replace(screen.controller.status, doing="writing")
+        assert screen.composer.placeholder == BUSY
+        screen.controller.status = replace(screen.controller.status, asking=True)
+        assert screen.composer.placeholder == ASKING
+        screen.controller.status = replace(screen.controller.status, doing="", asking=False)
+        assert screen.composer.placeholder == PLACEHOLDER_IDLE
+
+
+async def test_the_screen_answers_while_sessions_are_looked_through(tmp_path: Path) -> None:
+    """Hundreds of them take a second; and what is wrong with them is said."""
+
+    class Slow(Catalog):
+        looked = threading.Event()
+
+        def all(self) -> tuple[SessionSummary, ...]:
+            assert self.looked.wait(HANGS)
+            return super().all()
+
+    slow = Slow(tmp_path / "home" / "sessions")
+    async with showing(start(tmp_path)) as (screen, pilot):
+        screen.controller.catalog = slow
+        await typed(pilot, "/resume")
+        await pilot.press("a", "b")
+        assert screen.composer.text == "ab"
+        slow.looked.set()
+        await until(lambda: "No other sessions" in notice(screen))

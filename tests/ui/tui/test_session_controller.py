@@ -1,0 +1,134 @@
+"""What is known of a session follows from what the agent tells, without any screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.agent.events import Event, Fact, LiveText, LiveThinking, Shortening
+from holdfast.errors import ModelUnusable, UsageError
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import (
+    Entry,
+    ModelChanged,
+    PromptAccepted,
+    Queued,
+    RequestFailed,
+    RequestStarted,
+    Rewound,
+    SessionOpened,
+)
+from holdfast.ui.startup.run_options import RunOptions
+from holdfast.ui.tui.agent_thread.messages import (
+    ApprovalClosed,
+    Busy,
+    CurrentConversation,
+    Idle,
+    InputAccepted,
+    SessionClosed,
+    SessionOpenedMessage,
+)
+from holdfast.ui.tui.agent_thread.model_connections import Connections
+from holdfast.ui.tui.session_controller import READ_ONLY, STARTING_UP, STOPPING, SessionController
+from holdfast.ui.tui.widgets.status_line import Status
+
+OPENED = SessionOpened(session="s", cwd="/", model="a:b", system="", tools=(), version="0")
+
+
+def controller(folder: Path, shown: list[Status], *, model: str = "demo") -> SessionController:
+    """Return a controller whose agent is never started; `shown` gets every status."""
+    start = RunOptions(cwd=folder, model=model, environ={"HOLDFAST_HOME": str(folder / "home")})
+    return SessionController(start, Connections(start), hear=lambda _: None, show=shown.append)
+
+
+@pytest.fixture
+def shown() -> list[Status]:
+    return []
+
+
+@pytest.fixture
+def session(tmp_path: Path, shown: list[Status]) -> Iterator[SessionController]:
+    made = controller(tmp_path, shown)
+    yield made
+    assert made.agent.close(20)
+
+
+def opened(*entries: Entry, read: bool = False) -> SessionOpenedMessage:
+    now = CurrentConversation(fold([OPENED, *entries]), 7)
+    return SessionOpenedMessage(session="s", cwd="/", now=now, facts=(), read=read)
+
+
+def test_a_session_that_is_opened_is_known_by_its_conversation(session: SessionController) -> None:
+    prompts = [PromptAccepted(turn=turn, text=f"p{turn}") for turn in (1, 2, 3)]
+    session.take(
+        opened(*prompts, Rewound(turn=2), PromptAccepted(turn=4, text="again"), Queued(id="q", text="", when="later"))
+    )
+    assert (session.session, session.status.model, session.status.queued, session.status.context) == ("s", "a:b", 1, 7)
+    assert {each.turn: each.text for each in session.prompts} == {1: "p1", 4: "again"}
+    session.take(SessionClosed())
+    assert (session.session, session.prompts) == ("", ())
+    assert session.status == Status(mode="ask", model="a:b", branch=session.status.branch)
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (Fact(1, RequestStarted(step=1, attempt=1, model="a:b")), "waiting for b"),
+        (LiveThinking(1, "hm"), "thinking"),
+        (LiveText(1, "more"), "writing"),
+        (Shortening("…"), "compacting"),
+        (
+            Fact(
+                1,
+                RequestFailed(
+                    step=1, attempt=1, fault="rate_limited", message="", status=429, retry_in=4.0, attempts=3
+                ),
+            ),
+            "retrying in 4 s",
+        ),
+    ],
+)
+def test_what_is_being_done(session: SessionController, event: Event, said: str) -> None:
+    """As of the last event, until a stop was asked for; an idle session does nothing."""
+    session.take(event)
+    assert session.status.doing == ""
+    session.take(Busy())
+    session.take(event)
+    assert session.status.doing == said
+    session.stop()
+    session.take(event)
+    assert session.status.doing == STOPPING
+    session.take(Idle(None))
+    assert session.status.doing == ""
+
+
+def test_what_was_submitted_is_seen_at_once_and_a_stop_is_for_it(session: SessionController) -> None:
+    session.run_command("true", share=False)
+    assert session.status.doing == STARTING_UP
+    session.stop()
+    session.run_command("true", share=False)
+    session.take(InputAccepted())
+    assert session.status.doing == STARTING_UP, "the second was not stopped"
+    session.take(InputAccepted())
+    assert session.status.doing == ""
+
+
+def test_each_state_is_shown_once(session: SessionController, shown: list[Status]) -> None:
+    session.take(Fact(1, ModelChanged(model="c:d")))
+    session.take(Fact(2, ModelChanged(model="c:d")))
+    session.take(ApprovalClosed())
+    assert [each.model for each in shown] == ["c:d"]
+
+
+def test_what_cannot_take_a_prompt_says_so(tmp_path: Path, session: SessionController) -> None:
+    session.take(opened(read=True))
+    with pytest.raises(UsageError, match="Read-only") as refused:
+        session.run_command("true", share=False)
+    assert str(refused.value) == READ_ONLY
+    assert session.status.doing == ""
+    without = controller(tmp_path, [], model="")
+    with pytest.raises(ModelUnusable, match="No model configured"):
+        without.begin("go", "steer")
+    assert without.agent.close(20)

@@ -1,0 +1,85 @@
+"""The slash commands: read, offered, documented, and done."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from holdfast.errors import UsageError
+from holdfast.ui.export.export import FORMS, Form, form_of
+from holdfast.ui.tui import slash_commands
+from holdfast.ui.tui.command_parser import SLASH_COMMANDS, matching, parse_command
+from holdfast.ui.tui.widgets.completion import file_begun, files, matching_commands
+
+PAGE = (Path(__file__).parents[3] / "docs/reference/terminal.md").read_text()
+
+
+@pytest.mark.parametrize("command", SLASH_COMMANDS, ids=lambda command: command.name)
+def test_a_command_is_read_done_and_documented(command: object) -> None:
+    """Each does something or says why not, and the page has it with all its names."""
+    found = next(each for each in SLASH_COMMANDS if each is command)
+    line = parse_command(f"/{found.name}")
+    assert line is not None
+    assert line.command is found
+    assert found.name in slash_commands.DOES
+    for name in (found.name, *found.aliases):
+        assert re.search(rf"`/{name}[` ]", PAGE), name
+        assert parse_command(f"/{name}") == line
+
+
+def test_what_is_no_command() -> None:
+    """A path, several lines and plain words are prompts."""
+    assert parse_command("/usr/bin/env is missing") is None
+    assert parse_command("/help\nme") is None
+    assert parse_command("help") is None
+
+
+def test_what_cannot_be_done_is_said() -> None:
+    """An unknown name hints at a near one; what takes no arguments is given nothing."""
+    with pytest.raises(UsageError, match=r"Did you mean /model\?"):
+        parse_command("/modle x")
+    with pytest.raises(UsageError, match="takes no arguments"):
+        parse_command("/new thing")
+
+
+def test_an_export_is_what_the_name_of_its_file_says() -> None:
+    assert set(FORMS) == set(get_args(Form))
+    for form, (ending, _) in FORMS.items():
+        assert form_of(f"notes{ending}") == form
+    assert form_of("a.MD") == "markdown"
+    assert form_of("notes.txt") == form_of("notes") == "pydantic-ai"
+
+
+def test_commands_are_offered() -> None:
+    """By their beginning first, by an alias too, then by what they hold; not once there is more than a name."""
+    assert [command.name for command in matching("/re")][:3] == ["resume", "rewind", "rename"]
+    assert "new" in [command.name for command in matching("/cl")]
+    assert matching("/model x") == ()
+    assert matching("x /model") == ()
+    assert len(matching("/")) == len(SLASH_COMMANDS)
+    (offered,) = matching_commands("/cos")
+    assert (offered.text, offered.length) == ("/cost ", 4)
+
+
+@pytest.mark.parametrize(
+    ("before", "begun"),
+    [("look at @src/m", "src/m"), ("@", ""), ("mail me@home", None), ("@a b", None), ("two @a @b", "b")],
+)
+def test_where_a_file_is_begun(before: str, begun: str | None) -> None:
+    assert file_begun(before) == begun
+
+
+def test_files_are_offered_best_first() -> None:
+    """A name that begins so, then a path, then what holds it, then its letters in order."""
+    names = ("src/other/main.py", "main/", "tests/domain.py", "src/my_app_in.py", "README.md", "mainly/x.py")
+    assert [each.shown for each in files("main", names)] == [
+        "main/",
+        "src/other/main.py",
+        "mainly/x.py",
+        "tests/domain.py",
+        "src/my_app_in.py",
+    ]
+    assert files("zz", names) == ()
