@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
 
 from holdfast.history import check, repair
 from holdfast.history.formats.format import Json
+from shown_images import png
 
 SAID: Json = {"type": "message", "role": "user", "content": "hi"}
 ASKED: Json = {"role": "user", "content": "hi"}
@@ -118,3 +120,13 @@ def test_what_a_field_of_a_wrong_type_says_is_kept(form: str, messages: list[obj
     assert done.remaining == ()
     assert "ZEBRA" in json.dumps(done.messages)
     assert repair(done.messages, format=form).edits == ()
+
+
+@pytest.mark.parametrize("declared", [[], 7, {"type": "image/jpeg"}])
+def test_an_image_whose_type_is_no_text_is_declared_as_what_it_is(declared: object) -> None:
+    blob = {"mimeType": declared, "data": base64.b64encode(png()).decode()}
+    done = repair([{"role": "user", "parts": [{"text": "x"}, {"inlineData": blob}]}], format="gemini")
+    assert done.remaining == ()
+    assert done.messages == [
+        {"role": "user", "parts": [{"text": "x"}, {"inlineData": {**blob, "mimeType": "image/png"}}]}
+    ]

@@ -63,9 +63,6 @@ def apply(
     for edit in edits:
         if isinstance(edit, CleanText) and edit.message is not None:
             sources[edit.message] = cleaned(sources[edit.message])
-    for edit in edits:
-        if isinstance(edit, Declare) and isinstance(index := edit.path[0], int):
-            sources[index] = declare_media(sources[index], edit.path[1:])
     told = list(sources)
     mistyped: dict[int, list[tuple[Path, Sequence[str]]]] = {}
     for edit in edits:
@@ -73,6 +70,9 @@ def apply(
             mistyped.setdefault(index, []).append((edit.path[1:], edit.names))
     for index, fields in mistyped.items():
         sources[index] = without_fields(sources[index], fields)
+    for edit in edits:  # behind the fields of a wrong type: the type of an image may be one
+        if isinstance(edit, Declare) and isinstance(index := edit.path[0], int):
+            sources[index] = declare_media(sources[index], edit.path[1:])
     odd = {edit.path[0] for edit in edits if isinstance(edit, DropFields)}
     written: list[object] = []
     for row in _arranged(shape, edits):

@@ -104,11 +104,21 @@ def test_nothing_outlives_an_agent_however_it_ends(tmp_path: Path, ending: str) 
     assert all("ready" in partial(tmp_path / f"{call}.out") for call in commands)
 
 
+def at_a_sign(harm: str) -> str:
+    """Return a command that does harm once its `ready` was read: a frozen keeper passes no words on."""
+    return f"setsid sleep 300 & echo ready; until [ -e sign ]; do sleep 0.01; done; {harm}; touch done; sleep 300"
+
+
+def give_the_sign(folder: Path) -> None:
+    (folder / "sign").touch()
+    eventually((folder / "done").exists)
+
+
 @pytest.mark.parametrize("frozen", ["$PPID", "$PPID $(cut -d' ' -f4 /proc/$PPID/stat)"])
 def test_a_command_that_freezes_its_keeper_and_guard_does_not_outlive_the_agent(tmp_path: Path, frozen: str) -> None:
-    (call,) = commands = calls({"freezes": f"setsid sleep 300 & echo ready; kill -STOP {frozen}; sleep 300"})
+    (call,) = commands = calls({"freezes": at_a_sign(f"kill -STOP {frozen}")})
     with agent(tmp_path, commands) as process:
-        eventually(lambda: len(alive(call)) == 2)
+        give_the_sign(tmp_path)
         process.kill()
         assert gone(tmp_path)
         assert alive(call) == []
@@ -121,8 +131,9 @@ GUARD = "$(cut -d' ' -f4 /proc/$PPID/stat)"
     "faults", [f"kill -STOP $PPID; kill -KILL {GUARD}", f"g={GUARD}; kill -KILL $g; kill -STOP $PPID"]
 )
 def test_a_keeper_that_is_frozen_and_loses_its_guard_is_not_left(tmp_path: Path, faults: str) -> None:
-    (call,) = commands = calls({"strikes": f"setsid sleep 300 & echo ready; {faults}; sleep 300"})
+    (call,) = commands = calls({"strikes": at_a_sign(faults)})
     with agent(tmp_path, commands) as process:
+        (tmp_path / "sign").touch()
         assert gone(tmp_path), "also while the agent lives"
         assert alive(call) == []
         assert process.poll() is None

@@ -9,7 +9,7 @@ exits.
 Why can it not fail in the same way? It only waits, so nothing but a kill can end it. If it is killed, its death signal
 (PR_SET_PDEATHSIG) tells the supervisor, which ends all commands. Each outlives the other just long enough to clean up.
 A process that was frozen (SIGSTOP) is woken by the same signals. Only the death of both at one moment leaves something
-running, and `leftovers.py` finds that on the next start.
+running, and `orphans.py` finds that on the next start.
 
 Example: `kill -9` hits the supervisor while `npm run dev` runs. Its death signal ends the shell; npm and node become
 children of the watchdog, which sends SIGKILL until `waitpid` reports no child, writes "gone" into the lock file and
