@@ -31,7 +31,8 @@ from source_tree import (
 BROAD_EXCEPTS = {
     "agent/turn/tool_runner.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
     "agent/turn/turn.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
-    "agent/preflight.py": "a rule that fails is reported; it never sends a request and never closes a session",
+    "agent/conversation_checks.py": "a rule that fails is reported; it never closes a session",
+    "session/request/validate.py": "a rule that fails: nothing is sent, and the error says so",
     "providers/connect.py": "an import begun early: `connect` meets its failure again, and tells",
     "agent/model_request/cancellation.py": "an exception in a caller stops its turn, and goes on after its end",
     "agent/model_request/response_stream.py": "a Model is foreign code: any exception ends its response and the turn",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from holdfast.agent.context.compaction import Compacting
 from holdfast.agent.context.summary_request import Summarizer
+from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Event, Shortening
 from holdfast.agent.journal_writer import JournalWriter
@@ -23,7 +24,6 @@ from holdfast.agent.model_request.cancellation import (
     wait_shielded,
 )
 from holdfast.agent.model_request.connection import Connection
-from holdfast.agent.preflight import Checks
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
 from holdfast.agent.stop_cause import StopCause

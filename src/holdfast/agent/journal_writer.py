@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.events import Event, Fact, NotRecorded
-from holdfast.agent.preflight import Checks
 from holdfast.errors import AppendConflict
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold
-from holdfast.session.journal.entries import Entry
+from holdfast.session.journal.entries import Entry, Repaired
 from holdfast.session.journal.store import Reading, Store
 
 
@@ -71,6 +71,8 @@ class JournalWriter:
         self._reported = ""
         for entry in entries:
             self.fold.add(entry)
+            if isinstance(entry, Repaired):
+                self._checks.knows(entry.findings)
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self._emit(Fact(seq, entry))
 

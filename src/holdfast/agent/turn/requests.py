@@ -19,6 +19,7 @@ from holdfast.providers.model import ModelFinish
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Repaired, RequestFailed, RequestStarted, Why
 from holdfast.session.journal.parts import CallPart
+from holdfast.session.request.validate import validate_request
 from holdfast.text import valid_unicode
 
 
@@ -48,7 +49,7 @@ class Requests:
         sent.
         """
         context = self._context
-        sent = self._admitted()
+        sent = self._valid()
         number = sent.steps + 1
         limits = context.limits.of(sent.model)
         attempt = 0
@@ -105,7 +106,7 @@ class Requests:
                 else:
                     await self._stop.race(asyncio.sleep(delay))
                 if changed:
-                    sent = self._admitted()
+                    sent = self._valid()
                 continue
             session = sent.opened.session if sent.opened else ""
             ended = stream.ended(finished, session=session, known=self._journal.fold.knows_call)
@@ -116,12 +117,13 @@ class Requests:
             self._to(Signal.RESPONSE)
             return finished.finish
 
-    def _admitted(self) -> Conversation:
-        """Return the conversation to send; raises `Unsendable`."""
-        sent, mended = self._context.checks.admit(self._journal.conversation)
-        if mended:
-            self._journal.append(Repaired(findings=mended))
-        return sent
+    def _valid(self) -> Conversation:
+        """Return the conversation to send, its repairs journalled; raises `Unsendable`."""
+        checks, conversation = self._context.checks, self._journal.conversation
+        valid = validate_request(conversation, checks.profile(conversation))
+        if repairs := checks.unreported(valid.violations):
+            self._journal.append(Repaired(findings=repairs))
+        return valid.conversation
 
     def cut(self) -> tuple[str, ...]:
         """Journal the end of an unfinished response and return the names of the calls it had begun."""

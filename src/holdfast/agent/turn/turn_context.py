@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.agent.context.compaction import Compacting
+from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Event
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.model_request.cancellation import DetachedTasks
 from holdfast.agent.model_request.connection import Connection
-from holdfast.agent.preflight import Checks
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.turn.asker import Asker
 from holdfast.config.settings import Limits

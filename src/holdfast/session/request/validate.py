@@ -67,8 +67,25 @@ class ValidRequest:
 
 
 def validate_request(conversation: c.Conversation, profile: Profile) -> ValidRequest:
-    """Return the conversation to send; raises `Unsendable` if it breaks a rule that no repair restores."""
-    return _admitted(normalize(conversation, profile), profile)
+    """Return the conversation to send.
+
+    Raises `Unsendable` if it breaks a rule that no repair restores, or if a rule itself fails.
+    """
+    try:
+        return _admitted(normalize(conversation, profile), profile)
+    except Unsendable:
+        raise
+    except Exception as error:
+        raise Unsendable(
+            f"{could_not_check(error)}. Nothing was sent. Rewind to an earlier prompt (/rewind), "
+            "try another model, or export the conversation.",
+            rule="",
+        ) from error
+
+
+def could_not_check(error: Exception) -> str:
+    """Return the finding for a rule that failed."""
+    return f"Conversation could not be checked: {type(error).__name__}: {error}"
 
 
 def _admitted(sent: c.Conversation, profile: Profile) -> ValidRequest:

@@ -110,7 +110,7 @@ class SessionController:
         self.agent.start()
         summary = self._start.resumed
         if summary is not None and self._start.fork:
-            self.go_on_in_a_copy(summary)
+            self.go_on_in_a_copy(summary, self._start.model)
         elif summary is not None:
             self.agent.resume(summary, self._start.model)
 
@@ -214,10 +214,10 @@ class SessionController:
         self._stopped = self._given
         self.status = replace(self.status, doing=STOPPING)
 
-    def go_on_in_a_copy(self, session: SessionSummary) -> None:
-        """Open a copy of a session; later prompts go to the copy."""
+    def go_on_in_a_copy(self, session: SessionSummary, model: str = "") -> None:
+        """Open a copy of a session, switched to `model` if given; later prompts go to the copy."""
         self._is_open, self._read = True, False
-        self.agent.fork(session)
+        self.agent.fork(session, model)
 
     def begin_anew(self) -> None:
         """Close the session, which stays visible until it has ended; the next prompt starts a new one."""

@@ -23,6 +23,7 @@ from holdfast.session.journal.entries import (
     ApprovalAsked,
     Compacted,
     Entry,
+    ModelChanged,
     PromptAccepted,
     RequestStarted,
     ResponseEnded,
@@ -202,6 +203,31 @@ def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
     screen.until(lambda told: isinstance(told, Refused))
     full.clear()
     assert [told.text for told in screen.told if isinstance(told, Refused)] == ["important words"]
+
+
+def test_words_that_met_the_prompt_of_another_process_come_back(screen: Screen) -> None:
+    session = screen.session()
+    append = session.store.append
+    others = [PromptAccepted(turn=1, text="from elsewhere")]
+
+    def appended(entries: list[Entry], *, expected: int) -> int:
+        if others:
+            append([others.pop()], expected=expected)
+        return append(entries, expected=expected)
+
+    session.store.append = appended  # pyright: ignore[reportAttributeAccessIssue] - another process appends first
+    screen.agent.open(lambda: session)
+    screen.agent.prompt("important words")
+    screen.until(lambda told: isinstance(told, Refused))
+    assert [told.text for told in screen.told if isinstance(told, Refused)] == ["important words"]
+
+
+def test_a_copy_is_switched_to_the_model_that_was_chosen(screen: Screen) -> None:
+    session = screen.session(PromptAccepted(turn=1, text="old"))
+    session.store.close()
+    screen.agent.fork(screen.catalog.find(session.id), "openai:another")
+    screen.until(lambda told: isinstance(told, Fact) and isinstance(told.entry, ModelChanged))
+    assert facts(screen, ModelChanged) == [ModelChanged(model="openai:another")]
 
 
 def test_without_a_session_words_come_back(screen: Screen) -> None:

@@ -16,7 +16,7 @@ from holdfast.agent.sessions import OpenSession, fork, resume
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.config.project_decisions import Project
-from holdfast.errors import HoldfastError, SessionBusy, UsageError
+from holdfast.errors import AppendConflict, HoldfastError, SessionBusy, UsageError
 from holdfast.providers.context_windows import window_of
 from holdfast.providers.model import Model
 from holdfast.session.catalog import SessionSummary
@@ -25,7 +25,7 @@ from holdfast.session.journal.entries import TurnEnded, When
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.threads import in_daemon
-from holdfast.tool_calls import Mode, Pattern
+from holdfast.tool_calls import Image, Mode, Pattern
 from holdfast.tools.tool import Plan
 from holdfast.ui.advice import SCREEN, advised
 from holdfast.ui.headless.attachments import attached
@@ -104,9 +104,9 @@ class AgentThread:
 
         self._commands.submit(open_it)
 
-    def fork(self, session: SessionSummary) -> None:
-        """Open a copy of a session, which may be in use."""
-        self.open(lambda: fork(self._options.catalog, session))
+    def fork(self, session: SessionSummary, model: str = "") -> None:
+        """Open a copy of a session, which may be in use; switch the copy to `model`, if given."""
+        self.open(lambda: fork(self._options.catalog, session), model)
 
     def read(self, session: SessionSummary) -> None:
         """Show a session as it is now, without opening it."""
@@ -326,17 +326,20 @@ class AgentThread:
         try:
             driver = self._session()
             if await driver.begun():
-                driver.queue(text, when, images=attached(driver, text, lambda why: self._tell(ErrorMessage(why))))
+                driver.queue(text, when, images=self._attached(driver, text))
                 return
         except HoldfastError as error:
             self._tell(Refused(text, advised(error, SCREEN)))
             return
-        await self._begin(driver, lambda: self._prompt(driver, text))
+        await self._begin(driver, lambda: driver.run(text, images=self._attached(driver, text)), text)
 
-    async def _begin(self, driver: Agent, turn: Callable[[], Awaitable[object]]) -> None:
+    def _attached(self, driver: Agent, text: str) -> tuple[Image, ...]:
+        return attached(driver, text, lambda why: self._tell(ErrorMessage(why)))
+
+    async def _begin(self, driver: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
         if self._turn is not None:
             await self._turn  # it has ended and sends its last messages
-        self._turn = asyncio.create_task(self._run(driver, turn), name="turn")
+        self._turn = asyncio.create_task(self._run(driver, turn, prompt), name="turn")
         await asyncio.sleep(0)  # the turn must have the session before the next command
 
     async def _give_back(self, driver: Agent) -> None:
@@ -344,14 +347,25 @@ class AgentThread:
         if words := [driver.recall(message.id) for message in waiting]:
             self._tell(InputReturned("\n\n".join(words)))
 
-    async def _run(self, driver: Agent, turn: Callable[[], Awaitable[object]]) -> None:
-        """Run a turn or a compaction, send its start and end, and give back queued text that it did not reach."""
+    async def _run(self, driver: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
+        """Run a turn or a compaction, and send its start and end.
+
+        Gives back a `prompt` that was not journalled, and queued text that the turn did not reach.
+        """
         ended: TurnEnded | None = None
         self._tell(Busy())
 
         async def run() -> None:
             nonlocal ended
-            found = await turn()
+            before = driver.conversation.turns
+            try:
+                found = await turn()
+            except HoldfastError as error:
+                # On a conflict the turns that were added are another process's.
+                if not prompt or (driver.conversation.turns > before and not isinstance(error, AppendConflict)):
+                    raise
+                self._tell(Refused(prompt, advised(error, SCREEN)))
+                return
             ended = found if isinstance(found, TurnEnded) else None
 
         try:
@@ -361,16 +375,6 @@ class AgentThread:
             self._tell(Idle(ended))
             if self._others_run:
                 self._tell(Busy())
-
-    async def _prompt(self, driver: Agent, text: str) -> TurnEnded | None:
-        before = driver.conversation.turns
-        try:
-            return await driver.run(text, images=attached(driver, text, lambda why: self._tell(ErrorMessage(why))))
-        except HoldfastError as error:
-            if driver.conversation.turns > before:
-                raise
-            self._tell(Refused(text, advised(error, SCREEN)))
-            return None
 
     async def _ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         answered: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()

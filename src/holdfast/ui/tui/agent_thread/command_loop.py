@@ -39,7 +39,7 @@ class CommandLoop:
         self._end = end
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
-        self._commands: asyncio.Queue[Command | None] = asyncio.Queue()
+        self._commands: asyncio.Queue[tuple[Command, int] | None] = asyncio.Queue()  # 0 is no action of the user
         self._given = 0
         self._stopped: tuple[int, StopCause | None] = 0, None  # the number of commands at the last stop request
 
@@ -72,14 +72,17 @@ class CommandLoop:
 
     def submit(self, command: Command) -> None:
         """Serve `command` after the earlier ones."""
-        self.call_soon(lambda: self._commands.put_nowait(command))
+        self.call_soon(lambda: self._commands.put_nowait((command, 0)))
 
     def submit_user_action(self, begin: Command) -> None:
-        """Serve `begin`, which starts work that the user submitted; `InputAccepted` is sent once it has."""
+        """Serve `begin`, which starts work that the user submitted; `InputAccepted` is sent once it has.
+
+        If a stop was requested after it was submitted, it is stopped as soon as it has begun.
+        """
 
         def give() -> None:
             self._given += 1
-            self._commands.put_nowait(lambda number=self._given: self._taken(begin, number))
+            self._commands.put_nowait((begin, self._given))
 
         self.call_soon(give)
 
@@ -100,19 +103,16 @@ class CommandLoop:
             runner.run(self._work())
         self._tell(Closed())
 
-    async def _taken(self, begin: Command, number: int) -> None:
-        try:
-            await begin()
-            given, leave = self._stopped
-            if number <= given:
-                self._stop_running(leave)
-        finally:
-            self._tell(InputAccepted())
-
     async def _work(self) -> None:
         try:
-            while (command := await self._commands.get()) is not None:
-                await self.run_safely(command)
+            while (submitted := await self._commands.get()) is not None:
+                command, number = submitted
+                begun = await self.run_safely(command)
+                if number:
+                    given, leave = self._stopped
+                    if begun and number <= given:
+                        self._stop_running(leave)
+                    self._tell(InputAccepted())
         finally:
             await self.run_safely(self._end)
 

@@ -139,8 +139,11 @@ class Composer(TextArea):
                 self._complete(chosen)
             case "up" | "down" if chosen is not None:
                 self._completions.move(-1 if event.key == "up" else 1)
+            case "enter" if self._continues_line():
+                self.action_delete_left()
+                self.action_new_line()
             case "enter":
-                self._enter()
+                self._send(later=False)
             case "ctrl+j" | "shift+enter":  # not a binding, which would run after keys typed later
                 self.action_new_line()
             case "up" if not self.text and self._queued:
@@ -159,13 +162,10 @@ class Composer(TextArea):
         event.stop()
         event.prevent_default()
 
-    def _enter(self) -> None:
+    def _continues_line(self) -> bool:
+        """Return whether a backslash stands before the cursor, as in a shell."""
         row, column = self.cursor_location
-        if self.document.get_line(row)[:column].endswith("\\"):  # as in a shell, a backslash continues the line
-            self.action_delete_left()
-            self.action_new_line()
-        else:
-            self._send(later=False)
+        return self.document.get_line(row)[:column].endswith("\\")
 
     @property
     def before(self) -> str:

@@ -6,21 +6,23 @@ The fold cannot break a rule, so these tests break the projection.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
-from agent_harness import Rig, says
+from agent_harness import Rig, opened, says
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import CheckFinding
+from holdfast.errors import AppendConflict
 from holdfast.history.edits import Edit
 from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import NO_RESULT
 from holdfast.providers.model import Model
 from holdfast.session.conversation.conversation import Conversation, UserMessage
-from holdfast.session.journal.entries import CallEnded, Repaired, RequestStarted
+from holdfast.session.journal.entries import CallEnded, Entry, Repaired, RequestStarted, Titled
+from holdfast.session.journal.store import MemoryStore, conflict
 from holdfast.session.request import normalize, validate
 from holdfast.session.transfer.export import export
 from holdfast.testing.script import Call, Say
@@ -82,6 +84,33 @@ async def test_on_each_load_a_finding_is_shown_and_journalled_once(monkeypatch: 
         assert LOSES in findings[0][0]
 
 
+async def test_a_finding_that_met_the_entries_of_another_process_is_journalled_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Shared(MemoryStore):
+        shared = False
+
+        def append(self, entries: Sequence[Entry], *, expected: int) -> int:
+            if self.shared:
+                self.shared = False
+                super().append([Titled(title="from elsewhere")], expected=self.length)
+                raise conflict(expected=expected, found=self.length)
+            return super().append(entries, expected=expected)
+
+    store = Shared()
+    store.append([opened()], expected=0)
+    rig = Rig(reading(), [says("read")], store=store)
+    await rig.driver.run("go")
+    monkeypatch.setattr(validate, "normalize", loses_results)
+    driver = rig.new_driver()
+    store.shared = True
+    with pytest.raises(AppendConflict):
+        await driver.recover()
+    assert not any(isinstance(entry, Repaired) for entry in rig.entries)
+    await driver.recover()
+    assert [LOSES in entry.findings[0] for entry in rig.entries if isinstance(entry, Repaired)] == [True]
+
+
 async def test_in_debug_it_is_checked_after_each_step_and_before_each_append(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[str] = []
     whole = validate.violations
@@ -90,7 +119,7 @@ async def test_in_debug_it_is_checked_after_each_step_and_before_each_append(mon
         checked.append(conversation.model)
         return whole(conversation, profile)
 
-    monkeypatch.setattr("holdfast.agent.preflight.violations", counts)
+    monkeypatch.setattr("holdfast.agent.conversation_checks.violations", counts)
     rig = Rig(reading(), [says("read")])
     driver = debugging(rig)
     checked.clear()
@@ -113,7 +142,7 @@ async def test_what_debug_finds_is_told_and_keeps_nothing_from_the_journal(monke
 
 async def test_without_debug_nothing_is_checked_but_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
-    monkeypatch.setattr("holdfast.agent.preflight.violations", stumbles)
+    monkeypatch.setattr("holdfast.agent.conversation_checks.violations", stumbles)
     await rig.driver.run("go")
     assert not any(isinstance(event, CheckFinding) for event in rig.events)
 

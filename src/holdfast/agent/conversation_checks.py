@@ -1,0 +1,62 @@
+"""Checks of the conversation on loading and, with --debug, after each step and before each append; what was reported.
+
+A check never keeps an entry out of the journal or the user out of their session. What is sent is checked by
+`session/request/validate.py`; this says which of its repairs the journal does not report yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from holdfast.agent.events import CheckFinding, Event
+from holdfast.history.rules import Violation
+from holdfast.history.rules.profile import Profile
+from holdfast.providers.registry import PROVIDERS, Providers, profile_of
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.request.validate import could_not_check, violation_sentence, violations
+
+
+class Checks:
+    """The checks of one session. Each finding is reported once; `emit` gets those that only --debug finds."""
+
+    def __init__(self, *, debug: bool, emit: Callable[[Event], None], providers: Providers = PROVIDERS) -> None:
+        self._debug = debug
+        self._emit = emit
+        self._providers = providers
+        self._journalled: set[str] = set()
+        self._shown: set[str] = set()  # reported by --debug
+
+    def profile(self, conversation: Conversation) -> Profile:
+        """Return the rules of the conversation's model."""
+        return profile_of(conversation.model, self._providers)
+
+    def knows(self, findings: Iterable[str]) -> None:
+        """Remember findings that the journal has."""
+        self._journalled.update(findings)
+
+    def found(self, conversation: Conversation) -> tuple[str, ...]:
+        """Return what the provider would reject if the conversation were sent with the next prompt, if it is new."""
+        return _without(self._journalled, self._found(conversation))
+
+    def unreported(self, repaired: Iterable[Violation]) -> tuple[str, ...]:
+        """Return a finding for each of these violations that the journal does not have yet."""
+        return _without(self._journalled, map(violation_sentence, repaired))
+
+    def watch(self, conversation: Callable[[], Conversation], when: str) -> None:
+        """With --debug, check the conversation and emit findings; `when` says at which point."""
+        if self._debug:
+            new = _without(self._shown, self._found(conversation()))
+            self._shown.update(new)
+            for message in new:
+                self._emit(CheckFinding(f"{when}: {message}"))
+
+    def _found(self, conversation: Conversation) -> tuple[str, ...]:
+        try:
+            return tuple(map(violation_sentence, violations(conversation, self.profile(conversation))))
+        except Exception as error:  # noqa: BLE001 - a rule that fails is reported in place of its findings
+            return (could_not_check(error),)
+
+
+def _without(reported: set[str], findings: Iterable[str]) -> tuple[str, ...]:
+    """Return the findings not reported before, each once."""
+    return tuple(dict.fromkeys(each for each in findings if each not in reported))
