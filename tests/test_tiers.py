@@ -11,7 +11,7 @@ import pytest
 
 import tiers
 from laws import law
-from tiers import sampled, spread
+from tiers import one_of, sampled, spread
 
 ROWS = list(product(("a", "b", "c", "d"), ("w", "x", "y", "z"), range(3)))
 
@@ -25,6 +25,18 @@ def test_of_a_product_every_value_is_picked_as_often_as_any_other() -> None:
 
 def test_a_seed_picks_the_same_each_time_and_another_seed_others() -> None:
     assert spread(ROWS, 12, seed=1) == spread(ROWS, 12, seed=1) != spread(ROWS, 12, seed=2)
+
+
+def test_two_seeds_try_both_of_two_and_the_deep_tier_both_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tried(seed: int, name: str) -> list[str]:
+        monkeypatch.setattr("tiers.SEED", seed)
+        return [str(value) for case in one_of(("x", "y"), name) for value in case.values]
+
+    names = [f"test_{number}" for number in range(40)]
+    assert [sorted([*tried(1, name), *tried(2, name)]) for name in names] == [["x", "y"]] * 40
+    assert 10 < sum(tried(1, name) == ["x"] for name in names) < 30
+    monkeypatch.setattr("tiers.DEEP", True)
+    assert tried(1, "test") == ["x", "y"]
 
 
 def test_what_is_not_more_than_that_is_tried_whole() -> None:

@@ -13,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
+from zlib import crc32
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -43,6 +44,15 @@ def sampled(cases: Iterable[object], most: int) -> list[ParameterSet]:
     every: list[tuple[Any, ...]] = [case if isinstance(case, tuple) else (case,) for case in cases]
     picked = range(len(every)) if DEEP else spread(every, most, seed=SEED)
     return [pytest.param(*every[at], marks=pytest.mark.deep) for at in picked]
+
+
+def one_of(cases: Sequence[object], name: str) -> list[ParameterSet]:
+    """Return all cases in the deep tier, else one: which, the test's name and the seed say. All have the marker `deep`.
+
+    With the seed that follows the next case comes: of two cases, two seeds try both.
+    """
+    picked = cases if DEEP else [cases[(crc32(name.encode()) + SEED) % len(cases)]]
+    return [pytest.param(case, marks=pytest.mark.deep) for case in picked]
 
 
 def spread(rows: Sequence[tuple[object, ...]], most: int, *, seed: int) -> list[int]:

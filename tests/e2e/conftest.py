@@ -10,6 +10,7 @@ from launching import MODELS, WALKED, Launcher, World
 
 from holdfast.testing.script import WireName
 from holdfast.testing.scripted_provider import ScriptedProvider
+from tiers import one_of
 
 
 @pytest.fixture(scope="session")
@@ -19,9 +20,16 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
     launcher.close()
 
 
-@pytest.fixture(params=WALKED)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each story its wires: in the deep tier both that stories walk, else one of them, by the story's name."""
+    given = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
+    if "world" in metafunc.fixturenames and "world" not in given:
+        metafunc.parametrize("world", one_of(WALKED, metafunc.definition.name), indirect=True)
+
+
+@pytest.fixture
 def world(request: pytest.FixtureRequest, launcher: Launcher, tmp_path: Path) -> Iterator[World]:
-    """Return a world on each of the two wires that every story walks."""
+    """Return a world on a wire that every story walks."""
     yield from opened(request.param, launcher, tmp_path)
 
 

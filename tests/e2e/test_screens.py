@@ -17,6 +17,7 @@ from test_terminal import screen
 
 from holdfast.testing.script import Call, Say, Think
 from polling import eventually
+from tiers import sampled
 
 PATIENCE = 20.0
 """Seconds that a screen has to become what is expected, where it is not yet."""
@@ -51,7 +52,7 @@ LEXER = 'def read_line(source, at=0):\n    end = source.find("\\n", at)\n    ret
 _SPENT = re.compile(r"( · )?([\d.]+k? in, [\d.]+k? out|\$[\d.]+|context [\d.]+k?( \(<?\d+ %\))?)")
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize(("columns", "lines"), sampled([(80, 24), (120, 40), (200, 60)], 1))
 def test_screens(one_world: World, columns: int, lines: int) -> None:
     """From the first screen to a session that is resumed, everything stands where it stood."""
     (one_world.folder / "lexer.py").write_text(LEXER)

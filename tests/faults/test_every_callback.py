@@ -12,7 +12,7 @@ from tiers import sampled
 
 
 @pytest.mark.parametrize(
-    ("scenario", "injector"), sampled(product(SCENARIOS.values(), FROM_OUTSIDE), 100), ids=lambda each: each.name
+    ("scenario", "injector"), sampled(product(SCENARIOS.values(), FROM_OUTSIDE), 50), ids=lambda each: each.name
 )
 def test_whatever_ends_a_turn_from_outside(scenario: Scenario, injector: Injector) -> None:
     assert tried(scenario, injector) == []

@@ -12,7 +12,7 @@ from tiers import sampled
 
 
 @pytest.mark.parametrize(
-    ("scenario", "injector"), sampled(product(SCENARIOS.values(), EXCEPTIONS), 56), ids=lambda each: each.name
+    ("scenario", "injector"), sampled(product(SCENARIOS.values(), EXCEPTIONS), 32), ids=lambda each: each.name
 )
 def test_whatever_is_raised_in_a_turn(scenario: Scenario, injector: Injector) -> None:
     assert tried(scenario, injector) == []

@@ -151,7 +151,7 @@ def sockets() -> Callable[[], int]:
     return count
 
 
-@pytest.mark.parametrize(("wire", "mode"), sampled(CASES, 80), ids=lambda each: getattr(each, "name", each))
+@pytest.mark.parametrize(("wire", "mode"), sampled(CASES, 45), ids=lambda each: getattr(each, "name", each))
 def test_a_turn_survives(wire: WireName, mode: Mode, sockets: Callable[[], int]) -> None:
     before = sockets()
     with ScriptedProvider(mode.script(), after=(Say("still here"),)) as provider:

@@ -26,7 +26,7 @@ from holdfast.tools.process.supervisor_client import partial
 from polling import eventually, slowness
 from process_leaks import linux_only
 from stubborn_commands import NASTY
-from tiers import DEEP
+from tiers import DEEP, sampled
 
 PROGRAM = Path(__file__).with_name("running_program.py")
 LIMIT = 1.0
@@ -182,7 +182,7 @@ def test_nothing_is_left_of_nasty_commands(tmp_path: Path, injector: Injector) -
     assert tried(tmp_path, injector, "kept") == []
 
 
-@pytest.mark.parametrize("injector", ON_ANY_AGENT, ids=lambda injector: injector.name)
+@pytest.mark.parametrize("injector", sampled(ON_ANY_AGENT, 1), ids=lambda injector: injector.name)
 def test_a_naive_runner_is_found_out(tmp_path: Path, injector: Injector) -> None:
     found = tried(tmp_path, injector, "naive")
     for name in ("has a child in another session", "has a daemon without an environment", "has a daemon elsewhere"):

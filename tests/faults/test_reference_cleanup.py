@@ -13,7 +13,7 @@ from cleanup_histories import HISTORIES, KINDS
 from cleanup_score import CASES, EACH, FAULTS, MENDERS, PAGE, Bench, cases, goes_on, row, score
 from report import record
 
-from tiers import DEEP
+from tiers import DEEP, sampled
 
 PREDICTED: dict[str, set[str]] = {
     "valid": set(),
@@ -51,7 +51,7 @@ def test_there_is_a_prediction_for_every_kind() -> None:
     assert list(PREDICTED) == list(KINDS)
 
 
-@pytest.mark.parametrize("name", HISTORIES)
+@pytest.mark.parametrize("name", sampled(HISTORIES, 8))
 def test_a_clean_up_does_what_it_is_described_to_do_and_repair_does_not(name: str, bench: Bench) -> None:
     number = EACH if name in KINDS or DEEP else 30
     theirs, ours = scores = [score(name, mender, bench, each=number) for mender in MENDERS.values()]
@@ -94,7 +94,7 @@ def test_repair_loses_nothing_in_any_of_them(name: str, bench: Bench) -> None:
     assert went.left[0] == goes_on(history, lambda history: history, 1, bench).left[0]
 
 
-@pytest.mark.parametrize("name", HISTORIES)
+@pytest.mark.parametrize("name", sampled(HISTORIES, 4))
 def test_the_same_seed_gives_the_same_score(name: str, bench: Bench) -> None:
     assert len({repr(score(name, MENDERS["the clean-up"], bench, each=5)) for _ in range(2)}) == 1
 

@@ -26,7 +26,7 @@ from holdfast.session.storage.blobs import BLOB_LIMIT
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from tiers import DEEP, SEED
 
-_SECONDS = 180 if DEEP else 12
+_SECONDS = 180 if DEEP else 6
 _LONGEST = 150  # entries: then a new session begins
 _SIZES = (20, 200, 200, 3000, 20_000, BLOB_LIMIT + 100)
 _SERVER = "import sys, pathlib, test_store_soak as soak; soak.serve(pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
