@@ -71,6 +71,14 @@ def test_emphasis() -> None:
     ]
 
 
+@pytest.mark.parametrize("mark", ["- ", "> "])
+def test_what_is_nested_deep_is_drawn(mark: str) -> None:
+    indent = "  " if mark == "- " else "> "
+    source = "\n".join(f"{indent * depth}{mark}word{depth}" for depth in range(60))
+    shown = "".join(drawn(source, 300)).replace(" ", "")
+    assert [depth for depth in range(60) if f"word{depth}" not in shown] == []
+
+
 def test_a_table_too_wide_is_folded_in_its_widest_columns() -> None:
     rows = drawn("| name | what it is for |\n|---|---|\n| x | " + "word " * 20 + "|", width=30)
     assert rows[0] == "name   what it is for"

@@ -48,7 +48,11 @@ def _parser(*, links: bool) -> MarkdownIt:
 
     # A line of text before `---` must not become a heading while it is being written.
     without = ["lheading", "reference"] if links else ["lheading", "reference", "link", "image"]
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(without)
+    options = {
+        "html": False,
+        "maxNesting": 150,
+    }  # the parser leaves out what is deeper; its own limit of 20 is a list's 10
+    return MarkdownIt("commonmark", options).enable(["table", "strikethrough"]).disable(without)
 
 
 @dataclass(slots=True)
