@@ -71,12 +71,13 @@ def test_emphasis() -> None:
     ]
 
 
-@pytest.mark.parametrize("mark", ["- ", "> "])
-def test_what_is_nested_deep_is_drawn(mark: str) -> None:
-    indent = "  " if mark == "- " else "> "
-    source = "\n".join(f"{indent * depth}{mark}word{depth}" for depth in range(60))
-    shown = "".join(drawn(source, 300)).replace(" ", "")
-    assert [depth for depth in range(60) if f"word{depth}" not in shown] == []
+@pytest.mark.parametrize("mark", ["  ", "> "])
+@pytest.mark.parametrize("depth", [12, 18, 30, 300])
+def test_no_word_is_too_deep_to_be_drawn(mark: str, depth: int) -> None:
+    last = "- " if mark == "  " else "> "
+    source = "\n".join(f"{mark * level}{last}{chr(0x4E00 + level)}" for level in range(depth))
+    shown = "".join(drawn(source, 300))
+    assert [level for level in range(depth) if chr(0x4E00 + level) not in shown] == []
 
 
 def test_a_table_too_wide_is_folded_in_its_widest_columns() -> None:

@@ -29,6 +29,7 @@ _EMPHASIS = Style(italic=True)
 _STRUCK = Style(strike=True)
 _RULE = 40
 _NARROWEST = 12
+_DEEPEST = 40  # levels of lists and quotes, two for a list; what is deeper has no room left in a line
 _LINKS = 100  # maximum brackets parsed as links: many unmatched ones are slow to parse
 
 
@@ -38,7 +39,11 @@ def draw_prose(source: str, look: Styles, width: int, *, wide: int, headless: bo
     `headless` leaves out the head of a table.
     """
     page = _Page(look, width, wide, headless)
-    page.draw(_parser(links=source.count("[") <= _LINKS).parse(source))
+    tokens = _parser(links=source.count("[") <= _LINKS).parse(source)
+    if any(token.level >= _DEEPEST - 1 for token in tokens):  # the parser left out what is deeper
+        page.as_written(source)
+    else:
+        page.draw(tokens)
     return page.lines
 
 
@@ -103,8 +108,7 @@ class _Page:
                     self._line([("─" * min(_RULE, self._room()), self.look.faint)])
                 case "html_block":
                     self._gap()
-                    for plain in token.content.rstrip("\n").split("\n"):
-                        self._fold([(plain, self.look.text)])
+                    self.as_written(token.content)
                 case "table_open":
                     end = next(i for i in range(at, len(tokens)) if tokens[i].type == "table_close")
                     self._gap()
@@ -113,6 +117,11 @@ class _Page:
                 case _:
                     pass
             at += 1
+
+    def as_written(self, text: str) -> None:
+        """Add the lines of a text in which no mark means anything."""
+        for line in text.rstrip("\n").split("\n"):
+            self._fold([(line, self.look.text)])
 
     def _text(self, token: Token, opening: Token) -> None:
         """Add a paragraph or a heading."""
