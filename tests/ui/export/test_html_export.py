@@ -119,6 +119,14 @@ def test_an_answer_that_leaves_something_open_keeps_it_to_itself() -> None:
         assert len(headings) == 2
 
 
+@pytest.mark.parametrize("mark", ["  ", "> "])
+@pytest.mark.parametrize("depth", [30, 48, 60, 98, 101, 300])
+def test_no_word_is_too_deep_to_be_shown(mark: str, depth: int) -> None:
+    last = "- " if mark == "  " else "> "
+    seen = harmless(shown(opened, *turn("\n".join(f"{mark * level}{last}word{level}" for level in range(depth)))))
+    assert [level for level in range(depth) if f"word{level}" not in seen.text.split()] == []
+
+
 @pytest.mark.parametrize("piece", ["*a ", "[", "`", "> ", "| a ", "- x\n"])
 def test_ten_times_the_text_costs_about_ten_times_as_much(piece: str) -> None:
     def cost(times: int) -> float:
