@@ -251,11 +251,12 @@ def test_a_key_that_moves_to_the_file_is_in_the_keyring_no_longer(tmp_path: Path
     assert "sk-old" not in (tmp_path / "ring.json").read_text()
 
 
-def test_a_file_with_keys_that_an_older_version_left_in_the_keyring_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "holdfast-keys.json"
-    path.write_text('{"keys": {"A_KEY": "sk-a"}, "keyring": [], "left": ["B_KEY"]}')
-    path.chmod(0o600)
-    assert KeyFile(path).read().keys() == {"A_KEY"}
+def test_a_key_that_an_older_version_left_in_the_keyring_is_forgotten(tmp_path: Path) -> None:
+    with_ring(tmp_path, f"file.keep('{NAME}', 'sk-old', place='keyring')")
+    (path,) = tmp_path.glob("*keys.json")
+    path.write_text(f'{{"keys": {{"A_KEY": "sk-a"}}, "keyring": [], "left": ["{NAME}"]}}')
+    assert with_ring(tmp_path, f"print(file.forget('{NAME}'), sorted(file.read()))") == "True ['A_KEY']\n"
+    assert "sk-old" not in (tmp_path / "ring.json").read_text()
 
 
 COMMAND = """

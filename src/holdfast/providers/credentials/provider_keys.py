@@ -79,7 +79,8 @@ def aimed(name: str, environ: Mapping[str, str], providers: Providers, keys: Key
 class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The content of the key file: keys by variable, which win, and the variables whose keys are in the keyring.
 
-    `left` is no longer written: older versions listed there what a keyring did not delete, and nothing uses it.
+    `left` is no longer written: older versions listed there what a keyring did not delete. It counts as listed in
+    `keyring`, so that `forget` removes it.
     """
 
     keys: dict[str, str] = msgspec.field(default_factory=dict[str, str])
@@ -188,12 +189,13 @@ class KeyFile:
                 "replace the keys."
             )
         try:
-            return msgspec.json.decode(raw, type=_Kept)
+            kept = msgspec.json.decode(raw, type=_Kept)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:  # their messages quote no content
             raise ConfigInvalid(
                 f"Key file {str(self.path)!r} is damaged: {error}. "
                 "Run `holdfast setup`, which sets it aside and starts a new one."
             ) from error
+        return _Kept(keys=kept.keys, keyring=tuple(dict.fromkeys((*kept.keyring, *kept.left))))
 
     def _write(self, kept: _Kept) -> None:
         try:
