@@ -209,7 +209,7 @@ def test_the_screen_shows_what_the_doctor_finds_and_every_setting(fresh: Fresh) 
     with fresh.terminal("-m", "openai-chat:small") as terminal:
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("/doctor")
-        terminal.wait_text("Setup check", timeout=30)
+        terminal.wait_text("Setup check")
         terminal.wait_text(r"OPENAI_API_KEY \(environment\)")
         terminal.send(Key.ESC)
         terminal.wait_gone("Setup check")

@@ -161,7 +161,7 @@ def with_ring(folder: Path, program: str, *, backend: str = "ring.Ring", how: st
     }
     command = [sys.executable, "-c", PROGRAM, program]
     return subprocess.run(
-        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=30, check=True
+        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=HANGS, check=True
     ).stdout
 
 
@@ -262,6 +262,7 @@ def test_a_key_that_an_older_version_left_in_the_keyring_is_forgotten(tmp_path: 
 COMMAND = """
 from holdfast.ui.main import main
 from holdfast.ui.commands.setup.wizard import Chosen, Wizard
+from polling import HANGS
 home = {"HOLDFAST_HOME": os.getcwd(), "HOME": os.getcwd(), "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
 """
 

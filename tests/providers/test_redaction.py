@@ -23,6 +23,7 @@ from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
+from polling import HANGS
 
 KEY = "Zq7+plain/of.no-shape=that_is.known"
 WIRES = ("openai", "openai-chat", "anthropic", "google", "mistral")
@@ -165,7 +166,7 @@ def test_a_run_leaves_it_neither_in_the_terminal_nor_on_the_disk(tmp_path: Path,
     }
     command = [sys.executable, "-m", "holdfast", "--debug", "-m", "openai-chat:m", "-p", "hi"]
     ran = subprocess.run(
-        command, cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=50, check=False
+        command, cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=HANGS, check=False
     )
     assert b"Denied: " in ran.stderr, ran.stderr
     assert KEY.encode() not in ran.stdout + ran.stderr

@@ -18,7 +18,7 @@ import pytest
 from holdfast.errors import UsageError
 from holdfast.testing.script import Call, Cut, Fail, Finish, Hold, Ping, ReceivedRequest, Reply, Reset, Say, Think, Wait
 from holdfast.testing.scripted_provider import ScriptedProvider
-from polling import eventually
+from polling import HANGS, eventually
 from request_bodies import SYSTEM, USER, Json, anthropic, chat
 
 ASK = chat(SYSTEM, USER)
@@ -28,7 +28,7 @@ ANTHROPIC_KEY = {"x-api-key": "test-key", "anthropic-version": "2023-06-01"}
 
 
 def client(provider: ScriptedProvider) -> httpx2.Client:
-    return httpx2.Client(base_url=f"{provider.url}/v1", headers=KEY | ANTHROPIC_KEY, timeout=20)
+    return httpx2.Client(base_url=f"{provider.url}/v1", headers=KEY | ANTHROPIC_KEY, timeout=HANGS)
 
 
 @contextmanager
@@ -160,7 +160,7 @@ def test_tells_a_child_process_where_it_is() -> None:
             data=json.dumps(ASK).encode(),
             headers={"Authorization": f"Bearer {environ['OPENAI_API_KEY']}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=HANGS) as response:
             assert response.status == 200
 
 
@@ -330,7 +330,7 @@ def test_notices_at_once_that_the_client_left(stall: Wait | Hold | Ping | Say) -
             lines = response.iter_lines()
             next(lines)
             assert provider.open_connections == 1
-        provider.wait_idle(timeout=5)
+        provider.wait_idle(timeout=HANGS)
         assert [request.ended for request in provider.requests] == ["client_gone"]
         eventually(lambda: provider.open_connections == 0)
 
@@ -348,7 +348,7 @@ def test_notices_a_client_that_left_before_the_status_line() -> None:
     with ScriptedProvider([(Hold("for ever"), Say("never"))]) as provider:
         with pytest.raises(httpx2.ReadTimeout):
             httpx2.post(f"{provider.url}/v1/chat/completions", json=STREAM, headers=KEY, timeout=0.2)
-        provider.wait_idle(timeout=5)
+        provider.wait_idle(timeout=HANGS)
         assert [request.ended for request in provider.requests] == ["client_gone"]
 
 
@@ -361,7 +361,7 @@ def test_notices_a_client_that_resets() -> None:
             connection.sendall(head.encode() + raw)
             provider.wait_for("for ever")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        provider.wait_idle(timeout=5)
+        provider.wait_idle(timeout=HANGS)
         assert [request.ended for request in provider.requests] == ["client_gone"]
 
 
@@ -388,7 +388,7 @@ def test_answers_many_at_once() -> None:
         return (Hold("all here"), Say(str(request.messages[-1]["content"])))
 
     async def asking(url: str) -> list[str]:
-        async with httpx2.AsyncClient(headers=KEY, timeout=20) as http:
+        async with httpx2.AsyncClient(headers=KEY, timeout=HANGS) as http:
             bodies = [chat(SYSTEM, {"role": "user", "content": str(i)}, stream=True) for i in range(count)]
             asked = [http.post(f"{url}/v1/chat/completions", json=body) for body in bodies]
             return [text_of(response.text) for response in await asyncio.gather(*asked)]

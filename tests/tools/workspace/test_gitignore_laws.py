@@ -12,6 +12,7 @@ from pathspec import GitIgnoreSpec
 
 from holdfast.tools.workspace.gitignore import gitignore
 from laws import law
+from polling import HANGS
 
 pieces = st.one_of(
     st.sampled_from(["**", "*", "a", "*a*b*", "?*"]), st.text(st.sampled_from("ab*?[!^]\\ "), max_size=6)
@@ -64,6 +65,6 @@ def test_no_name_makes_them_slow(line: str, name: str) -> None:
         "print(gitignore(sys.argv[1]).check_file(sys.argv[2]).include)"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program, line, name], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", program, line, name], capture_output=True, text=True, timeout=HANGS, check=True
     )
     assert run.stdout == "None\n"
