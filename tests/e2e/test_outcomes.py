@@ -21,9 +21,9 @@ NOTE = f"\n[Note from holdfast: {CRASH}; the result of this call was found after
 @pytest.mark.parametrize(
     ("command", "outcome", "said"),
     [
-        ("echo all of it", "ok", r"all of it\n\(exit code 0, 0\.\d s\)"),
-        ("echo some; exit 3", "failed", r"some\n\(exit code 3, 0\.\d s\)"),
-        ("kill -9 $$", "failed", r"\(no output\)\n\(ended by signal 9 \(Killed\), 0\.\d s\)"),
+        ("echo all of it", "ok", r"all of it\n\(exit code 0, \d+\.\d s\)"),
+        ("echo some; exit 3", "failed", r"some\n\(exit code 3, \d+\.\d s\)"),
+        ("kill -9 $$", "failed", r"\(no output\)\n\(ended by signal 9 \(Killed\), \d+\.\d s\)"),
     ],
 )
 def test_a_command_that_ended_before_the_agent_has_its_own_outcome(
@@ -35,7 +35,7 @@ def test_a_command_that_ended_before_the_agent_has_its_own_outcome(
     ran = world.go_on()
     (ended,) = [entry for entry in world.entries() if isinstance(entry, CallEnded)]
     assert ended.outcome == outcome
-    assert 0 < ended.seconds < 5
+    assert 0 < ended.seconds
     assert re.fullmatch(said + re.escape(NOTE), ended.text)
     assert world.results == [ended.text]
     assert f"bash {command}" in ran.err
@@ -51,7 +51,7 @@ def test_a_command_that_was_ended_with_the_agent_says_after_how_long(world: Worl
     world.go_on()
     (result,) = world.results
     assert result.startswith(f"Interrupted: {CRASH} while this call was running. Effect unknown")
-    assert re.search(r"half of it\n\(stopped after 0\.\d s, and everything it had started was ended\)$", result)
+    assert re.search(r"half of it\n\(stopped after \d+\.\d s, and everything it had started was ended\)$", result)
     assert kept(world) == []
 
 

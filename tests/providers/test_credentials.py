@@ -17,6 +17,7 @@ from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.model_connections import Connections
+from polling import HANGS
 
 NAME = "ANTHROPIC_API_KEY"
 KEPT = {NAME: ProviderKey("file", "sk-of-the-file"), "PATH": ProviderKey("file", "/evil")}
@@ -262,7 +263,6 @@ def test_a_key_that_an_older_version_left_in_the_keyring_is_forgotten(tmp_path: 
 COMMAND = """
 from holdfast.ui.main import main
 from holdfast.ui.commands.setup.wizard import Chosen, Wizard
-from polling import HANGS
 home = {"HOLDFAST_HOME": os.getcwd(), "HOME": os.getcwd(), "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
 """
 
