@@ -35,7 +35,7 @@ def test_a_command_that_ended_before_the_agent_has_its_own_outcome(
     ran = world.go_on()
     (ended,) = [entry for entry in world.entries() if isinstance(entry, CallEnded)]
     assert ended.outcome == outcome
-    assert 0 < ended.seconds
+    assert ended.seconds > 0
     assert re.fullmatch(said + re.escape(NOTE), ended.text)
     assert world.results == [ended.text]
     assert f"bash {command}" in ran.err
