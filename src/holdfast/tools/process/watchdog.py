@@ -42,8 +42,11 @@ def fork_watchdog(lock: int) -> int:
         return os.getppid()  # no other process adopts orphans here
     adopt_orphans()
     guard = os.getpid()
+    passed_on = (*CLOSING, signal.SIGQUIT)
+    signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)  # the supervisor may be at work before the handlers are set
     keeper = os.fork()
     if keeper == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
         if not end_with(guard, signal.SIGCONT):  # perhaps it is frozen; the supervisor checks its parent
             os._exit(1)
         return guard
@@ -52,12 +55,13 @@ def fork_watchdog(lock: int) -> int:
     def pass_on(number: int, _frame: object) -> None:
         os.kill(keeper, signal.SIGKILL if number == signal.SIGQUIT else signal.SIGTERM)
 
-    for number in (*CLOSING, signal.SIGQUIT):
+    for number in passed_on:
         signal.signal(number, pass_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
     states = os.WEXITED | os.WSTOPPED | os.WNOWAIT
     while (now := os.waitid(os.P_PID, keeper, states)) is not None and now.si_code == os.CLD_STOPPED:
         os.kill(keeper, signal.SIGCONT)
-    for number in (*CLOSING, signal.SIGQUIT):
+    for number in passed_on:
         signal.signal(number, signal.SIG_IGN)
     if _remains(guard):
         os._exit(1)
