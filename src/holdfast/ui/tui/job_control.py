@@ -54,8 +54,11 @@ class JobControl(LinuxDriver):
             self._on_screen = False
 
     def write(self, data: str) -> None:
-        """Write to the terminal; output while it is not taken is dropped, and redrawn later."""
-        if self._on_screen:
+        """Write to the terminal; output while it is not taken is dropped, and redrawn later.
+
+        After a SIGSTOP a timer that is due, such as the cursor's, can come before the handler of SIGCONT.
+        """
+        if self._on_screen and not self._in_background():
             super().write(data)
 
     def _stop(self) -> None:
