@@ -14,11 +14,11 @@ from process_leaks import alive
 
 
 class Bench:
-    """A keeper on a folder, and commands with calls of their own."""
+    """A supervisor on a folder, and commands with calls of their own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.keeper = Supervisor(folder)
+        self.supervisor = Supervisor(folder)
         self.stop = asyncio.Event()
         self.shown = ""
         self.ready = asyncio.Event()
@@ -38,7 +38,7 @@ class Bench:
         began: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         call = call or new_call()
-        finished = await self.keeper.run(
+        finished = await self.supervisor.run(
             command,
             call=call,
             cwd=cwd or self.folder,
@@ -53,9 +53,9 @@ class Bench:
 
     async def capture(self, *argv: str) -> tuple[int, bytes]:
         call = new_call()
-        return await self.keeper.capture(argv, call=call, cwd=self.folder, spool=self.folder / f"{call}.out")
+        return await self.supervisor.capture(argv, call=call, cwd=self.folder, spool=self.folder / f"{call}.out")
 
-    async def keeper_pid(self) -> int:
+    async def supervisor_pid(self) -> int:
         return int((await self.run("echo $PPID")).text)
 
 
@@ -69,7 +69,7 @@ async def bench(folder: Path) -> AsyncGenerator[Bench]:
     try:
         yield made
     finally:
-        await made.keeper.close()
+        await made.supervisor.close()
 
 
 def on_bench(folder: Path, act: Callable[[Bench], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""Records of how commands ended, as their keeper would have written them."""
+"""Records of how commands ended, as their supervisor would have written them."""
 
 from __future__ import annotations
 

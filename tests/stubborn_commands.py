@@ -31,14 +31,14 @@ except EOFError:
 """
 _DEAF = "trap '' TERM INT HUP; while :; do sleep 0.2; done"
 
-_GUARD = "$(cut -d' ' -f4 /proc/$PPID/stat)"
+_WATCHDOG = "$(cut -d' ' -f4 /proc/$PPID/stat)"
 
 SABOTAGE = {
-    "kills its guard": (f"echo ready; kill -KILL {_GUARD}; sleep 300", "unguarded"),
-    "ends its guard": (f"echo ready; kill -TERM {_GUARD}; sleep 300", "signalled"),
-    "ends its keeper": ("echo ready; kill -TERM $PPID; sleep 300", "signalled"),
-    "hangs up on its keeper": ("echo ready; kill -HUP $PPID; sleep 300", "signalled"),
-    "kills its keeper": ("echo ready; kill -KILL $PPID; sleep 300", "lost"),
+    "kills its watchdog": (f"echo ready; kill -KILL {_WATCHDOG}; sleep 300", "unguarded"),
+    "ends its watchdog": (f"echo ready; kill -TERM {_WATCHDOG}; sleep 300", "signalled"),
+    "ends its supervisor": ("echo ready; kill -TERM $PPID; sleep 300", "signalled"),
+    "hangs up on its supervisor": ("echo ready; kill -HUP $PPID; sleep 300", "signalled"),
+    "kills its supervisor": ("echo ready; kill -KILL $PPID; sleep 300", "lost"),
 }
 """Commands that end what runs them, and what is said of their end: they run alone, for they take others along."""
 
@@ -77,7 +77,7 @@ NASTY = {
     "asks for input": _python(_ASKING),
     "asks on the terminal": "echo ready; read -r answer </dev/tty; sleep 300",
     "stops itself": "echo ready; kill -STOP $$; sleep 300",
-    "freezes its keeper": 'echo ready; [ -z "$HOLDFAST_CALL" ] || kill -STOP $PPID; sleep 300',
+    "freezes its supervisor": 'echo ready; [ -z "$HOLDFAST_CALL" ] || kill -STOP $PPID; sleep 300',
     "closes its output": "echo ready; exec >/dev/null 2>&1; sleep 300",
     "starts more and more": "echo ready; while :; do sleep 300 & sleep 0.01; done",
     "lost its first thread": f"{_python(_HEADLESS)} & sleep 300",

@@ -14,10 +14,10 @@ KILLS_ALL = """
 echo working
 until grep -qs process-started {spool}/../session.db*; do sleep 0.1; done
 for end in {spool}/*.out; do printf '%s' '{record}' > "$end.end"; done
-guard=$(cut -d' ' -f4 /proc/$PPID/stat)
-agent=$(cut -d' ' -f4 /proc/$guard/stat)
-kill -STOP $guard $PPID
-kill -KILL $agent $guard $PPID
+watchdog=$(cut -d' ' -f4 /proc/$PPID/stat)
+agent=$(cut -d' ' -f4 /proc/$watchdog/stat)
+kill -STOP $watchdog $PPID
+kill -KILL $agent $watchdog $PPID
 sleep 300
 """
 

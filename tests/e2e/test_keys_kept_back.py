@@ -66,9 +66,9 @@ def test_a_command_cannot_look_into_the_agent(one_world: World, place: Path) -> 
         assert agent.wait() == 0
     (found,) = one_world.results
     assert "\nHOLDFAST_CALL=" in found.partition("\nlooked")[0]  # of a process like any other it is seen
-    keeper, guard, agents = found.removeprefix("process ").split("\nprocess ")[:3]
+    supervisor, watchdog, agents = found.removeprefix("process ").split("\nprocess ")[:3]
     assert agents.startswith(f"{agent.pid}: ")
-    for each in (keeper, guard, agents):
+    for each in (supervisor, watchdog, agents):
         assert each.count("Permission denied") == 3, found  # environment, memory, files
     assert key(one_world) not in found
 
@@ -100,7 +100,7 @@ def environs(pid: int) -> list[bytes]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may look")
-def test_nor_is_it_in_the_process_that_guards_the_terminal(one_world: World) -> None:
+def test_nor_is_it_in_the_process_that_watchdogs_the_terminal(one_world: World) -> None:
     terminal: Terminal = screen(one_world, "-m", one_world.model)
     with terminal:
         terminal.wait_text("Ask holdfast to do something")

@@ -1,4 +1,4 @@
-"""Agent, keeper and guard killed at one moment: what is left is found on the next start, ended and told."""
+"""Agent, supervisor and watchdog killed at one moment: what is left is found on the next start, ended and told."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def children(pid: int) -> list[int]:
 
 
 def strike(agent: int) -> None:
-    """Kill an agent, its guard and its keeper at one moment: neither can do anything after another's death.
+    """Kill an agent, its watchdog and its supervisor at one moment: neither can do anything after another's death.
 
-    The guard's is what wakes a frozen keeper, so it comes after the keeper's.
+    The watchdog's is what wakes a frozen supervisor, so it comes after the supervisor's.
     """
-    (guard,) = children(agent)
-    (keeper,) = children(guard)
-    for pid in (guard, keeper, agent):
+    (watchdog,) = children(agent)
+    (supervisor,) = children(watchdog)
+    for pid in (watchdog, supervisor, agent):
         os.kill(pid, signal.SIGSTOP)
-    for pid in (keeper, guard, agent):
+    for pid in (supervisor, watchdog, agent):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -54,7 +54,7 @@ def test_what_nobody_is_left_to_end_is_found_on_the_next_start(world: World, tra
     agent.wait()
     (pid,) = alive(world.lines("pids"))
     (journalled,) = started(world)
-    assert journalled.process.pid != pid  # the shell ended with the keeper, what it started did not
+    assert journalled.process.pid != pid  # the shell ended with the supervisor, what it started did not
     ran = world.go_on()
     assert alive([str(pid)]) == []
     told = rf"still running, and ended now: (sleep \(\d+\), )*bash \({pid}\)"  # it may sleep at that moment

@@ -55,14 +55,14 @@ def test_a_command_that_was_ended_with_the_agent_says_after_how_long(world: Worl
     assert kept(world) == []
 
 
-def test_a_command_whose_keeper_died_too_says_when_it_last_printed(one_world: World) -> None:
+def test_a_command_whose_supervisor_died_too_says_when_it_last_printed(one_world: World) -> None:
     world = one_world
-    world.script((bash("echo half of it; echo $PPID > keeper; sleep 0.5; echo more; sleep 300"),), WHOLE)
+    world.script((bash("echo half of it; echo $PPID > supervisor; sleep 0.5; echo more; sleep 300"),), WHOLE)
     agent = world.start("-m", world.model, "--yolo", "-p", "run it")
     eventually(lambda: kept(world) != [] and world.printed() == "half of it\nmore\n")
-    (keeper,) = world.lines("keeper")
-    os.kill(agent.pid, signal.SIGSTOP)  # so that it does not see its keeper go
-    os.kill(int(keeper), signal.SIGKILL)
+    (supervisor,) = world.lines("supervisor")
+    os.kill(agent.pid, signal.SIGSTOP)  # so that it does not see its supervisor go
+    os.kill(int(supervisor), signal.SIGKILL)
     agent.kill()
     world.go_on()
     (result,) = world.results

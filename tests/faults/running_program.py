@@ -1,4 +1,4 @@
-"""A program that runs the commands of a file, all at once, with the keeper or as one would at first.
+"""A program that runs the commands of a file, all at once, with the supervisor or as one would at first.
 
     python running_program.py KIND FOLDER
 
@@ -18,9 +18,9 @@ from pathlib import Path
 from holdfast.tools.process.supervisor_client import Supervisor
 
 
-async def kept(keeper: Supervisor, command: str, *, cwd: Path, stop: asyncio.Event) -> None:
+async def kept(supervisor: Supervisor, command: str, *, cwd: Path, stop: asyncio.Event) -> None:
     """Run a command as holdfast does."""
-    await keeper.run(
+    await supervisor.run(
         command,
         call=cwd.name,
         cwd=cwd,
@@ -71,14 +71,14 @@ async def naive(command: str, *, cwd: Path, stop: asyncio.Event) -> None:
 async def main(kind: str, folder: Path) -> None:
     """Run everything until killed."""
     commands: dict[str, str] = json.loads((folder / "commands.json").read_text())
-    keeper = Supervisor(folder)
+    supervisor = Supervisor(folder)
     stop = asyncio.Event()
 
     async def run(name: str, command: str) -> None:
         (folder / name).mkdir()
         try:
             if kind == "kept":
-                await kept(keeper, command, cwd=folder / name, stop=stop)
+                await kept(supervisor, command, cwd=folder / name, stop=stop)
             else:
                 await naive(command, cwd=folder / name, stop=stop)
         finally:

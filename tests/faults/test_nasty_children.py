@@ -1,6 +1,6 @@
-"""Nasty commands, stopped, stopped twice, with agent, keeper or guard killed: nothing of them is left.
+"""Nasty commands, stopped, stopped twice, with agent, supervisor or watchdog killed: nothing of them is left.
 
-Two rules. What is left is looked for in /proc, by the folder that each command began in: the keeper is not asked. A
+Two rules. What is left is looked for in /proc, by the folder that each command began in: the supervisor is not asked. A
 runner that is known to be bad goes through the same, and must be found out.
 """
 
@@ -68,13 +68,13 @@ def children(pid: int) -> list[int]:
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
-def guard(agent: int) -> int:
+def watchdog(agent: int) -> int:
     (found,) = children(agent)
     return found
 
 
-def keeper(agent: int) -> int:
-    (found,) = children(guard(agent))
+def supervisor(agent: int) -> int:
+    (found,) = children(watchdog(agent))
     return found
 
 
@@ -108,8 +108,8 @@ ON_ANY_AGENT = (
 )
 INJECTORS = (
     *ON_ANY_AGENT,
-    Injector("keeper killed", lambda agent: kill(keeper(agent))),
-    Injector("guard killed", lambda agent: kill(guard(agent))),
+    Injector("supervisor killed", lambda agent: kill(supervisor(agent))),
+    Injector("watchdog killed", lambda agent: kill(watchdog(agent))),
 )
 
 

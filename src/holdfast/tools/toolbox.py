@@ -53,14 +53,14 @@ class LocalToolbox:
                 f"Folder {str(self._workspace.spool)!r} for command output cannot be created: {error.strerror}. "
                 "Free some disk space, or fix the permissions of its parent folder."
             ) from error
-        self._keeper = Supervisor(session_folder)
-        run = self._keeper.capture if shutil.which("rg") else None
+        self._supervisor = Supervisor(session_folder)
+        run = self._supervisor.capture if shutil.which("rg") else None
         self._fetch = FetchTool()
         tools: tuple[Tool, ...] = (
             ReadTool(self._workspace),
             WriteTool(self._workspace),
             EditTool(self._workspace),
-            BashTool(self._workspace, self._keeper),
+            BashTool(self._workspace, self._supervisor),
             GrepTool(self._workspace, run=run),
             GlobTool(self._workspace),
             self._fetch,
@@ -79,7 +79,7 @@ class LocalToolbox:
 
     def contain(self) -> None:
         """From now on run commands in a PID namespace, if bubblewrap can create one (decision 0010)."""
-        self._keeper.contained = True
+        self._supervisor.contained = True
 
     def may_fetch(self, networks: tuple[str, ...]) -> None:
         """Allow fetching from these networks although they are not public."""
@@ -95,7 +95,7 @@ class LocalToolbox:
             return False
         return left_nothing(self._folder) or all(
             read_end(self._workspace.spool / spool) is not None
-            or (self._keeper.contained if process is None else process.boot != boot())
+            or (self._supervisor.contained if process is None else process.boot != boot())
             for spool, process in commands.items()
         )
 
@@ -134,4 +134,4 @@ class LocalToolbox:
 
     async def close(self) -> None:
         """End all processes of the tools, within a second."""
-        await self._keeper.close()
+        await self._supervisor.close()

@@ -51,7 +51,7 @@ async def test_a_command_that_nobody_saw_end_may_have_left_something(toolbox: Lo
 @linux_only
 async def test_what_is_known_to_be_gone_is_not_said_to_run(toolbox: LocalToolbox, tmp_path: Path) -> None:
     assert await leftover_processes(toolbox, [left(ProcessId(pid=NOBODY, start=1, boot="before"))]) == ""
-    (tmp_path / SUPERVISOR_LOCK).write_bytes(GONE)  # the guard's word
+    (tmp_path / SUPERVISOR_LOCK).write_bytes(GONE)  # the watchdog's word
     assert await leftover_processes(toolbox, [left(ProcessId(pid=NOBODY, start=1, boot=boot()))]) == ""
     (tmp_path / SUPERVISOR_LOCK).unlink()
     assert await leftover_processes(toolbox, [left(spool=None)]) == ""  # nothing that could leave anything

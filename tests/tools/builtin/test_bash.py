@@ -28,7 +28,7 @@ def output(folder: Path, *, stop_at: str = "", **arguments: object) -> ToolOutpu
     """Return what a run gives; with `stop_at`, one that is stopped when that text was shown."""
 
     async def main() -> ToolOutput:
-        keeper = Supervisor(folder)
+        supervisor = Supervisor(folder)
         stop = asyncio.Event()
         shown: list[str] = []
 
@@ -37,13 +37,13 @@ def output(folder: Path, *, stop_at: str = "", **arguments: object) -> ToolOutpu
             if stop_at and stop_at in "".join(shown):
                 stop.set()
 
-        made: Tool = BashTool(Workspace(root=folder, spool=folder), keeper)
+        made: Tool = BashTool(Workspace(root=folder, spool=folder), supervisor)
         try:
             return await made.plan("call-1", json.dumps(arguments)).run(
                 ToolContext(call="call-1", stop=stop, emit=emit)
             )
         finally:
-            await keeper.close()
+            await supervisor.close()
 
     return asyncio.run(main())
 

@@ -39,7 +39,7 @@ from holdfast.tools.process.supervisor_client import forget
         ({"leftovers": 1}, True, False, "out\n(exit code 0, 1.2 s; 1 process it left behind was ended)"),
     ],
 )
-def test_the_keepers_word_is_told_as_if_it_had_been_heard(
+def test_the_supervisors_word_is_told_as_if_it_had_been_heard(
     tmp_path: Path, ended: dict[str, Any], *, ok: bool, interrupted: bool, said: str
 ) -> None:
     found = traces_of(left(tmp_path, "out\n", **ended), 0.0)

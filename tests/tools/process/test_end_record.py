@@ -1,4 +1,4 @@
-"""The record of how a command ended counts if its keeper wrote it, whole; what a command puts there does not."""
+"""The record of how a command ended counts if its supervisor wrote it, whole; what a command puts there does not."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ def ran(folder: Path, command: str) -> tuple[ToolOutput, Path]:
     spool.mkdir(exist_ok=True)
 
     async def act() -> tuple[ToolOutput, Path]:
-        keeper = Supervisor(folder)
-        tool = BashTool(Workspace(root=folder, spool=spool), keeper)
+        supervisor = Supervisor(folder)
+        tool = BashTool(Workspace(root=folder, spool=spool), supervisor)
         plan = tool.plan(call := f"call-{os.urandom(4).hex()}", json.dumps({"command": command}))
         began: list[ProcessId] = []
         context = ToolContext(call=call, stop=asyncio.Event(), emit=lambda _: None, began=began.append)
         try:
             output = await plan.run(context)
         finally:
-            await keeper.close()
+            await supervisor.close()
         assert plan.spool is not None
         eventually(lambda: alive(call) == [])
         return output, spool / plan.spool
@@ -101,7 +101,7 @@ def ran(folder: Path, command: str) -> tuple[ToolOutput, Path]:
 
 @linux_only
 @pytest.mark.parametrize("forger", FORGERS)
-def test_the_keeper_writes_its_own_in_the_place_of_a_forged_one(tmp_path: Path, forger: str) -> None:
+def test_the_supervisor_writes_its_own_in_the_place_of_a_forged_one(tmp_path: Path, forger: str) -> None:
     forged = f"end=$(echo spool/call*.out).end; record='{json.dumps(ENDED)}'; {FORGERS[forger]}; exit 7"
     output, spool = ran(tmp_path, forged)
     assert "(exit code 7" in output.text
@@ -144,14 +144,14 @@ def test_a_command_that_ends_what_runs_it_is_not_said_to_have_been_stopped(tmp_p
 @linux_only
 def test_one_who_asked_for_a_stop_reads_of_a_stop(tmp_path: Path) -> None:
     async def act() -> ToolOutput:
-        keeper = Supervisor(tmp_path)
-        tool = BashTool(Workspace(root=tmp_path, spool=tmp_path), keeper)
+        supervisor = Supervisor(tmp_path)
+        tool = BashTool(Workspace(root=tmp_path, spool=tmp_path), supervisor)
         stop = asyncio.Event()
         plan = tool.plan("call-1", json.dumps({"command": "echo ready; sleep 300"}))
         try:
             return await plan.run(ToolContext(call="call-1", stop=stop, emit=lambda _: stop.set()))
         finally:
-            await keeper.close()
+            await supervisor.close()
 
     assert asyncio.run(act()).text.startswith("ready\n(stopped after")
 
@@ -169,7 +169,7 @@ def test_the_seal_is_not_where_a_command_looks_first(tmp_path: Path) -> None:
 
 
 @linux_only
-def test_a_frozen_keeper_goes_on_and_its_record_counts(tmp_path: Path) -> None:
+def test_a_frozen_supervisor_goes_on_and_its_record_counts(tmp_path: Path) -> None:
     output, spool = ran(tmp_path, f"kill -{signal.SIGSTOP.value} $PPID; sleep 0.2; exit 5")
     found = traces_of(spool, 0.0)
     assert found is not None

@@ -1,4 +1,4 @@
-"""The keeper as a program: however its agent ends, nothing is left, and its lock says so."""
+"""The supervisor as a program: however its agent ends, nothing is left, and its lock says so."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ folder, ending = Path(sys.argv[1]), sys.argv[2]
 commands = json.loads((folder / "commands.json").read_text())
 
 async def main():
-    keeper = Supervisor(folder)
+    supervisor = Supervisor(folder)
     stop = asyncio.Event()
     for call, command in commands.items():
-        run = keeper.run(command, call=call, cwd=folder, timeout=60, stop=stop, emit=lambda text: None,
+        run = supervisor.run(command, call=call, cwd=folder, timeout=60, stop=stop, emit=lambda text: None,
                          spool=folder / f"{call}.out")
         commands[call] = asyncio.create_task(run)
     while not (folder / "end").exists():
@@ -105,7 +105,7 @@ def test_nothing_outlives_an_agent_however_it_ends(tmp_path: Path, ending: str) 
 
 
 def at_a_sign(harm: str) -> str:
-    """Return a command that does harm once its `ready` was read: a frozen keeper passes no words on."""
+    """Return a command that does harm once its `ready` was read: a frozen supervisor passes no words on."""
     return f"setsid sleep 300 & echo ready; until [ -e sign ]; do sleep 0.01; done; {harm}; touch done; sleep 300"
 
 
@@ -115,7 +115,9 @@ def give_the_sign(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("frozen", ["$PPID", "$PPID $(cut -d' ' -f4 /proc/$PPID/stat)"])
-def test_a_command_that_freezes_its_keeper_and_guard_does_not_outlive_the_agent(tmp_path: Path, frozen: str) -> None:
+def test_a_command_that_freezes_its_supervisor_and_watchdog_does_not_outlive_the_agent(
+    tmp_path: Path, frozen: str
+) -> None:
     (call,) = commands = calls({"freezes": at_a_sign(f"kill -STOP {frozen}")})
     with agent(tmp_path, commands) as process:
         give_the_sign(tmp_path)
@@ -130,7 +132,7 @@ GUARD = "$(cut -d' ' -f4 /proc/$PPID/stat)"
 @pytest.mark.parametrize(
     "faults", [f"kill -STOP $PPID; kill -KILL {GUARD}", f"g={GUARD}; kill -KILL $g; kill -STOP $PPID"]
 )
-def test_a_keeper_that_is_frozen_and_loses_its_guard_is_not_left(tmp_path: Path, faults: str) -> None:
+def test_a_supervisor_that_is_frozen_and_loses_its_watchdog_is_not_left(tmp_path: Path, faults: str) -> None:
     (call,) = commands = calls({"strikes": at_a_sign(faults)})
     with agent(tmp_path, commands) as process:
         (tmp_path / "sign").touch()
@@ -139,35 +141,35 @@ def test_a_keeper_that_is_frozen_and_loses_its_guard_is_not_left(tmp_path: Path,
         assert process.poll() is None
 
 
-def test_a_frozen_keeper_that_loses_its_guard_goes_on_without_an_agent(tmp_path: Path) -> None:
+def test_a_frozen_supervisor_that_loses_its_watchdog_goes_on_without_an_agent(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
         call = f"call-{uuid.uuid4().hex}"
         made.ask(call, NASTY["has a daemon"])
         eventually(lambda: "ready" in partial(tmp_path / f"{call}.out"))
-        keeper = made.keeper
+        supervisor = made.supervisor
         made.process.send_signal(signal.SIGSTOP)  # so that it thaws nobody
-        os.kill(keeper, signal.SIGSTOP)
+        os.kill(supervisor, signal.SIGSTOP)
         made.process.kill()
         assert gone(tmp_path)
         assert alive(call) == []
 
 
-def test_a_hangup_of_the_terminal_does_not_reach_the_keeper(tmp_path: Path) -> None:
-    """Ctrl+C goes to every process of the terminal's group: the agent decides what it means, not the keeper."""
+def test_a_hangup_of_the_terminal_does_not_reach_the_supervisor(tmp_path: Path) -> None:
+    """Ctrl+C goes to every process of the terminal's group: the agent decides what it means, not the supervisor."""
     (call,) = commands = calls({"waits": NASTY["waits"]})
     with agent(tmp_path, commands) as process:
         os.kill(process.pid, signal.SIGSTOP)
         for child in alive(call):
             assert os.getsid(child) != os.getsid(process.pid)
-        keeper = int(Path(f"/proc/{alive(call)[0]}/stat").read_text().rpartition(")")[2].split()[1])
-        assert os.getsid(keeper) != os.getsid(process.pid)
+        supervisor = int(Path(f"/proc/{alive(call)[0]}/stat").read_text().rpartition(")")[2].split()[1])
+        assert os.getsid(supervisor) != os.getsid(process.pid)
 
 
 # The protocol, spoken by hand
 
 
 class Spoken:
-    """A keeper whose requests and answers are written and read here."""
+    """A supervisor whose requests and answers are written and read here."""
 
     def __init__(self, folder: Path, *within: str) -> None:
         self.folder = folder
@@ -179,10 +181,10 @@ class Spoken:
         )
 
     @property
-    def keeper(self) -> int:
-        """Return the process that speaks; the one that was started is its guard."""
-        guard = self.process.pid
-        return int(Path(f"/proc/{guard}/task/{guard}/children").read_text())
+    def supervisor(self) -> int:
+        """Return the process that speaks; the one that was started is its watchdog."""
+        watchdog = self.process.pid
+        return int(Path(f"/proc/{watchdog}/task/{watchdog}/children").read_text())
 
     def ask(self, call: str, command: str, **more: object) -> None:
         env = child_environment(os.environ, call=call)
@@ -218,7 +220,7 @@ def spoken(folder: Path, *within: str) -> Generator[Spoken]:
 
 def test_it_speaks_lines(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
-        assert made.hear() == ({"kind": "ready", "pid": made.keeper}, b"")
+        assert made.hear() == ({"kind": "ready", "pid": made.supervisor}, b"")
         made.ask("c", "echo ab")
         started, _ = made.hear()
         assert started.keys() == {"kind", "call", "pid", "start", "boot"}
@@ -244,18 +246,20 @@ def test_it_needs_little_but_the_standard_library(tmp_path: Path) -> None:
     assert own == {"holdfast", "holdfast.tools", "holdfast.tools.process", *process}
 
 
-@pytest.mark.parametrize(("killed", "code"), [("keeper", 0), ("guard", -signal.SIGKILL)])
-def test_keeper_and_guard_each_end_what_the_other_kept(tmp_path: Path, killed: str, code: int) -> None:
+@pytest.mark.parametrize(("killed", "code"), [("supervisor", 0), ("watchdog", -signal.SIGKILL)])
+def test_supervisor_and_watchdog_each_end_what_the_other_kept(tmp_path: Path, killed: str, code: int) -> None:
     """All the others, and the agent beside them, are in `tests/faults/test_nasty_children.py`."""
     with spoken(tmp_path) as made:
         call = f"call-{uuid.uuid4().hex}"
         made.ask(call, NASTY["has a daemon"])
         eventually(lambda: "ready" in partial(tmp_path / f"{call}.out"))
-        os.kill(made.keeper if killed == "keeper" else made.process.pid, signal.SIGKILL)
+        os.kill(made.supervisor if killed == "supervisor" else made.process.pid, signal.SIGKILL)
         assert made.process.wait(HANGS) == code
         assert gone(tmp_path)
         assert alive(call) == []
-        assert left_nothing(tmp_path) is (killed == "keeper"), "who ends by its own death what is left, writes nothing"
+        assert left_nothing(tmp_path) is (killed == "supervisor"), (
+            "who ends by its own death what is left, writes nothing"
+        )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -273,7 +277,7 @@ def test_an_agent_that_does_not_listen_stops_nothing(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
         made.ask("c", "yes | head -c 50000000; sleep 0.2; yes no | head -c 50000000; touch finished")
         eventually((tmp_path / "finished").exists)
-        assert peak_memory(made.keeper) < 60_000
+        assert peak_memory(made.supervisor) < 60_000
         shown = dropped = 0
         while (heard := made.hear())[0]["kind"] != "ended":
             if heard[0]["kind"] == "live":
@@ -283,7 +287,7 @@ def test_an_agent_that_does_not_listen_stops_nothing(tmp_path: Path) -> None:
         assert shown < 1_000_000
 
 
-def test_a_second_keeper_waits_until_the_first_is_gone(tmp_path: Path) -> None:
+def test_a_second_supervisor_waits_until_the_first_is_gone(tmp_path: Path) -> None:
     with spoken(tmp_path) as first:
         first.hear()
         with spoken(tmp_path) as second:
@@ -302,7 +306,7 @@ def test_the_lock_is_not_inherited_by_commands(tmp_path: Path) -> None:
     with spoken(tmp_path) as made:
         made.ask("c", "echo ready; exec sleep 300")
         eventually(lambda: partial(tmp_path / "c.out"))
-        os.kill(made.keeper, signal.SIGKILL)
+        os.kill(made.supervisor, signal.SIGKILL)
         made.process.wait(HANGS)
         with (tmp_path / SUPERVISOR_LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

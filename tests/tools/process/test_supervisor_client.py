@@ -1,4 +1,4 @@
-"""Commands through a real keeper: what is said about them, and that nothing of them is left."""
+"""Commands through a real supervisor: what is said about them, and that nothing of them is left."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_command_longer_than_the_system_takes_is_refused_in_words(tmp_path: Pa
 def test_a_command_whose_output_cannot_be_kept_is_not_started(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
         with pytest.raises(ToolFailed, match="Nothing was run"):
-            await bench.keeper.run(
+            await bench.supervisor.run(
                 "touch started",
                 call="c",
                 cwd=tmp_path,
@@ -116,7 +116,7 @@ def test_long_output_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
 
 def test_output_without_end_is_bounded_in_memory_file_and_time(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
-        pid = await bench.keeper_pid()
+        pid = await bench.supervisor_pid()
         got = await bench.run("yes", call="endless", timeout=1)
         assert got.cause == "timeout"
         (cut,) = re.findall(r"(\d+) bytes of output were cut here", got.text)
@@ -256,16 +256,16 @@ def test_closing_ends_what_runs_and_frees_the_lock(tmp_path: Path) -> None:
         task = asyncio.create_task(bench.run(NASTY["is deaf to SIGTERM"]))
         await bench.ready.wait()
         assert not await wait_gone(tmp_path, 0.05)
-        await bench.keeper.close()
+        await bench.supervisor.close()
         assert (await task).cause == "stop"
         assert await wait_gone(tmp_path, 0)
-        await bench.keeper.close()
+        await bench.supervisor.close()
         assert (await bench.run("echo again")).text == "again\n"
 
     on_bench(tmp_path, act)
 
 
-def test_a_keeper_that_never_was_is_gone(tmp_path: Path) -> None:
+def test_a_supervisor_that_never_was_is_gone(tmp_path: Path) -> None:
     assert asyncio.run(wait_gone(tmp_path, 0))
     assert list(tmp_path.iterdir()) == []
 
@@ -311,11 +311,11 @@ def test_an_orphan_without_a_mark_ends_with_the_last_that_could_be_its_parent(tm
 
 def test_many_commands_leave_no_open_files(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
-        pid = await bench.keeper_pid()
+        pid = await bench.supervisor_pid()
         before = [open_files(each) for each in (pid, os.getpid())]
         for number in range(50):
             assert (await bench.run(f"sleep 0 & echo {number}")).code == 0
-        assert await bench.keeper_pid() == pid
+        assert await bench.supervisor_pid() == pid
         assert [open_files(each) for each in (pid, os.getpid())] == before
 
     on_bench(tmp_path, act)
@@ -351,15 +351,15 @@ def contained(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytes
     return tmp_path
 
 
-@pytest.mark.parametrize("killed", ["the keeper", "keeper and guard"])
-def test_a_namespace_ends_with_its_keeper(contained: Path, killed: str) -> None:
+@pytest.mark.parametrize("killed", ["the supervisor", "supervisor and watchdog"])
+def test_a_namespace_ends_with_its_supervisor(contained: Path, killed: str) -> None:
     async def act(bench: Bench) -> None:
-        bench.keeper.contained = True
+        bench.supervisor.contained = True
         assert (await bench.run("ps -e -o pid= | wc -l")).text.strip() in "3456789"  # those in there, and no other
         call = new_call()
         hidden = '(env -i setsid tail -f /dev/null "/no/$HOLDFAST_CALL" >/dev/null 2>&1 </dev/null &)'
         both = "$(cut -d' ' -f4 /proc/$PPID/stat) $PPID"
-        strike = "kill -9 $PPID" if killed == "the keeper" else f"kill -STOP {both}; kill -9 {both}"
+        strike = "kill -9 $PPID" if killed == "the supervisor" else f"kill -STOP {both}; kill -9 {both}"
         began: list[ProcessId] = []
         got = await bench.run(f"{hidden}; echo ready; sleep 0.1; {strike}; sleep 300", call=call, began=began.append)
         assert (got.cause, got.survivors) == ("lost", 0)
@@ -377,7 +377,7 @@ def test_where_no_namespace_can_be_made_commands_run_all_the_same(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
     async def act(bench: Bench) -> None:
-        bench.keeper.contained = True
+        bench.supervisor.contained = True
         began: list[ProcessId] = []
         assert (await bench.run("echo ran", began=began.append)).text == "ran\n"
         assert [process.boot for process in began] == [boot()]

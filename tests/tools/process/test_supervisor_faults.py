@@ -1,4 +1,4 @@
-"""The keeper itself in trouble: killed, frozen, unable to start; the agent goes on, and nothing is left."""
+"""The supervisor itself in trouble: killed, frozen, unable to start; the agent goes on, and nothing is left."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from process_leaks import alive
 
 
 async def running(bench: Bench, command: str) -> tuple[Process, asyncio.Task[CommandFinished]]:
-    """Return the keeper, whose parent is its guard, and the run of a command that has said `ready`."""
-    keeper = running_process(await bench.keeper_pid())
-    assert keeper is not None
+    """Return the supervisor, whose parent is its watchdog, and the run of a command that has said `ready`."""
+    supervisor = running_process(await bench.supervisor_pid())
+    assert supervisor is not None
     task = asyncio.create_task(bench.run(command))
     await bench.ready.wait()
-    return keeper, task
+    return supervisor, task
 
 
-def strike(keeper: int) -> None:
-    """Kill a keeper and its guard at one moment: neither can do anything after the other's death, nor can the agent.
+def strike(supervisor: int) -> None:
+    """Kill a supervisor and its watchdog at the same moment: neither can act after the other died, nor can the agent.
 
-    A guard's death wakes a frozen keeper, so it comes last.
+    A watchdog's death wakes a frozen supervisor, so it comes last.
     """
-    process = running_process(keeper)
+    process = running_process(supervisor)
     assert process is not None
     for number in (signal.SIGSTOP, signal.SIGKILL):
-        os.kill(keeper, number)
+        os.kill(supervisor, number)
         os.kill(process.parent, number)
 
 
-def test_commands_of_a_killed_keeper_are_reported_lost_and_the_next_one_works(tmp_path: Path) -> None:
+def test_commands_of_a_killed_supervisor_are_reported_lost_and_the_next_one_works(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
-        pid = await bench.keeper_pid()
+        pid = await bench.supervisor_pid()
         calls = [new_call(), new_call()]
         tasks = [asyncio.create_task(bench.run("echo ready; exec sleep 300", call=call)) for call in calls]
         await asyncio.to_thread(eventually, lambda: all(partial(tmp_path / f"{call}.out") for call in calls))
@@ -50,19 +50,19 @@ def test_commands_of_a_killed_keeper_are_reported_lost_and_the_next_one_works(tm
             assert (got.cause, got.code, got.signal, got.text) == ("lost", None, None, "ready\n")
         await asyncio.to_thread(
             eventually, lambda: not any(alive(call) for call in calls)
-        )  # the kernel ended the keeper's own children
-        assert await bench.keeper_pid() != pid
+        )  # the kernel ended the supervisor's own children
+        assert await bench.supervisor_pid() != pid
 
     on_bench(tmp_path, act)
 
 
-def test_what_outlives_keeper_and_guard_is_found_by_the_agent(tmp_path: Path) -> None:
+def test_what_outlives_supervisor_and_watchdog_is_found_by_the_agent(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
-        keeper, call = await bench.keeper_pid(), new_call()
+        supervisor, call = await bench.supervisor_pid(), new_call()
         command = "setsid sleep 300 & setsid sleep 300 & sleep 0.05; echo ready; sleep 300"
         running = asyncio.create_task(bench.run(command, call=call))
         await bench.ready.wait()
-        strike(keeper)
+        strike(supervisor)
         got = await running
         assert (got.cause, got.survivors) == ("lost", None)
         assert got.leftovers >= 2
@@ -71,20 +71,20 @@ def test_what_outlives_keeper_and_guard_is_found_by_the_agent(tmp_path: Path) ->
     on_bench(tmp_path, act)
 
 
-@pytest.mark.parametrize("frozen", ["keeper", "keeper and guard"])
-def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(
+@pytest.mark.parametrize("frozen", ["supervisor", "supervisor and watchdog"])
+def test_a_supervisor_that_is_frozen_does_not_freeze_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frozen: str
 ) -> None:
     monkeypatch.setattr(supervisor_client, "_PATIENCE", 0.3)
 
     async def act(bench: Bench) -> None:
-        keeper, task = await running(bench, "echo ready; exec sleep 300")
-        if "guard" in frozen:
-            os.kill(keeper.parent, signal.SIGSTOP)
-        os.kill(keeper.pid, signal.SIGSTOP)
+        supervisor, task = await running(bench, "echo ready; exec sleep 300")
+        if "watchdog" in frozen:
+            os.kill(supervisor.parent, signal.SIGSTOP)
+        os.kill(supervisor.pid, signal.SIGSTOP)
         bench.stop.set()
         got = await task
-        assert got.cause == ("lost" if "guard" in frozen else "stop")
+        assert got.cause == ("lost" if "watchdog" in frozen else "stop")
         assert got.survivors == 0
         bench.stop.clear()
         assert (await bench.run("echo works")).text == "works\n"
@@ -92,30 +92,30 @@ def test_a_keeper_that_is_frozen_does_not_freeze_the_agent(
     on_bench(tmp_path, act)
 
 
-def test_a_keeper_that_is_frozen_after_the_death_of_its_guard_is_woken(tmp_path: Path) -> None:
+def test_a_supervisor_that_is_frozen_after_the_death_of_its_watchdog_is_woken(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
-        keeper, task = await running(bench, "trap '' TERM; echo ready; while true; do sleep 300; done")
-        os.kill(keeper.parent, signal.SIGKILL)
-        eventually(lambda: running_process(keeper.parent) is None)  # this loop is the agent's, and stands still
-        os.kill(keeper.pid, signal.SIGSTOP)
+        supervisor, task = await running(bench, "trap '' TERM; echo ready; while true; do sleep 300; done")
+        os.kill(supervisor.parent, signal.SIGKILL)
+        eventually(lambda: running_process(supervisor.parent) is None)  # this loop is the agent's, and stands still
+        os.kill(supervisor.pid, signal.SIGSTOP)
         got = await task
         assert (got.cause, got.survivors) == ("unguarded", 0)
 
     on_bench(tmp_path, act)
 
 
-def test_a_guard_that_is_frozen_and_loses_its_keeper_is_woken(tmp_path: Path) -> None:
+def test_a_watchdog_that_is_frozen_and_loses_its_supervisor_is_woken(tmp_path: Path) -> None:
     async def act(bench: Bench) -> None:
-        keeper, task = await running(bench, "setsid sleep 300 & echo ready; sleep 300")
-        os.kill(keeper.parent, signal.SIGSTOP)
-        os.kill(keeper.pid, signal.SIGKILL)
+        supervisor, task = await running(bench, "setsid sleep 300 & echo ready; sleep 300")
+        os.kill(supervisor.parent, signal.SIGSTOP)
+        os.kill(supervisor.pid, signal.SIGKILL)
         got = await task
         assert (got.cause, got.survivors) == ("lost", 0)
 
     on_bench(tmp_path, act)
 
 
-def test_a_keeper_that_cannot_start_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_supervisor_that_cannot_start_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "PROGRAM", "import missing_here")
     with pytest.raises(ToolFailed, match="Nothing was run"):
         finished(tmp_path, "true")
@@ -127,21 +127,21 @@ def test_without_a_folder_nothing_is_run(tmp_path: Path) -> None:
         finished(tmp_path / "none", "true")
 
 
-def test_a_search_whose_keeper_was_killed_leaves_that_of_another_session_alone(tmp_path: Path) -> None:
+def test_a_search_whose_supervisor_was_killed_leaves_that_of_another_session_alone(tmp_path: Path) -> None:
     async def act(other: Bench) -> None:
         searching = asyncio.create_task(other.capture("sleep", "300"))
-        pid = await other.keeper_pid()
+        pid = await other.supervisor_pid()
         own = tmp_path / "own"
         own.mkdir()
         async with bench(own) as killed:
-            keeper = await killed.keeper_pid()
+            supervisor = await killed.supervisor_pid()
             lost = asyncio.create_task(killed.capture("sleep", "300"))
             await killed.run("sleep 0.1")
-            strike(keeper)
+            strike(supervisor)
             with pytest.raises(ToolFailed, match="died"):
                 await lost
         assert not searching.done()
-        assert await other.keeper_pid() == pid
+        assert await other.supervisor_pid() == pid
         searching.cancel()
         await asyncio.wait([searching])
 

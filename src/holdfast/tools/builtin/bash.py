@@ -37,10 +37,10 @@ class BashTool:
 
     effect: Effect = "execute"
 
-    def __init__(self, workspace: Workspace, keeper: Supervisor) -> None:
+    def __init__(self, workspace: Workspace, supervisor: Supervisor) -> None:
         self.schema = schema_of("bash", DESCRIPTION, BashArguments)
         self._workspace = workspace
-        self._keeper = keeper
+        self._supervisor = supervisor
 
     def plan(self, call: str, arguments: str) -> Plan:
         """Return the plan to run the command; raises `ToolFailed` for invalid arguments."""
@@ -50,7 +50,7 @@ class BashTool:
         spool, seal = sealed(call)
 
         async def run(context: ToolContext) -> ToolOutput:
-            finished = await self._keeper.run(
+            finished = await self._supervisor.run(
                 wanted.command,
                 call=call,
                 cwd=self._workspace.root,

@@ -42,7 +42,7 @@ def write_end(path: str, seal: str, ended: str) -> None:
         return
     with contextlib.suppress(OSError):
         try:
-            os.unlink(path)  # noqa: PTH108 - the keeper does without pathlib, which is slow to import
+            os.unlink(path)  # noqa: PTH108 - the supervisor does without pathlib, which is slow to import
         except FileNotFoundError:
             pass
         except OSError:  # a folder: to empty it could take long, and who forgets the call does that
@@ -83,6 +83,6 @@ def open_alone(path: Path) -> io.FileIO:
 
 
 def _hash(seal: str) -> str:
-    from hashlib import sha256  # noqa: PLC0415 - 5 ms, and the keeper needs none
+    from hashlib import sha256  # noqa: PLC0415 - 5 ms, and the supervisor needs none
 
     return sha256(seal.encode()).hexdigest()[:32]

@@ -141,10 +141,10 @@ class _Command:
 class SupervisorLoop:
     """The loop: requests in, output and endings out. It never waits for a single process."""
 
-    def __init__(self, agent: int | None, guard: int) -> None:
-        """Serve the agent with the pidfd `agent` (if available), below the watchdog `guard`."""
+    def __init__(self, agent: int | None, watchdog: int) -> None:
+        """Serve the agent with the pidfd `agent` (if available), as the child of the process `watchdog`."""
         self.pid = os.getpid()
-        self.guard = guard
+        self.watchdog = watchdog
         self.commands: dict[str, _Command] = {}
         self.closing = False
         self.childless = True
@@ -174,12 +174,12 @@ class SupervisorLoop:
     def _on_signal(self, number: int, _frame: object) -> None:
         if number in CLOSING:
             self.close("signalled")
-        elif os.getppid() != self.guard:
+        elif os.getppid() != self.watchdog:
             self.close("unguarded")
 
     def serve(self) -> None:
         """Run until the agent or the watchdog is gone and every command has ended."""
-        if os.getppid() != self.guard:  # before the signal could be received
+        if os.getppid() != self.watchdog:  # before the signal could be received
             self.close("unguarded")
         self._tell({"kind": "ready", "pid": self.pid})
         self._flush()
@@ -396,5 +396,5 @@ def main() -> None:
     if LINUX:
         with contextlib.suppress(OSError):
             agent = os.pidfd_open(os.getppid())
-    guard = fork_watchdog(lock)
-    SupervisorLoop(agent, guard).serve()
+    watchdog = fork_watchdog(lock)
+    SupervisorLoop(agent, watchdog).serve()

@@ -197,7 +197,7 @@ class Supervisor:
         *,
         call: str,
         cwd: Path,
-        timeout: float,  # noqa: ASYNC109 - the keeper's to enforce, so that it holds if this loop is stuck
+        timeout: float,  # noqa: ASYNC109 - the supervisor's to enforce, so that it holds if this loop is stuck
         stop: asyncio.Event,
         emit: Callable[[str], None],
         spool: Path,

@@ -41,35 +41,35 @@ def fork_watchdog(lock: int) -> int:
     if not LINUX:
         return os.getppid()  # no other process adopts orphans here
     adopt_orphans()
-    guard = os.getpid()
+    watchdog = os.getpid()
     passed_on = (*CLOSING, signal.SIGQUIT)
     signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)  # the supervisor may be at work before the handlers are set
-    keeper = os.fork()
-    if keeper == 0:
+    supervisor = os.fork()
+    if supervisor == 0:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
-        if not end_with(guard, signal.SIGCONT):  # perhaps it is frozen; the supervisor checks its parent
+        if not end_with(watchdog, signal.SIGCONT):  # perhaps it is frozen; the supervisor checks its parent
             os._exit(1)
-        return guard
+        return watchdog
     end_with(os.getppid(), signal.SIGCONT)  # if frozen, it continues when the agent is gone
 
     def pass_on(number: int, _frame: object) -> None:
-        os.kill(keeper, signal.SIGKILL if number == signal.SIGQUIT else signal.SIGTERM)
+        os.kill(supervisor, signal.SIGKILL if number == signal.SIGQUIT else signal.SIGTERM)
 
     for number in passed_on:
         signal.signal(number, pass_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
     states = os.WEXITED | os.WSTOPPED | os.WNOWAIT
-    while (now := os.waitid(os.P_PID, keeper, states)) is not None and now.si_code == os.CLD_STOPPED:
-        os.kill(keeper, signal.SIGCONT)
+    while (now := os.waitid(os.P_PID, supervisor, states)) is not None and now.si_code == os.CLD_STOPPED:
+        os.kill(supervisor, signal.SIGCONT)
     for number in passed_on:
         signal.signal(number, signal.SIG_IGN)
-    if _remains(guard):
+    if _remains(watchdog):
         os._exit(1)
     os.pwrite(lock, GONE, 0)
     os._exit(0)
 
 
-def _remains(guard: int) -> bool:
+def _remains(watchdog: int) -> bool:
     """Kill everything below the watchdog; return whether something cannot be killed."""
     until = time.monotonic() + _GIVE_UP
     while time.monotonic() < until:
@@ -78,7 +78,7 @@ def _remains(guard: int) -> bool:
                 pass
         except ChildProcessError:  # ask the kernel: /proc can miss a process that is just starting
             return False
-        killed = [send(each.pid, signal.SIGKILL) for each in below(guard, by_parent(living()))]
+        killed = [send(each.pid, signal.SIGKILL) for each in below(watchdog, by_parent(living()))]
         if killed and not any(killed):
             return True
         time.sleep(_TICK)

@@ -33,7 +33,7 @@ from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
 from holdfast.ui.view.columns import home
 
 STARTING = 10.0
-"""Seconds for the keeper to start and run an empty command."""
+"""Seconds for the supervisor to start and run an empty command."""
 
 ANSWERING = 3.0
 """Seconds for a program to print its version."""
@@ -154,25 +154,25 @@ def _kind(path: Path) -> str:
 
 
 async def _programs(config: Config) -> tuple[list[DoctorFinding], DoctorFinding]:
-    """Return which programs are installed, run under a keeper like any command, and whether that starts."""
+    """Return which programs are installed, run under a supervisor like any command, and whether that starts."""
     said: dict[str, str | None] = dict.fromkeys(_RUNS)
     wrong = dict.fromkeys(_RUNS, "")
     works, problem = False, ""
     with tempfile.TemporaryDirectory(prefix="holdfast-doctor-") as name:
         folder = Path(name)
-        keeper = Supervisor(folder)
+        supervisor = Supervisor(folder)
         try:
-            problem, _ = await _run(keeper, ["true"], folder, within=STARTING)
+            problem, _ = await _run(supervisor, ["true"], folder, within=STARTING)
             for each, command in _RUNS.items():
                 if shutil.which(command):
-                    wrong[each], output = await _run(keeper, [command, "--version"], folder, within=ANSWERING)
+                    wrong[each], output = await _run(supervisor, [command, "--version"], folder, within=ANSWERING)
                     said[each] = _first(output)
             if said["bubblewrap"] is not None and not wrong["bubblewrap"]:
-                works = not (await _run(keeper, [*CONTAINED, "true"], folder, within=ANSWERING))[0]
+                works = not (await _run(supervisor, [*CONTAINED, "true"], folder, within=ANSWERING))[0]
         except ToolFailed as error:
             problem = str(error)
         finally:
-            await keeper.close()
+            await supervisor.close()
     wrapped = findings.bubblewrap(
         said["bubblewrap"], works=works, wanted=config.pid_namespace, namespaces=_namespaces()
     )
@@ -180,13 +180,13 @@ async def _programs(config: Config) -> tuple[list[DoctorFinding], DoctorFinding]
     return found, findings.commands_finding(problem)
 
 
-async def _run(keeper: Supervisor, argv: list[str], folder: Path, *, within: float) -> tuple[str, bytes]:
+async def _run(supervisor: Supervisor, argv: list[str], folder: Path, *, within: float) -> tuple[str, bytes]:
     """Run a program. Return what went wrong, "" if nothing, and its output."""
     try:
         async with asyncio.timeout(within):
             # A separate call and spool, because an earlier program may still be ending.
             call, spool = " ".join(argv), folder / f"spool of {argv[0]}"
-            code, output = await keeper.capture(argv, call=call, cwd=folder, spool=spool)
+            code, output = await supervisor.capture(argv, call=call, cwd=folder, spool=spool)
     except TimeoutError:
         return f"it did not answer within {within:g} s", b""
     return f"it failed with exit code {code}" if code else "", output
