@@ -1,4 +1,4 @@
-"""A driver over a memory store, a scripted model and function tools, with everything it told kept."""
+"""An agent over a memory store, a scripted model and function tools, with everything it told kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FAST = Limits(backoff=0.001, stop_grace=0.1, drop_wait=0.05)
 SENDING = Sending()
 
 WITNESSES: list[Witness] = []
-"""Who watches the drivers of the test that runs (`conftest.py` asks them)."""
+"""Who watches the agents of the test that runs (`conftest.py` asks them)."""
 
 
 def opened(session: str = "rig") -> SessionOpened:
@@ -52,10 +52,10 @@ class Rig:
     def __post_init__(self) -> None:
         if self.store.length == 0:
             self.store.append([opened()], expected=0)
-        self.driver = self.new_driver()
+        self.agent = self.new_agent()
 
-    def new_driver(self) -> Agent:
-        """Return a driver as another process would make it from the same journal."""
+    def new_agent(self) -> Agent:
+        """Return an agent as another process would make it from the same journal."""
 
         async def connect(name: str) -> Model:
             del name
@@ -91,7 +91,7 @@ class Rig:
         """Return each call's outcome by the name of its tool, in the order they ended."""
         names = {
             part.id: part.name
-            for message in self.driver.conversation.messages
+            for message in self.agent.conversation.messages
             for part in getattr(message, "parts", ())
             if hasattr(part, "name")
         }
@@ -101,7 +101,7 @@ class Rig:
         """Return every result of the conversation by the name of its tool."""
         return {
             result.name: result
-            for message in self.driver.conversation.messages
+            for message in self.agent.conversation.messages
             if isinstance(message, UserMessage)
             for result in message.results
         }

@@ -39,11 +39,11 @@ async def long_session(*replies: Reply, turns: int = 4) -> Rig:
         script += [[Call("look", {"of": turn})], [Say(f"answer {turn}")]]
     rig = Rig(uncounted([*script, *replies]), [says("look", LONG), says("todo", "[ ] the rest")])
     for turn in range(1, turns + 1):
-        await rig.driver.run(f"request {turn}")
+        await rig.agent.run(f"request {turn}")
     return rig
 
 
 def sized(rig: Rig, window: int, context: ContextSettings | None = None) -> None:
-    """Let the driver know of a window."""
+    """Let the agent know of a window."""
     rig.context, rig.window = context or ContextSettings(), lambda _: window
-    rig.driver = rig.new_driver()
+    rig.agent = rig.new_agent()

@@ -136,7 +136,7 @@ DECISIONS = Compacted | Pruned | Rewound | Uncompacted
 
 @st.composite
 def sessions(draw: st.DrawFn) -> list[Entry]:
-    """Return turns as a driver writes them, of answers with calls, each somewhere on its way, then strewn with others.
+    """Return turns as an agent writes them, of answers with calls, each somewhere on its way, then strewn with others.
 
     Sequences of any entries hold hardly a call with its result; these are made of little else.
     """

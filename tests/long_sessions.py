@@ -31,10 +31,10 @@ class Long(Session):
         super().emitted(event)
         self.events.append(event)
 
-    async def turn(self, driver: Agent, prompt: str) -> None:
+    async def turn(self, agent: Agent, prompt: str) -> None:
         """Run a turn that reads once."""
         self.provider.extend([Think("hm"), Say("I look."), Call("read", {})], [Say("I have seen it.")])
-        assert (await driver.run(prompt)).reason == "end_turn"
+        assert (await agent.run(prompt)).reason == "end_turn"
 
     @property
     def pruned(self) -> list[Pruned]:

@@ -57,7 +57,7 @@ async def look(arguments: dict[str, object], context: ToolContext) -> ToolOutput
 
 @dataclass
 class Session:
-    """A journal that outlives its drivers, and a provider that speaks every wire."""
+    """A journal that outlives its agents, and a provider that speaks every wire."""
 
     provider: ScriptedProvider = field(default_factory=ScriptedProvider)
     store: MemoryStore = field(default_factory=MemoryStore)
@@ -72,14 +72,14 @@ class Session:
         self.tools = FunctionToolbox((*quick, slow))
 
     def begin(self, model: str) -> Agent:
-        """Return the first driver of the session, with this model."""
+        """Return the first agent of the session, with this model."""
         tools = tuple(tool.schema for tool in self.tools.given)
         opened = SessionOpened(session="s", cwd="/", model=model, system="SYSTEM", tools=tools, version="0")
         self.store.append([opened], expected=0)
-        return self.driver()
+        return self.agent()
 
-    def driver(self) -> Agent:
-        """Return a driver as another process would make it from the same journal."""
+    def agent(self) -> Agent:
+        """Return an agent as another process would make it from the same journal."""
         return Agent(
             store=self.store,
             toolbox=self.tools,
@@ -120,52 +120,52 @@ class Session:
         self.store.append(kept, expected=0)
 
 
-async def text(session: Session, driver: Agent) -> None:
+async def text(session: Session, agent: Agent) -> None:
     session.provider.extend([Say("an answer")])
-    await driver.run("say something")
+    await agent.run("say something")
 
 
-async def thinking(session: Session, driver: Agent) -> None:
+async def thinking(session: Session, agent: Agent) -> None:
     session.provider.extend([Think(THOUGHT), Say("I will look."), Call("read", {})], [Think(THOUGHT), Say("read it")])
-    await driver.run("think about it")
+    await agent.run("think about it")
 
 
-async def parallel_calls(session: Session, driver: Agent) -> None:
+async def parallel_calls(session: Session, agent: Agent) -> None:
     calls = (Call("read", {"path": "a"}), Call("list", {}), Call("read", {"path": "b"}), Call("unknown", {}))
     session.provider.extend([Say("all at once"), *calls], [Say("done")])
-    await driver.run("do them all")
+    await agent.run("do them all")
 
 
-async def images(session: Session, driver: Agent) -> None:
+async def images(session: Session, agent: Agent) -> None:
     session.provider.extend([Say("I will look"), Call("look", {}), Call("read", {})], [Say("blue")])
-    await driver.run("what is in @shot.png?", images=(picture("shot.png"), picture("wide.png", width=3000)))
+    await agent.run("what is in @shot.png?", images=(picture("shot.png"), picture("wide.png", width=3000)))
 
 
-async def bad_arguments(session: Session, driver: Agent) -> None:
+async def bad_arguments(session: Session, agent: Agent) -> None:
     calls = (Call("read", '{"path": "a'), Call("read", "[1, 2]"), Call("read", ""), Call("list", {}))
     session.provider.extend([*calls], [Say("again, then")])
-    await driver.run("write it wrong")
+    await agent.run("write it wrong")
 
 
-async def stop_mid_stream(session: Session, driver: Agent) -> None:
+async def stop_mid_stream(session: Session, agent: Agent) -> None:
     session.provider.extend([Say("half of an answer"), Hold("never")])
-    await stopped(session, driver, "talk")
+    await stopped(session, agent, "talk")
 
 
-async def stop_mid_call(session: Session, driver: Agent) -> None:
+async def stop_mid_call(session: Session, agent: Agent) -> None:
     """Stop while the model writes a call, behind one that it has written."""
     session.provider.extend([Say("I will"), Call("read", {}), Call("list", '{"half": "'), Hold("never")])
-    await stopped(session, driver, "call something")
+    await stopped(session, agent, "call something")
 
 
-async def stop_mid_tool(session: Session, driver: Agent) -> None:
+async def stop_mid_tool(session: Session, agent: Agent) -> None:
     session.provider.extend([Think(THOUGHT), Call("read", {}), Call("wait", {}), Call("list", {})])
-    await stopped(session, driver, "run something long")
+    await stopped(session, agent, "run something long")
 
 
-async def killed_mid_tool(session: Session, driver: Agent) -> None:
+async def killed_mid_tool(session: Session, agent: Agent) -> None:
     """Go on from the journal of a process that was killed while one call of three ran."""
-    await stop_mid_tool(session, driver)
+    await stop_mid_tool(session, agent)
     entries = session.entries
     began = [at for at, each in enumerate(entries) if isinstance(each, CallStarted)]
     ended = [at for at, each in enumerate(entries) if isinstance(each, CallEnded)]
@@ -173,18 +173,18 @@ async def killed_mid_tool(session: Session, driver: Agent) -> None:
     assert fold(session.entries).open_calls
 
 
-async def killed_between_steps(session: Session, driver: Agent) -> None:
+async def killed_between_steps(session: Session, agent: Agent) -> None:
     """Go on from the journal of a process that was killed when the calls had ended, before the next request."""
-    await parallel_calls(session, driver)
+    await parallel_calls(session, agent)
     entries = session.entries
     session.keep_only(max(at for at, each in enumerate(entries) if isinstance(each, CallEnded)) + 1)
 
 
-async def stopped(session: Session, driver: Agent, prompt: str) -> None:
-    turn = asyncio.create_task(driver.run(prompt))
+async def stopped(session: Session, agent: Agent, prompt: str) -> None:
+    turn = asyncio.create_task(agent.run(prompt))
     await session.happened.wait()
     await asyncio.sleep(0.01)  # some more of it comes
-    driver.stop()
+    agent.stop()
     assert (await turn).reason == "cancelled"
 
 

@@ -1,4 +1,4 @@
-"""Who looks, whenever a driver tells or does something, whether what it follows from is durable by then.
+"""Who looks, whenever an agent tells or does something, whether what it follows from is durable by then.
 
 Two rules. An entry is durable once `append` has returned, or once it was read: not while it is being appended. Only
 what streams is told early, and that of a request or a command that the journal has.
@@ -66,7 +66,7 @@ class Witness:
     # --- what is told and done -----------------------------------------------------------------------------------
 
     def told(self, event: Event) -> None:
-        """Hear an event: `emit` of a driver."""
+        """Hear an event: `emit` of an agent."""
         match event:
             case Fact(seq, entry):
                 if self._durable.get(seq) != entry:

@@ -1,4 +1,4 @@
-"""What all tests of the agent share: nothing that a rig's driver told or did may have come before its entry."""
+"""What all tests of the agent share: nothing that a rig's agent told or did may have come before its entry."""
 
 from __future__ import annotations
 

@@ -72,9 +72,9 @@ async def test_nothing_is_done_whose_entry_the_journal_does_not_take(kind: type[
     store.refused = lambda entry: isinstance(entry, kind)
     if kind is PromptAccepted:
         with pytest.raises(StorageFailed):
-            await rig.driver.run("do it")
+            await rig.agent.run("do it")
     else:
-        assert (await rig.driver.run("do it")).cause == "storage"
+        assert (await rig.agent.run("do it")).cause == "storage"
     assert done == []
     assert len(rig.model.requests) == sent
 
@@ -85,9 +85,9 @@ async def test_no_command_of_a_person_runs_whose_entry_the_journal_does_not_take
     rig = Rig(ScriptedModel(), [acts("bash", done)], store=store)
     store.refused = lambda entry: isinstance(entry, ShellStarted)
     with pytest.raises(StorageFailed):
-        await rig.driver.shell("make", share=False)
+        await rig.agent.shell("make", share=False)
     assert done == []
-    assert rig.driver.conversation.open_shells == ()
+    assert rig.agent.conversation.open_shells == ()
 
 
 @pytest.mark.parametrize("order", [("look", "act"), ("act", "look")])
@@ -112,7 +112,7 @@ async def test_what_changes_something_runs_beside_nothing(order: tuple[str, str]
         ScriptedModel([[Call(name, {}) for name in order], [Say("done")]]),
         [long("look", "read"), long("act", "write")],
     )
-    assert (await rig.driver.run("both")).cause == "finished"
+    assert (await rig.agent.run("both")).cause == "finished"
     assert {each for each in together if each} == {("look",), ("act",)}
 
 
@@ -121,11 +121,11 @@ async def test_a_mode_that_forbids_it_meanwhile_counts_whatever_the_person_answe
 
     async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        rig.driver.mode = "plan"
+        rig.agent.mode = "plan"
         return ApprovalAnswer(allowed=True)
 
     rig = Rig(ScriptedModel([[Call("act", {})], [Say("ok")]]), [acts("act", done)], mode="ask", ask=ask)
-    assert (await rig.driver.run("do it")).cause == "finished"
+    assert (await rig.agent.run("do it")).cause == "finished"
     assert done == []
     assert rig.outcomes == {"act": "denied"}
     assert "plan mode" in rig.results()["act"].text
@@ -140,7 +140,7 @@ async def test_who_denies_a_call_has_allowed_nothing_for_later() -> None:
     change = FileChange(path="src/a.py", before=None, after="f" * 64)
     edit = FunctionTool("edit", "write", acts("edit", done).run, change=change)
     rig = Rig(ScriptedModel([[Call("edit", {})], [Say("ok")]]), [edit], mode="ask", ask=ask)
-    await rig.driver.run("do it")
+    await rig.agent.run("do it")
     (asked,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAsked)]
     (answered,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
     assert asked.pattern is not None  # it was offered
@@ -166,14 +166,14 @@ async def test_a_call_that_is_stopped_has_stop_grace_to_end(cause: str) -> None:
     started = asyncio.Event()
     limits = Limits(stop_grace=30.0, drop_wait=0.05)
     rig = Rig(ScriptedModel([[Call("tidy", {})]]), [tidies(started, 0.05)], limits=limits)
-    turn = asyncio.create_task(rig.driver.run("do it"))
+    turn = asyncio.create_task(rig.agent.run("do it"))
     await started.wait()
     if cause == "external":
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn
     else:
-        rig.driver.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
+        rig.agent.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
         await turn
     (ended,) = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
     assert ended.outcome == "interrupted"
@@ -190,7 +190,7 @@ async def test_a_call_beside_one_that_could_not_be_journalled_is_asked_to_end() 
         store=store,
     )
     store.refused = lambda entry: isinstance(entry, CallEnded)
-    ended = await rig.driver.run("both")
+    ended = await rig.agent.run("both")
     assert ended.cause == "storage"
     assert started.is_set()
     assert rig.outcomes == {"quick": "ok", "slow": "interrupted"}

@@ -32,15 +32,15 @@ from holdfast.tools.tool import ToolContext, ToolOutput
 
 async def works_afterwards(rig: Rig) -> None:
     """Assert that the session is settled and that the next prompt gets its answer, with every earlier word in it."""
-    conversation = rig.driver.conversation
+    conversation = rig.agent.conversation
     assert conversation.open_turn is None
     assert conversation.open_calls == ()
     assert conversation.streaming is None
     prompts = [entry.text for entry in rig.entries if isinstance(entry, PromptAccepted)]
     rig.model.extend([Say("still here")])
-    ended = await rig.driver.run("go on")
+    ended = await rig.agent.run("go on")
     assert ended.cause == "finished"
-    assert rig.driver.conversation.answer == "still here"
+    assert rig.agent.conversation.answer == "still here"
     sent = rig.model.requests[-1]
     said = [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
     assert [text for text in said if text in prompts] == prompts
@@ -56,7 +56,7 @@ async def when(reached: Callable[[], bool]) -> None:
 
 async def test_plain_answer() -> None:
     rig = Rig(ScriptedModel([[Say("hello there")]]))
-    ended = await rig.driver.run("hi")
+    ended = await rig.agent.run("hi")
     assert (ended.reason, ended.cause) == ("end_turn", "finished")
     assert rig.facts == rig.entries[1:]
     await works_afterwards(rig)
@@ -71,9 +71,9 @@ async def test_the_prompt_is_durable_before_the_model_is_connected() -> None:
         seen.extend(rig.entries)
         return rig.model
 
-    rig.driver._connection._connect = connect
+    rig.agent._connection._connect = connect
     rig.model.extend([Say("ok")])
-    await rig.driver.run("first things first")
+    await rig.agent.run("first things first")
     assert isinstance(seen[-1], PromptAccepted)
 
 
@@ -102,25 +102,25 @@ async def test_reads_run_together_and_others_alone_in_order() -> None:
     ]
     calls = [Call(tool.name, {}) for tool in tools]
     rig = Rig(ScriptedModel([calls, [Say("done")]]), tools)
-    ended = await rig.driver.run("all of them")
+    ended = await rig.agent.run("all of them")
     assert ended.cause == "finished"
     assert set(order[:2]) == {"+r1", "+r2"}
     assert order[4:] == ["+w1", "-w1", "+x1", "-x1", "+r3", "-r3"]
-    results = rig.driver.conversation.messages[2]
+    results = rig.agent.conversation.messages[2]
     assert isinstance(results, UserMessage)
     assert [result.name for result in results.results] == ["r1", "r2", "w1", "x1", "r3"]
 
 
 async def stop_while_streaming(rig: Rig) -> asyncio.Task[TurnEnded]:
     rig.model.extend([Say("half an answer"), Hold("never")])
-    turn = asyncio.create_task(rig.driver.run("speak"))
+    turn = asyncio.create_task(rig.agent.run("speak"))
     await when(lambda: any(getattr(event, "text", "") for event in rig.events))
     return turn
 
 
 async def stop_while_silent(rig: Rig) -> asyncio.Task[TurnEnded]:
     rig.model.extend([Hold("never")])
-    turn = asyncio.create_task(rig.driver.run("speak"))
+    turn = asyncio.create_task(rig.agent.run("speak"))
     await when(lambda: rig.model.open_streams == 1)
     return turn
 
@@ -128,9 +128,9 @@ async def stop_while_silent(rig: Rig) -> asyncio.Task[TurnEnded]:
 async def stop_while_running(rig: Rig) -> asyncio.Task[TurnEnded]:
     started = asyncio.Event()
     rig.tools = [says("quick"), waits("slow", started=started), says("never")]
-    rig.driver = rig.new_driver()
+    rig.agent = rig.new_agent()
     rig.model.extend([Call("quick", {}), Call("slow", {}), Call("never", {})])
-    turn = asyncio.create_task(rig.driver.run("three calls"))
+    turn = asyncio.create_task(rig.agent.run("three calls"))
     await started.wait()
     return turn
 
@@ -145,18 +145,18 @@ async def stop_while_a_tool_ignores_it(rig: Rig) -> asyncio.Task[TurnEnded]:
         return ToolOutput(text="")
 
     rig.tools = [says("quick"), FunctionTool("stubborn", "execute", run)]
-    rig.driver = rig.new_driver()
+    rig.agent = rig.new_agent()
     rig.model.extend([Call("quick", {}), Call("stubborn", {})])
-    turn = asyncio.create_task(rig.driver.run("two calls"))
+    turn = asyncio.create_task(rig.agent.run("two calls"))
     await started.wait()
     return turn
 
 
 async def stop_while_backing_off(rig: Rig) -> asyncio.Task[TurnEnded]:
     rig.limits = Limits(backoff=3600.0, longest_backoff=3600.0)
-    rig.driver = rig.new_driver()
+    rig.agent = rig.new_agent()
     rig.model.extend([Fail(503)])
-    turn = asyncio.create_task(rig.driver.run("try"))
+    turn = asyncio.create_task(rig.agent.run("try"))
     await when(lambda: any(isinstance(fact, RequestFailed) for fact in rig.facts))
     return turn
 
@@ -182,7 +182,7 @@ async def test_every_stop_settles_the_turn_and_the_next_prompt_works(
         with pytest.raises(asyncio.CancelledError):
             await turn
     else:
-        rig.driver.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
+        rig.agent.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
         await turn
     ended = rig.entries[-1]
     assert isinstance(ended, TurnEnded)
@@ -201,7 +201,7 @@ async def test_every_stop_settles_the_turn_and_the_next_prompt_works(
     if situation is stop_while_streaming:
         assert any(
             isinstance(message, AssistantMessage) and "half an answer" in str(message.parts)
-            for message in rig.driver.conversation.messages
+            for message in rig.agent.conversation.messages
         )
     await works_afterwards(rig)
 
@@ -209,14 +209,14 @@ async def test_every_stop_settles_the_turn_and_the_next_prompt_works(
 async def test_the_first_cause_of_a_stop_stands() -> None:
     rig = Rig(ScriptedModel())
     turn = await stop_while_silent(rig)
-    rig.driver.stop(StopCause("timeout", "5 s"))
-    rig.driver.stop(StopCause("user"))
+    rig.agent.stop(StopCause("timeout", "5 s"))
+    rig.agent.stop(StopCause("user"))
     assert (await turn).cause == "timeout"
 
 
 async def test_the_deadline_is_named_as_a_timeout() -> None:
     rig = Rig(ScriptedModel([[Hold("never")]]), limits=Limits(timeout=0.02))
-    ended = await rig.driver.run("slow")
+    ended = await rig.agent.run("slow")
     assert (ended.reason, ended.cause) == ("timeout", "timeout")
     assert "the user did not stop it" in ended.note
 
@@ -236,7 +236,7 @@ async def test_a_second_cancellation_while_settling_changes_nothing() -> None:
 async def test_wait_for_raises_timeout_error_and_leaves_a_settled_journal() -> None:
     rig = Rig(ScriptedModel([[Hold("never")]]))
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(rig.driver.run("slow"), 0.02)
+        await asyncio.wait_for(rig.agent.run("slow"), 0.02)
     rig.model._steps.clear()  # on a busy machine the time was over before it was asked
     await works_afterwards(rig)
 
@@ -246,7 +246,7 @@ async def test_wait_for_raises_timeout_error_and_leaves_a_settled_journal() -> N
 )
 async def test_one_retry_policy(status: int, attempts: int) -> None:
     rig = Rig(ScriptedModel([[Fail(status, "because")] for _ in range(9)]))
-    ended = await rig.driver.run("try")
+    ended = await rig.agent.run("try")
     assert (ended.reason, ended.cause) == ("error", "provider")
     assert "because" in ended.detail
     assert len(rig.model.requests) == attempts
@@ -258,23 +258,23 @@ async def test_one_retry_policy(status: int, attempts: int) -> None:
 
 async def test_a_retry_that_succeeds_is_invisible_to_the_model() -> None:
     rig = Rig(ScriptedModel([[Fail(503)], [Fail(429, retry_after=0.001)], [Say("at last")]]))
-    assert (await rig.driver.run("try")).cause == "finished"
+    assert (await rig.agent.run("try")).cause == "finished"
     assert rig.model.requests[0].messages == rig.model.requests[2].messages
     await works_afterwards(rig)
 
 
 async def test_a_wait_longer_than_ours_is_not_waited_for() -> None:
     rig = Rig(ScriptedModel([[Fail(429, retry_after=3600)]]))
-    assert (await rig.driver.run("try")).cause == "provider"
+    assert (await rig.agent.run("try")).cause == "provider"
 
 
 @pytest.mark.parametrize("end", [Cut(), Reset()])
 async def test_a_stream_that_breaks_after_text_keeps_the_text_and_is_not_repeated(end: Cut | Reset) -> None:
     rig = Rig(ScriptedModel([[Say("the first half"), end]]))
-    ended = await rig.driver.run("speak")
+    ended = await rig.agent.run("speak")
     assert ended.cause == "provider"
     assert len(rig.model.requests) == 1
-    message = rig.driver.conversation.messages[1]
+    message = rig.agent.conversation.messages[1]
     assert isinstance(message, AssistantMessage)
     assert "the first half" in str(message.parts)
     await works_afterwards(rig)
@@ -290,7 +290,7 @@ async def test_calls_of_a_cut_response_are_never_run_and_the_model_is_told() -> 
 
     tools = [FunctionTool("deploy", "execute", run)]
     rig = Rig(ScriptedModel([[Say("I will deploy."), Call("deploy", {}), Cut()]]), tools)
-    await rig.driver.run("deploy?")
+    await rig.agent.run("deploy?")
     await works_afterwards(rig)
     assert ran == []
     note = rig.model.requests[-1].messages[-1]
@@ -300,7 +300,7 @@ async def test_calls_of_a_cut_response_are_never_run_and_the_model_is_told() -> 
 
 async def test_calls_of_a_response_at_its_output_limit_are_not_run() -> None:
     rig = Rig(ScriptedModel([[Call("quick", '{"x": '), Finish("length")]]), [says("quick")])
-    ended = await rig.driver.run("long")
+    ended = await rig.agent.run("long")
     assert ended.reason == "max_tokens"
     assert not [entry for entry in rig.entries if isinstance(entry, CallEnded)]
     await works_afterwards(rig)
@@ -308,7 +308,7 @@ async def test_calls_of_a_response_at_its_output_limit_are_not_run() -> None:
 
 async def test_max_steps_is_exact_and_the_next_prompt_works() -> None:
     rig = Rig(ScriptedModel([[Call("quick", {})] for _ in range(9)]), [says("quick")], limits=Limits(max_steps=3))
-    ended = await rig.driver.run("loop")
+    ended = await rig.agent.run("loop")
     assert ended.reason == "max_steps"
     assert len(rig.model.requests) == 3
     rig.model._steps.clear()
@@ -323,8 +323,8 @@ async def test_bad_calls_become_results_and_the_turn_goes_on() -> None:
     tools = [says("quick"), FunctionTool("breaks", "read", breaks)]
     bad = [Call("quick", "[1]"), Call("nothing", {}), Call("breaks", {}), Call("quick", {})]
     rig = Rig(ScriptedModel([bad, [Say("I see")]]), tools)
-    assert (await rig.driver.run("try")).cause == "finished"
-    results = rig.driver.conversation.messages[2]
+    assert (await rig.agent.run("try")).cause == "finished"
+    results = rig.agent.conversation.messages[2]
     assert isinstance(results, UserMessage)
     assert [result.outcome for result in results.results] == ["failed", "failed", "failed", "ok"]
     assert "not a JSON object" in results.results[0].text
@@ -335,7 +335,7 @@ async def test_bad_calls_become_results_and_the_turn_goes_on() -> None:
 async def test_parallel_calls_with_one_provider_id_both_settle_under_ids_of_our_own() -> None:
     calls = [Call("quick", {}, id="same"), Call("quick", {}, id="same")]
     rig = Rig(ScriptedModel([calls, [Call("quick", {}, id="same")], [Say("ok")]]), [says("quick")])
-    await rig.driver.run("twice")
+    await rig.agent.run("twice")
     ids = [entry.call for entry in rig.entries if isinstance(entry, CallEnded)]
     assert len(set(ids)) == 3
     assert all(len(id_) == 9 and id_.isalnum() for id_ in ids)
@@ -345,7 +345,7 @@ async def test_a_call_that_needs_asking_ends_the_turn_and_the_user_may_write_ins
     rig = Rig(
         ScriptedModel([[Call("quick", {}), Call("act", {})]]), [says("quick"), says("act", effect="execute")], "ask"
     )
-    ended = await rig.driver.run("act")
+    ended = await rig.agent.run("act")
     assert (ended.reason, ended.cause) == ("cancelled", "approval")
     await works_afterwards(rig)
     assert rig.results()["quick"].outcome == "ok"
@@ -367,9 +367,9 @@ async def test_an_outcome_that_comes_after_the_exit_is_told_as_late() -> None:
         return ToolOutput(text="it was done after all")
 
     rig = Rig(ScriptedModel([[Call("stubborn", {})]]), [FunctionTool("stubborn", "execute", run)])
-    turn = asyncio.create_task(rig.driver.run("do"))
+    turn = asyncio.create_task(rig.agent.run("do"))
     await started.wait()
-    rig.driver.stop()
+    rig.agent.stop()
     assert (await turn).cause == "user"
     release.set()
     await when(lambda: any(isinstance(entry, CallLate) for entry in rig.entries))
@@ -380,12 +380,12 @@ async def test_an_outcome_that_comes_after_the_exit_is_told_as_late() -> None:
 
 async def test_streamed_text_is_checkpointed_within_a_second() -> None:
     rig = Rig(ScriptedModel([[Say("x" * 60, chunk=1, delay=0.03), Hold("never")]]))
-    turn = asyncio.create_task(rig.driver.run("long"))
+    turn = asyncio.create_task(rig.agent.run("long"))
     await when(lambda: any(isinstance(entry, ResponseCheckpoint) for entry in rig.entries))
-    crashed = rig.new_driver()  # as another process would find the journal now
+    crashed = rig.new_agent()  # as another process would find the journal now
     assert crashed.conversation.streaming is not None
     assert crashed.conversation.streaming.text.startswith("xxx")
-    rig.driver.stop()
+    rig.agent.stop()
     await turn
 
 
@@ -416,25 +416,25 @@ async def test_a_full_disk_lets_no_effect_happen_and_the_next_prompt_works_when_
 
     tools = [FunctionTool("fill", "execute", fill), FunctionTool("act", "execute", run)]
     rig = Rig(ScriptedModel([[Call("fill", {}), Call("act", {})]]), tools, store=store)
-    ended = await rig.driver.run("fill the disk")
+    ended = await rig.agent.run("fill the disk")
     assert (ended.reason, ended.cause) == ("error", "storage")
     assert ran == []
     assert len([event for event in rig.events if isinstance(event, NotRecorded)]) == 1  # of a call, and of the turn
     with pytest.raises(StorageFailed):
-        await rig.driver.run("and now?")
+        await rig.agent.run("and now?")
     store.full = False
-    await rig.driver.recover()
+    await rig.agent.recover()
     await works_afterwards(rig)
     assert rig.results()["fill"].outcome == "ok"  # it had finished: what the disk refused was kept and written now
     assert rig.results()["act"].outcome == "not_started"
 
 
-async def test_a_crash_between_any_two_entries_is_settled_by_the_next_driver() -> None:
+async def test_a_crash_between_any_two_entries_is_settled_by_the_next_agent() -> None:
     """Cut the journal of a rich turn after each entry: what follows is what a new process would do."""
     calls = [Call("quick", {}), Call("act", {}), Call("quick", {})]
     model = ScriptedModel([[Think("hm"), Say("I will."), *calls], [Say("all done")]])
     whole = Rig(model, [says("quick"), says("act", effect="execute")])
-    await whole.driver.run("do it")
+    await whole.agent.run("do it")
     entries = whole.entries
     assert len(entries) > 10
     for length in range(1, len(entries) + 1):
@@ -442,38 +442,38 @@ async def test_a_crash_between_any_two_entries_is_settled_by_the_next_driver() -
         store.append(entries[:length], expected=0)
         rig = Rig(ScriptedModel(), whole.tools, store=store)
         finished = {e.call: e.text for e in entries[:length] if isinstance(e, CallEnded)}
-        await rig.driver.recover()
+        await rig.agent.recover()
         await works_afterwards(rig)
         kept = {
             result.call: result.text
-            for m in rig.driver.conversation.messages
+            for m in rig.agent.conversation.messages
             if isinstance(m, UserMessage)
             for result in m.results
         }
         assert finished.items() <= kept.items()
         if any(isinstance(e, ResponseEnded) for e in entries[:length]):
-            assert "I will." in str(rig.driver.conversation.messages)
+            assert "I will." in str(rig.agent.conversation.messages)
 
 
 async def test_a_blank_prompt_and_a_second_turn_are_refused_without_a_trace() -> None:
     rig = Rig(ScriptedModel())
     with pytest.raises(UsageError):
-        await rig.driver.run("  \n")
+        await rig.agent.run("  \n")
     turn = await stop_while_silent(rig)
     with pytest.raises(UsageError):
-        await rig.driver.run("another")
-    rig.driver.stop()
+        await rig.agent.run("another")
+    rig.agent.stop()
     await turn
     assert len([entry for entry in rig.entries if isinstance(entry, PromptAccepted)]) == 1
 
 
-async def test_the_driver_keeps_nothing_of_a_turn_that_ended() -> None:
+async def test_the_agent_keeps_nothing_of_a_turn_that_ended() -> None:
     rig = Rig(ScriptedModel())
     turn = await stop_while_running(rig)
-    rig.driver.stop()
+    rig.agent.stop()
     await turn
-    assert rig.driver.turn is None
-    assert not rig.driver._abandoned
+    assert rig.agent.turn is None
+    assert not rig.agent._abandoned
     assert len(asyncio.all_tasks()) == 1
 
 

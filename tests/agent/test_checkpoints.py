@@ -34,20 +34,20 @@ async def test_each_piece_of_text_is_kept_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(response_stream, "CHECKPOINT_EVERY", 0.02)
     said = "".join(f"{number} " for number in range(100))
     rig = Rig(ScriptedModel([[Say(said, chunk=2, delay=0.005), Hold("never")]]))
-    turn = asyncio.create_task(rig.driver.run("count"))
+    turn = asyncio.create_task(rig.agent.run("count"))
     await when(lambda: sum(map(len, checkpoints(rig))) >= len(said))
     assert len(checkpoints(rig)) > 3
     assert "".join(checkpoints(rig)) == said
-    rig.driver.stop()
+    rig.agent.stop()
     await turn
 
 
 async def test_what_came_before_a_silence_is_kept_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_stream, "CHECKPOINT_EVERY", 0.02)
     rig = Rig(ScriptedModel([[Say("the last words"), Hold("never")]]))
-    turn = asyncio.create_task(rig.driver.run("speak"))
+    turn = asyncio.create_task(rig.agent.run("speak"))
     await when(lambda: "".join(checkpoints(rig)) == "the last words")
-    rig.driver.stop()
+    rig.agent.stop()
     await turn
 
 
@@ -82,10 +82,10 @@ async def test_what_came_together_with_the_stop_is_kept() -> None:
 
     async def connect(name: str) -> StoppedMeanwhile:
         del name
-        return StoppedMeanwhile(rig.driver.stop)
+        return StoppedMeanwhile(rig.agent.stop)
 
-    rig.driver._connection._connect = connect
-    assert (await rig.driver.run("speak")).cause == "user"
+    rig.agent._connection._connect = connect
+    assert (await rig.agent.run("speak")).cause == "user"
     (ended,) = [entry for entry in rig.entries if isinstance(entry, ResponseEnded)]
     assert ended.parts == (TextPart("the first words and the last"),)
 
@@ -103,7 +103,7 @@ async def test_no_call_has_the_id_of_one_before_it_whatever_the_journal_lost() -
     store = MemoryStore()
     store.append(before, expected=0)
     rig = Rig(ScriptedModel([[Call("quick", {})], [Say("seen")]]), [says("quick", "as it is")], store=store)
-    assert (await rig.driver.run("look again")).cause == "finished"
+    assert (await rig.agent.run("look again")).cause == "finished"
     ids = [entry.call for entry in rig.entries if isinstance(entry, CallEnded)]
     assert len(ids) == len(set(ids)) == 2
     texts = [entry.text for entry in rig.entries if isinstance(entry, CallEnded)]

@@ -59,7 +59,7 @@ async def test_before_each_send_a_broken_conversation_is_mended_journalled_and_t
 ) -> None:
     rig = Rig(reading(), [says("read")])
     monkeypatch.setattr(validate, "normalize", loses_results)
-    ended = await rig.driver.run("go")
+    ended = await rig.agent.run("go")
     assert ended.cause == "finished"
     repaired = [entry for entry in rig.facts if isinstance(entry, Repaired)]
     assert len(repaired) == 1
@@ -68,17 +68,17 @@ async def test_before_each_send_a_broken_conversation_is_mended_journalled_and_t
     assert isinstance(sent, UserMessage)
     assert [result.text for result in sent.results] == [NO_RESULT]
     rig.model.extend([Say("again")])
-    await rig.driver.run("and again")  # the same finding is not journalled twice
+    await rig.agent.run("and again")  # the same finding is not journalled twice
     assert [entry for entry in rig.facts if isinstance(entry, Repaired)] == repaired
 
 
 async def test_on_each_load_a_finding_is_shown_and_journalled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
-    await rig.driver.run("go")
+    await rig.agent.run("go")
     monkeypatch.setattr(validate, "normalize", loses_results)
     for _ in range(2):
-        driver = rig.new_driver()
-        await driver.recover()
+        agent = rig.new_agent()
+        await agent.recover()
         findings = [entry.findings for entry in rig.facts if isinstance(entry, Repaired)]
         assert len(findings) == 1
         assert LOSES in findings[0][0]
@@ -100,14 +100,14 @@ async def test_a_finding_that_met_the_entries_of_another_process_is_journalled_a
     store = Shared()
     store.append([opened()], expected=0)
     rig = Rig(reading(), [says("read")], store=store)
-    await rig.driver.run("go")
+    await rig.agent.run("go")
     monkeypatch.setattr(validate, "normalize", loses_results)
-    driver = rig.new_driver()
+    agent = rig.new_agent()
     store.shared = True
     with pytest.raises(AppendConflict):
-        await driver.recover()
+        await agent.recover()
     assert not any(isinstance(entry, Repaired) for entry in rig.entries)
-    await driver.recover()
+    await agent.recover()
     assert [LOSES in entry.findings[0] for entry in rig.entries if isinstance(entry, Repaired)] == [True]
 
 
@@ -121,18 +121,18 @@ async def test_in_debug_it_is_checked_after_each_step_and_before_each_append(mon
 
     monkeypatch.setattr("holdfast.agent.conversation_checks.violations", counts)
     rig = Rig(reading(), [says("read")])
-    driver = debugging(rig)
+    agent = debugging(rig)
     checked.clear()
-    appends = count_appends(driver, monkeypatch)
-    await driver.run("go")
+    appends = count_appends(agent, monkeypatch)
+    await agent.run("go")
     assert len(checked) == appends() + 1, "each append, and the one step that had calls"
 
 
 async def test_what_debug_finds_is_told_and_keeps_nothing_from_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
-    driver = debugging(rig)
+    agent = debugging(rig)
     monkeypatch.setattr(validate, "normalize", loses_results)
-    ended = await driver.run("go")
+    ended = await agent.run("go")
     assert ended.cause == "finished"
     found = [event.message for event in rig.events if isinstance(event, CheckFinding)]
     assert [message.partition(":")[0] for message in found] == ["Before an append"]
@@ -143,7 +143,7 @@ async def test_what_debug_finds_is_told_and_keeps_nothing_from_the_journal(monke
 async def test_without_debug_nothing_is_checked_but_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
     monkeypatch.setattr("holdfast.agent.conversation_checks.violations", stumbles)
-    await rig.driver.run("go")
+    await rig.agent.run("go")
     assert not any(isinstance(event, CheckFinding) for event in rig.events)
 
 
@@ -151,7 +151,7 @@ async def test_what_cannot_be_mended_is_not_sent_and_says_which_rule(monkeypatch
     rig = Rig(reading(), [says("read")])
     monkeypatch.setattr(validate, "normalize", loses_results)
     monkeypatch.setattr(validate, "repair_shape", mends_nothing)
-    ended = await rig.driver.run("go")
+    ended = await rig.agent.run("go")
     assert (ended.reason, ended.cause) == ("error", "bug")
     assert LOSES in ended.detail
     assert len(rig.model.requests) == 1, "the request behind the call was not sent"
@@ -159,7 +159,7 @@ async def test_what_cannot_be_mended_is_not_sent_and_says_which_rule(monkeypatch
     assert not any(isinstance(entry, Repaired) for entry in rig.entries)
     monkeypatch.undo()
     rig.model.extend([Say("works")])
-    assert (await rig.driver.run("go on")).cause == "finished"
+    assert (await rig.agent.run("go on")).cause == "finished"
 
 
 @pytest.mark.parametrize("place", ["check", "repair"])
@@ -173,11 +173,11 @@ async def test_rules_that_stumble_send_nothing_and_leave_the_session_usable(
     else:
         monkeypatch.setattr(validate, "normalize", loses_results)
         monkeypatch.setattr(validate, "repair_shape", stumbles)
-    ended = await rig.driver.run("go")
+    ended = await rig.agent.run("go")
     assert (ended.reason, ended.cause) == ("error", "bug")
     assert "a fault in a rule" in ended.detail
     assert len(rig.model.requests) == (0 if place == "check" else 1)
-    again = rig.new_driver()  # loading such a session is no failure either
+    again = rig.new_agent()  # loading such a session is no failure either
     await again.recover()
     assert store.read().findings == ()
     assert "go" in json.dumps(export(again.conversation))
@@ -187,7 +187,7 @@ async def test_rules_that_stumble_send_nothing_and_leave_the_session_usable(
 
 
 def debugging(rig: Rig) -> Agent:
-    """Return a driver over the rig's parts that checks all the time."""
+    """Return an agent over the rig's parts that checks all the time."""
 
     async def connect(name: str) -> Model:
         del name
@@ -204,15 +204,15 @@ def debugging(rig: Rig) -> Agent:
     )
 
 
-def count_appends(driver: Agent, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Return what tells how often the driver's store was appended to since."""
+def count_appends(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Return what tells how often the agent's store was appended to since."""
     count = 0
-    append = driver._store.append
+    append = agent._store.append
 
     def counting(*args: object, **kwargs: object) -> int:
         nonlocal count
         count += 1
         return append(*args, **kwargs)  # pyright: ignore[reportArgumentType] - as it was called
 
-    monkeypatch.setattr(driver._store, "append", counting)
+    monkeypatch.setattr(agent._store, "append", counting)
     return lambda: count

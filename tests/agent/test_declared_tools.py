@@ -42,17 +42,17 @@ async def test_a_tool_that_a_session_was_not_begun_with_is_none_of_it(tmp_path: 
         del name
         return model
 
-    driver = Agent(
+    agent = Agent(
         store=session.store, toolbox=session.toolbox, connect=connect, mode="yolo", emit=lambda _: None, limits=FAST
     )
-    await driver.run("go")
+    await agent.run("go")
     ended = [record.entry for record in session.store.read().records if isinstance(record.entry, CallEnded)]
     assert [entry.outcome for entry in ended] == ["failed", "ok"]
     assert ended[0].text == "Tool 'todo' does not exist (expected one of glob, read). Nothing was done."
     opened = fold(record.entry for record in session.store.read().records).opened
     assert opened is not None
     assert [tool.name for tool in opened.tools] == ["read", "glob"]
-    await driver.close()
+    await agent.close()
 
 
 async def test_a_new_session_has_them_all(tmp_path: Path) -> None:

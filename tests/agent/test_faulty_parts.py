@@ -31,9 +31,9 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 async def goes_on(rig: Rig) -> None:
     """Assert that the next prompt gets its answer, and that the fold is that of the journal."""
     rig.model.extend([Say("still here")])
-    assert (await rig.driver.run("go on")).cause == "finished"
-    assert rig.driver.turn is None
-    assert rig.driver.conversation == fold(rig.entries)
+    assert (await rig.agent.run("go on")).cause == "finished"
+    assert rig.agent.turn is None
+    assert rig.agent.conversation == fold(rig.entries)
 
 
 async def test_a_tool_that_cancels_itself_has_failed_and_the_turn_goes_on() -> None:
@@ -42,7 +42,7 @@ async def test_a_tool_that_cancels_itself_has_failed_and_the_turn_goes_on() -> N
         raise asyncio.CancelledError
 
     rig = Rig(ScriptedModel([[Call("odd", {})], [Say("I see")]]), [FunctionTool("odd", "execute", run)])
-    assert (await rig.driver.run("go")).cause == "finished"
+    assert (await rig.agent.run("go")).cause == "finished"
     assert rig.results()["odd"].outcome == "failed"
     await goes_on(rig)
 
@@ -60,7 +60,7 @@ class Breaks(ScriptedModel):
 
 async def test_a_model_that_raises_anything_ends_its_response_at_once() -> None:
     rig = Rig(Breaks(), limits=Limits(attempts=1))
-    ended = await asyncio.wait_for(rig.driver.run("go"), 2)
+    ended = await asyncio.wait_for(rig.agent.run("go"), 2)
     assert ended.cause == "provider"
     assert "ZeroDivisionError" in ended.detail
 
@@ -74,8 +74,8 @@ async def test_the_time_that_our_own_libraries_take_is_not_the_models() -> None:
         return model
 
     rig = Rig(model, limits=Limits(first_event=0.1, attempts=1))
-    rig.driver._connection._connect = connect
-    ended = await rig.driver.run("go")
+    rig.agent._connection._connect = connect
+    ended = await rig.agent.run("go")
     assert ended.cause == "finished", ended.detail
 
 
@@ -93,7 +93,7 @@ class Blocked(ScriptedModel):
 
 async def test_the_time_in_which_the_event_loop_is_blocked_is_not_the_models() -> None:
     rig = Rig(Blocked([(Say("here"),)]), limits=Limits(first_event=0.2, attempts=1))
-    ended = await rig.driver.run("go")
+    ended = await rig.agent.run("go")
     assert ended.cause == "finished", ended.detail
 
 
@@ -106,8 +106,8 @@ async def test_a_connection_that_never_comes_is_not_waited_for_without_end(monke
         raise AssertionError
 
     rig = Rig(ScriptedModel())
-    rig.driver._connection._connect = connect
-    ended = await asyncio.wait_for(rig.driver.run("go"), 5)
+    rig.agent._connection._connect = connect
+    ended = await asyncio.wait_for(rig.agent.run("go"), 5)
     assert ended.cause == "provider"
     assert "importing its library took longer" in ended.detail
     assert TurnFailed("not_loaded") in rig.events
@@ -126,8 +126,8 @@ async def test_a_recovery_that_is_cancelled_can_be_done_again() -> None:
     store.append([opened(), PromptAccepted(turn=1, text="begun")], expected=0)
     rig = Rig(ScriptedModel(), store=store, toolbox=Slow([]))
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(rig.driver.run("go on"), 0.02)
-    rig.driver.recovery._toolbox = FunctionToolbox([])
+        await asyncio.wait_for(rig.agent.run("go on"), 0.02)
+    rig.agent.recovery._toolbox = FunctionToolbox([])
     await goes_on(rig)
 
 
@@ -144,7 +144,7 @@ async def test_a_listener_that_raises_ends_the_turn_and_forks_nothing(at: int) -
 
     rig.tell = emit
     with pytest.raises(OSError, match="nobody listens"):
-        await rig.driver.run("go")
+        await rig.agent.run("go")
     rig.tell = None
     rig.model._steps.clear()
     await goes_on(rig)
@@ -153,9 +153,9 @@ async def test_a_listener_that_raises_ends_the_turn_and_forks_nothing(at: int) -
 async def test_closing_stops_the_turn_that_runs() -> None:
     started = asyncio.Event()
     rig = Rig(ScriptedModel([[Call("slow", {})]]), [waits("slow", started=started)])
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await started.wait()
-    await rig.driver.close()
+    await rig.agent.close()
     assert (await turn).cause == "external"
     assert isinstance(rig.entries[-1], TurnEnded)
 
@@ -179,7 +179,7 @@ async def test_entries_of_somebody_else_are_read_and_the_next_prompt_works() -> 
     rig = Rig(ScriptedModel(), store=store)
     store.strange = [PromptAccepted(turn=1, text="from elsewhere")]
     with pytest.raises(AppendConflict):
-        await rig.driver.run("mine")
+        await rig.agent.run("mine")
     await goes_on(rig)
     assert "from elsewhere" in str(rig.model.requests[-1].messages)
 
@@ -203,7 +203,7 @@ async def test_a_result_that_is_in_hand_is_not_unknown_because_another_process_w
     store.append([opened()], expected=0)
     store.before, store.strange = CallEnded, [Titled(title="from elsewhere")]
     rig = Rig(ScriptedModel([(Call("a", {}),)]), tools=(says("a", "42"),), store=store)
-    assert (await rig.driver.run("go")).cause == "storage"
+    assert (await rig.agent.run("go")).cause == "storage"
     assert rig.outcomes == {"a": "ok"}
     assert rig.results()["a"].text == "42"
     await goes_on(rig)
@@ -214,7 +214,7 @@ async def test_a_turn_that_another_process_has_ended_is_left_as_it_is() -> None:
     store.append([opened()], expected=0)
     store.before, store.strange = ResponseEnded, [TurnEnded(turn=1, reason="error", cause="crash")]
     rig = Rig(ScriptedModel([(Say("hello"),)]), store=store)
-    assert (await rig.driver.run("go")).cause == "storage"
+    assert (await rig.agent.run("go")).cause == "storage"
     assert sum(isinstance(entry, TurnEnded) for entry in rig.entries) == 1
     await goes_on(rig)
 
@@ -235,7 +235,7 @@ async def test_a_finished_result_is_not_lost_with_the_write_that_failed() -> Non
     store = Full()
     store.append([opened()], expected=0)
     rig = Rig(ScriptedModel([[Call("quick", {})]]), [says("quick", "the answer is 42")], store=store)
-    assert (await rig.driver.run("go")).cause == "storage"
+    assert (await rig.agent.run("go")).cause == "storage"
     assert rig.results()["quick"].text == "the answer is 42"
     await goes_on(rig)
 
@@ -254,8 +254,8 @@ async def test_what_this_process_could_not_write_is_told_as_that_and_not_as_left
     model = ScriptedModel([[Call("quick", {})], [Say("well")]])
     rig = Rig(model, store=store, toolbox=NeverGone([says("quick", "the answer is 42")]))
     store.refuses = 2  # of the call itself, and of the turn that ends by that
-    assert (await rig.driver.run("go")).cause == "storage"
-    await rig.driver.run("again")
+    assert (await rig.agent.run("go")).cause == "storage"
+    await rig.agent.run("again")
     (left, _) = [entry for entry in rig.entries if isinstance(entry, TurnEnded)]
     assert (left.cause, left.detail) == ("storage", "Journal cannot be written: the disk is full. Free some space.")
 
@@ -263,7 +263,7 @@ async def test_what_this_process_could_not_write_is_told_as_that_and_not_as_left
 async def test_only_the_call_that_was_asked_about_was_not_approved() -> None:
     calls = [Call("act", {}), Call("look", {})]
     rig = Rig(ScriptedModel([calls]), [says("act", effect="execute"), says("look")], "ask")
-    await rig.driver.run("go")
+    await rig.agent.run("go")
     assert "not approved" in rig.results()["act"].text
     assert "not approved" not in rig.results()["look"].text
     assert "before this call began" in rig.results()["look"].text
@@ -279,10 +279,10 @@ async def test_a_plan_that_takes_its_time_does_not_hold_up_a_stop() -> None:
         raise AssertionError((arguments, context))
 
     rig = Rig(ScriptedModel([[Call("ponders", {})]]), [Ponders("ponders", "write", run)])
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     while not any(isinstance(entry, ResponseEnded) for entry in rig.entries):  # noqa: ASYNC110 - no event of its own
         await asyncio.sleep(0)
-    rig.driver.stop()
+    rig.agent.stop()
     ended = await asyncio.wait_for(turn, 1)
     assert ended.cause == "user"
     assert rig.results()["ponders"].outcome == "not_started"
@@ -296,10 +296,10 @@ async def test_what_arrived_together_with_the_stop_is_kept() -> None:
         rig.events.append(event)
         if getattr(event, "text", "") == "c" and not seen:
             seen.append(1)
-            asyncio.get_running_loop().call_soon(rig.driver.stop)
+            asyncio.get_running_loop().call_soon(rig.agent.stop)
 
     rig.tell = emit
-    await rig.driver.run("go")
+    await rig.agent.run("go")
     live = "".join(text for event in rig.events if isinstance(text := getattr(event, "text", None), str))
     (cut,) = [entry for entry in rig.entries if isinstance(entry, ResponseEnded)]
     assert "".join(getattr(part, "text", "") for part in cut.parts) == live
@@ -317,5 +317,5 @@ async def test_halves_of_a_character_in_what_a_model_sends_end_nothing() -> None
             yield StreamFinished(parts, finish, Usage())
 
     rig = Rig(Odd([[], []]), [says("quick")])
-    assert (await rig.driver.run("go")).cause == "finished"
-    assert rig.driver.conversation == fold(rig.entries)
+    assert (await rig.agent.run("go")).cause == "finished"
+    assert rig.agent.conversation == fold(rig.entries)

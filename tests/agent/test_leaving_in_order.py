@@ -41,9 +41,9 @@ async def test_a_call_that_was_asked_to_stop_has_time_to_end_by_itself() -> None
 
     limits = msgspec.structs.replace(FAST, stop_grace=30.0)
     rig = Rig(ScriptedModel([[Call("tidy", {})]]), [FunctionTool("tidy", "execute", run)], limits=limits)
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await begun.wait()
-    rig.driver.stop()
+    rig.agent.stop()
     await asked.wait()
     for _ in range(50):  # turns of the loop, in which a call that is cancelled at once would be
         await asyncio.sleep(0)
@@ -65,9 +65,9 @@ async def test_a_call_that_does_not_end_is_cancelled() -> None:
         raise AssertionError
 
     rig = Rig(ScriptedModel([[Call("stuck", {})]]), [FunctionTool("stuck", "execute", run)])
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await begun.wait()
-    rig.driver.stop()
+    rig.agent.stop()
     await asyncio.wait_for(turn, 20)
     assert [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)] == ["interrupted"]
 
@@ -93,7 +93,7 @@ async def test_a_file_that_a_crash_left_half_written_is_removed(tmp_path: Path, 
         raise AssertionError(name)
 
     toolbox = LocalToolbox(root, session)
-    driver = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None)
-    await driver.recover()
-    await driver.close()
+    agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None)
+    await agent.recover()
+    await agent.close()
     assert sorted(path.name for path in (root / folder).iterdir() if path.is_file()) == [other.name, "a.py"]

@@ -45,7 +45,7 @@ class Restless(FunctionToolbox):
 async def test_the_processes_of_an_earlier_one_are_looked_for_and_told() -> None:
     store = journal(CallStarted(call="A", effect="execute", spool="A.out"))
     rig = Rig(ScriptedModel(), store=store, toolbox=Restless(()))
-    await rig.driver.recover()
+    await rig.agent.recover()
     (ended,) = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
     assert "1 process was ended" in ended.text
     assert MAY_RUN in ended.text
@@ -62,9 +62,9 @@ async def test_an_edit_that_landed_before_a_crash_is_known_and_may_be_gone_on_fr
     )
     store = journal(CallStarted(call="A", effect="write", change=LANDED))
     rig = Rig(ScriptedModel([[Call("edit", {})], [Say("done")]]), store=store, toolbox=toolbox)
-    await rig.driver.recover()
-    assert rig.driver.journal.fold.files["a.py"] == (seen,)
-    await rig.driver.run("go on")
+    await rig.agent.recover()
+    assert rig.agent.journal.fold.files["a.py"] == (seen,)
+    await rig.agent.run("go on")
     assert [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)] == ["interrupted", "ok"]
 
 
@@ -78,6 +78,6 @@ class Damaged(MemoryStore):
 async def test_damage_is_told_once_however_often_the_session_is_opened() -> None:
     rig = Rig(ScriptedModel(), store=Damaged())
     for _ in range(3):
-        await rig.new_driver().recover()
+        await rig.new_agent().recover()
     told = [entry.findings for entry in rig.entries if isinstance(entry, Repaired)]
     assert told == [("Entry 2 is missing.",)]

@@ -35,7 +35,7 @@ async def test_a_yes_is_judged_by_the_mode_that_holds_when_it_is_given(
 ) -> None:
     async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        rig.driver.mode = mode
+        rig.agent.mode = mode
         return ApprovalAnswer(allowed=True, remember=remember)
 
     rig = Rig(
@@ -44,7 +44,7 @@ async def test_a_yes_is_judged_by_the_mode_that_holds_when_it_is_given(
         mode="ask",
         ask=ask,
     )
-    await rig.driver.run("go")
+    await rig.agent.run("go")
     ended = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
     assert [each.outcome for each in ended] == [outcome] * 2
     assert [each.allowed for each in rig.entries if isinstance(each, ApprovalAnswered)][:1] == [True]
@@ -84,8 +84,8 @@ async def test_an_edit_that_landed_before_a_crash_is_known_as_seen(looked: str, 
         looked={"a.py": looked},  # pyright: ignore[reportArgumentType] - one of the four
         files={"a.py": AFTER if looked == "after" else SEEN},
     )
-    rig.driver = rig.new_driver()
-    await rig.driver.run("go on")
+    rig.agent = rig.new_agent()
+    await rig.agent.run("go on")
     (settled,) = [entry for entry in rig.entries if isinstance(entry, CallEnded) and entry.call == "dead00001"]
     assert (settled.outcome, settled.seen) == ("interrupted", seen)
     assert notes(rig) == [], "nobody changed it behind the model's back"

@@ -36,12 +36,12 @@ async def test_what_is_sent_next_is_accepted_by_whoever_it_goes_to(scene: Scene,
     session = Session()
     await scene(session, session.begin(here))
 
-    away = session.driver()
+    away = session.agent()
     away.use_model(there)
     session.provider.extend([Say("let me see"), Call("read", {}), Call("list", {})], [Say("so it is")])
     assert (await away.run("what now?")).reason == "end_turn"
 
-    back = session.driver()
+    back = session.agent()
     back.use_model(here)
     session.provider.extend([Say("all is well")])
     assert (await back.run("and back here?")).reason == "end_turn"

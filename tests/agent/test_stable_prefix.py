@@ -24,15 +24,15 @@ TURNS = 30
 Json = dict[str, object]
 
 
-async def fails_once(session: Session, driver: Agent) -> None:
+async def fails_once(session: Session, agent: Agent) -> None:
     session.provider.extend([Fail(529)], [Say("at the second attempt")])
-    assert (await driver.run("try")).reason == "end_turn"
+    assert (await agent.run("try")).reason == "end_turn"
 
 
-async def fails_for_good(session: Session, driver: Agent) -> None:
+async def fails_for_good(session: Session, agent: Agent) -> None:
     """Leave a prompt without an answer: the next joins it in one message."""
     session.provider.extend([Fail(401)])
-    assert (await driver.run("try this")).reason == "error"
+    assert (await agent.run("try this")).reason == "error"
 
 
 INTERRUPTED: tuple[Scene, ...] = (*SCENES, fails_once, fails_for_good)
@@ -89,11 +89,11 @@ def written(request: Captured) -> str:
 @pytest.mark.parametrize("model", sampled([*MODELS, *OTHERS], 3))
 async def test_thirty_turns_with_interruptions_send_the_past_as_it_was(model: str) -> None:
     session = Session()
-    driver = session.begin(model)
+    agent = session.begin(model)
     for number in range(TURNS):
         session.happened.clear()
-        await INTERRUPTED[number % len(INTERRUPTED)](session, driver)
-        driver = session.driver()
+        await INTERRUPTED[number % len(INTERRUPTED)](session, agent)
+        agent = session.agent()
     sent = [request for _, request in session.sent()]
     assert len(sent) > TURNS
     for name, request in session.sent():
@@ -105,9 +105,9 @@ async def test_thirty_turns_with_interruptions_send_the_past_as_it_was(model: st
 
 async def test_anthropic_is_asked_to_keep_tools_prompt_and_all_that_is_said() -> None:
     session = Session()
-    driver = session.begin("anthropic:m")
-    await SCENES[0](session, driver)
-    await SCENES[0](session, driver)
+    agent = session.begin("anthropic:m")
+    await SCENES[0](session, agent)
+    await SCENES[0](session, agent)
     for _, request in session.sent():
         body = cast("dict[str, list[Json]]", json.loads(request.raw))
         said = [block for message in body["messages"] for block in cast("list[Json]", message["content"])]
@@ -119,10 +119,10 @@ async def test_anthropic_is_asked_to_keep_tools_prompt_and_all_that_is_said() ->
 async def test_the_past_changes_with_a_prune_and_at_no_other_moment(model: str) -> None:
     session = Long(context=ContextSettings(prune_protect=6_000, prune_least=5_000, prune_turns=2))
     session.tools = FunctionToolbox((*session.tools.given, says("list", "a, b and c")))
-    driver = session.begin(model)
+    agent = session.begin(model)
     for number in range(8):
         session.provider.extend([Call("list", {})])
-        await session.turn(driver, f"prompt {number}")
+        await session.turn(agent, f"prompt {number}")
     sent = [blocks(request) for _, request in session.sent()]
     changed = [at for at in range(1, len(sent)) if begins_with(sent[at], sent[at - 1]) < len(sent[at - 1])]
     started = [at for at, entry in enumerate(session.entries) if isinstance(entry, RequestStarted)]

@@ -228,8 +228,8 @@ async def visited(name: str, raw: bytes) -> tuple[str, list[object]]:
         del model
         return wire.open()
 
-    driver = Agent(store=store, toolbox=box, connect=connect, mode="yolo", emit=told.append, limits=LIMITS)
-    ended = await driver.run("do it")
+    agent = Agent(store=store, toolbox=box, connect=connect, mode="yolo", emit=told.append, limits=LIMITS)
+    ended = await agent.run("do it")
     assert ended.cause in ("finished", "provider"), ended
     assert "bug" not in ended.detail
     entries: list[object] = [record.entry for record in store.read().records]
@@ -242,10 +242,10 @@ async def visited(name: str, raw: bytes) -> tuple[str, list[object]]:
         if isinstance(part, TextPart)
     ]
     assert ended.cause == "finished" or shown.strip() in "".join(parts)  # what was shown is kept
-    again = await driver.run("go on")
+    again = await agent.run("go on")
     assert again.cause == "finished", again.detail
-    assert driver.conversation == fold(record.entry for record in store.read().records)
-    await driver.close()
+    assert agent.conversation == fold(record.entry for record in store.read().records)
+    await agent.close()
     return ended.cause, entries
 
 
@@ -379,7 +379,7 @@ async def test_a_signature_that_is_no_text_goes_with_its_thinking(wrong: str) ->
             yield events()
 
     rig = Rig(Signs())
-    assert (await rig.driver.run("go")).cause == "finished"
+    assert (await rig.agent.run("go")).cause == "finished"
     (ended,) = [record.entry for record in rig.store.read().records if isinstance(record.entry, ResponseEnded)]
     assert ended.parts == (TextPart("here"),)
 

@@ -34,17 +34,17 @@ async def test_each_fact_is_in_the_file_when_it_is_told(tmp_path: Path) -> None:
         store=store,
         outside=lambda: journal_of(folder),
     )
-    turn = asyncio.create_task(rig.driver.run("do it"))
+    turn = asyncio.create_task(rig.agent.run("do it"))
     await started.wait()
-    rig.driver.queue("and that", "later")
-    rig.driver.stop()
+    rig.agent.queue("and that", "later")
+    rig.agent.stop()
     ended = await turn
     assert journal_of(folder)[-1] == ended
     assert rig.facts == journal_of(folder)[1:]
     assert len(rig.facts) >= 15
     live = {type(event) for event in rig.events if not isinstance(event, Fact)}
     assert live == {LiveText, LiveThinking, LiveCall}
-    await rig.driver.close()
+    await rig.agent.close()
 
 
 class Later(MemoryStore):
@@ -62,7 +62,7 @@ class Later(MemoryStore):
 async def test_a_store_that_writes_later_is_found_out() -> None:
     store = Later()
     rig = Rig(ScriptedModel([[Say("hello")]]), store=store, outside=lambda: store.written)
-    await rig.driver.run("hi")
+    await rig.agent.run("hi")
     (witness,) = WITNESSES
     assert all("another reader does not find it" in complaint for complaint in witness.complaints)
     assert len(witness.complaints) == len(rig.facts)
@@ -81,10 +81,10 @@ async def test_a_turn_has_returned_when_its_end_is_in_the_file(tmp_path: Path, e
     store.append([opened()], expected=0)
     script = [[Say("hello")]] if ends == "answer" else [[Say("hel"), Hold("never")]]
     rig = Rig(ScriptedModel(script), store=store, outside=lambda: journal_of(tmp_path / "s"))
-    turn = asyncio.create_task(rig.driver.run("hi"))
+    turn = asyncio.create_task(rig.agent.run("hi"))
     if ends == "stop":
         while not any(isinstance(event, LiveText) for event in rig.events):  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0)
-        rig.driver.stop()
+        rig.agent.stop()
     assert await turn == journal_of(tmp_path / "s")[-1]
-    await rig.driver.close()
+    await rig.agent.close()

@@ -36,16 +36,16 @@ def last_texts(rig: Rig) -> tuple[str, ...]:
 
 async def test_the_model_learns_of_it_only_if_it_is_shared() -> None:
     rig = Rig(ScriptedModel([[Say("hello")], [Say("I see")]]), [says("bash", "all clean", effect="execute")])
-    alone = await rig.driver.shell("git status", share=False)
+    alone = await rig.agent.shell("git status", share=False)
     assert (alone.outcome, alone.text, alone.note) == ("ok", "all clean", "")
-    await rig.driver.run("hi")
+    await rig.agent.run("hi")
     assert last_texts(rig) == ("hi",)
-    shared = await rig.driver.shell("git status", share=True)
+    shared = await rig.agent.shell("git status", share=True)
     assert rig.entries[-2:] == [
         ShellStarted(id=shared.id, command="git status", shared=True),
         shared,
     ]
-    await rig.driver.run("what do you see?")
+    await rig.agent.run("what do you see?")
     note, prompt = last_texts(rig)
     assert prompt == "what do you see?"
     assert "$ git status\nall clean" in note
@@ -54,27 +54,27 @@ async def test_the_model_learns_of_it_only_if_it_is_shared() -> None:
 async def test_it_runs_beside_a_turn_and_a_stop_ends_both() -> None:
     started = asyncio.Event()
     rig = Rig(ScriptedModel([[Call("slow", {})]]), [waits("slow", started=started), waits("bash")])
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await started.wait()
-    own = asyncio.create_task(rig.driver.shell("sleep 60", share=True))
+    own = asyncio.create_task(rig.agent.shell("sleep 60", share=True))
     await asyncio.sleep(0)
-    assert [each.started.command for each in rig.driver.conversation.open_shells] == ["sleep 60"]
-    rig.driver.stop()
+    assert [each.started.command for each in rig.agent.conversation.open_shells] == ["sleep 60"]
+    rig.agent.stop()
     assert (await own).outcome == "interrupted"
     assert (await turn).cause == "user"
-    assert rig.driver.conversation.open_shells == ()
+    assert rig.agent.conversation.open_shells == ()
 
 
 async def test_a_cancellation_and_the_end_of_the_session_stop_it() -> None:
     rig = Rig(ScriptedModel(), [waits("bash")])
-    own = asyncio.create_task(rig.driver.shell("sleep 60", share=False))
+    own = asyncio.create_task(rig.agent.shell("sleep 60", share=False))
     await asyncio.sleep(0)
     own.cancel()
     with pytest.raises(asyncio.CancelledError):
         await own
-    other = asyncio.create_task(rig.driver.shell("sleep 60", share=False))
+    other = asyncio.create_task(rig.agent.shell("sleep 60", share=False))
     await asyncio.sleep(0)
-    await rig.driver.close()
+    await rig.agent.close()
     assert (await other).outcome == "interrupted"
     ends = [entry.outcome for entry in rig.entries if isinstance(entry, ShellEnded)]
     assert ends == ["interrupted", "interrupted"]
@@ -84,14 +84,14 @@ async def test_one_that_a_crash_left_open_is_said_to_be_of_unknown_effect() -> N
     store = MemoryStore()
     store.append([opened(), ShellStarted(id="s2", command="make deploy", shared=True)], expected=0)
     rig = Rig(ScriptedModel([[Say("hello")]]), [waits("bash")], store=store)
-    own = asyncio.create_task(rig.driver.shell("sleep 60", share=False))
+    own = asyncio.create_task(rig.agent.shell("sleep 60", share=False))
     await asyncio.sleep(0)
-    await rig.driver.run("hi")
+    await rig.agent.run("hi")
     note, _ = last_texts(rig)
     assert "make deploy" in note
     assert "Effect unknown" in note
-    assert [each.started.command for each in rig.driver.conversation.open_shells] == ["sleep 60"], "that one still runs"
-    rig.driver.stop()
+    assert [each.started.command for each in rig.agent.conversation.open_shells] == ["sleep 60"], "that one still runs"
+    rig.agent.stop()
     await own
 
 
@@ -133,24 +133,24 @@ async def test_what_nobody_was_left_to_end_is_ended_at_the_next_opening_and_told
         found = running_process(survivor.pid)
         assert found is not None
         process = ProcessId(pid=found.pid, start=found.start, boot=boot())
-        driver, store = left_open(tmp_path, process=process if known_by == "the journal" else None)
+        agent, store = left_open(tmp_path, process=process if known_by == "the journal" else None)
         (tmp_path / "home" / "s" / "spool" / "2.out").write_text("half of it")
-        await driver.recover()
+        await agent.recover()
         assert survivor.wait(5) < 0
     ended = last_end(store)
     assert ended.outcome == "interrupted"
     assert f"still running, and ended now: sleep ({survivor.pid})" in ended.text
     assert "half of it" in ended.text
     assert "make deploy" in ended.note
-    assert driver.conversation.open_shells == ()
+    assert agent.conversation.open_shells == ()
 
 
 async def test_one_that_ended_with_nobody_there_to_write_it_down_has_its_own_outcome(tmp_path: Path) -> None:
     spool = ends.left(tmp_path, "deployed", call="rig-s2", status=0, seconds=2.5, seen=8)
-    driver, store = left_open(tmp_path, spool=spool.name)
+    agent, store = left_open(tmp_path, spool=spool.name)
     for file in (spool, end_of(spool)):
         file.rename(tmp_path / "home" / "s" / "spool" / file.name)
-    await driver.recover()
+    await agent.recover()
     ended = last_end(store)
     assert (ended.outcome, ended.seconds) == ("ok", 2.5)
     assert ended.text.startswith("deployed\n(exit code 0")
@@ -172,9 +172,9 @@ async def test_an_end_that_could_not_be_written_is_written_with_the_next_prompt(
     store = FillsUp()
     rig = Rig(ScriptedModel([[Say("hello")]]), [says("bash", "all clean", effect="execute")], store=store)
     with pytest.raises(StorageFailed):
-        await rig.driver.shell("git status", share=False)
+        await rig.agent.shell("git status", share=False)
     store.full = False
-    await rig.driver.run("hi")
+    await rig.agent.run("hi")
     (ended,) = [entry for entry in rig.entries if isinstance(entry, ShellEnded)]
     assert (ended.outcome, ended.text) == ("ok", "all clean")
 
@@ -182,10 +182,10 @@ async def test_an_end_that_could_not_be_written_is_written_with_the_next_prompt(
 async def test_what_cannot_be_run_is_refused_before_anything_happens() -> None:
     rig = Rig(ScriptedModel(), [says("look")])
     with pytest.raises(UsageError, match="cannot be run"):
-        await rig.driver.shell("ls", share=False)
+        await rig.agent.shell("ls", share=False)
     rig = Rig(ScriptedModel(), [says("bash")])
     with pytest.raises(UsageError):
-        await rig.driver.shell("  ", share=False)
+        await rig.agent.shell("  ", share=False)
     assert rig.entries == [opened()]
 
 
@@ -200,8 +200,8 @@ async def test_a_real_one_prints_as_it_runs_and_leaves_nothing_behind(tmp_path: 
         raise AssertionError(name)
 
     toolbox = LocalToolbox(tmp_path / "work", tmp_path / "home" / "s")
-    driver = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=events.append)
-    ended = await driver.shell("echo seen; pwd", share=False)
+    agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=events.append)
+    ended = await agent.shell("echo seen; pwd", share=False)
     assert ended.outcome == "ok"
     assert ended.id.startswith("rig-"), "a process that is found by it is of no other session"
     if LINUX:
@@ -210,11 +210,11 @@ async def test_a_real_one_prints_as_it_runs_and_leaves_nothing_behind(tmp_path: 
     assert list((tmp_path / "home" / "s" / "spool").iterdir()) == []
     assert ended.text.startswith(f"seen\n{tmp_path / 'work'}\n(exit code 0")
     assert any(isinstance(event, LiveOutput) and "seen" in event.text for event in events)
-    own = asyncio.create_task(driver.shell("sleep 61 & sleep 62", share=False))
+    own = asyncio.create_task(agent.shell("sleep 61 & sleep 62", share=False))
     await asyncio.sleep(0.3)
-    driver.stop()
+    agent.stop()
     assert (await own).outcome == "interrupted"
-    await driver.close()
+    await agent.close()
 
 
 async def test_a_prompt_meanwhile_takes_nothing_from_one_that_runs(tmp_path: Path) -> None:
@@ -233,10 +233,10 @@ async def test_a_prompt_meanwhile_takes_nothing_from_one_that_runs(tmp_path: Pat
             printed.set()
 
     toolbox = LocalToolbox(tmp_path, tmp_path / "home" / "s")
-    driver = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=emit)
-    own = asyncio.create_task(driver.shell("echo before; until [ -e go ]; do sleep 0.05; done", share=False))
+    agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=emit)
+    own = asyncio.create_task(agent.shell("echo before; until [ -e go ]; do sleep 0.05; done", share=False))
     await printed.wait()
-    assert (await driver.run("hi")).cause == "finished"
+    assert (await agent.run("hi")).cause == "finished"
     (tmp_path / "go").touch()
     assert (await own).text.startswith("before\n(exit code 0")
-    await driver.close()
+    await agent.close()

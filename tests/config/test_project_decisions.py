@@ -53,22 +53,22 @@ class Person:
 def rig(person: Person, *, path: str = "src/a.py", mode: Mode = "ask", project: Project | None = None) -> Rig:
     script = [[Call("edit", {}), Call("edit", {})], [Say("done")]]
     rig = Rig(ScriptedModel(script), [edits(path)], mode=mode, ask=person)
-    rig.driver._project = project
+    rig.agent._project = project
     return rig
 
 
 async def test_once_is_once() -> None:
     person = Person("")
     asks = rig(person)
-    await asks.driver.run("edit")
+    await asks.agent.run("edit")
     assert person.asked == 2
-    assert asks.driver.conversation.allowed == ()
+    assert asks.agent.conversation.allowed == ()
 
 
 async def test_for_the_session_is_kept_with_the_session() -> None:
     person = Person("session")
     asks = rig(person)
-    await asks.driver.run("edit")
+    await asks.agent.run("edit")
     assert person.asked == 1
     asked = [entry.pattern for entry in asks.entries if isinstance(entry, ApprovalAsked)]
     assert asked == [SRC], "what may be remembered is in the question"
@@ -78,23 +78,23 @@ async def test_for_the_session_is_kept_with_the_session() -> None:
     store.append(asks.entries, expected=0)
     again = Rig(ScriptedModel([[Call("edit", {})], [Say("done")]]), [edits("src/b.py")], mode="ask", ask=person)
     again.store = store
-    again.driver = again.new_driver()
-    await again.driver.run("edit that too")
+    again.agent = again.new_agent()
+    await again.agent.run("edit that too")
     assert person.asked == 1
 
 
 async def test_for_the_project_is_kept_in_the_persons_state(tmp_path: Path) -> None:
     person, state = Person("project"), tmp_path / "state" / "approvals"
     asks = rig(person, project=Project(state, tmp_path / "project"))
-    await asks.driver.run("edit")
+    await asks.agent.run("edit")
     assert person.asked == 1
     (file,) = state.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     other = rig(person, project=Project(state, tmp_path / "project"))
-    await other.driver.run("edit")
+    await other.agent.run("edit")
     assert person.asked == 1
     elsewhere = rig(person, project=Project(state, tmp_path / "another"))
-    await elsewhere.driver.run("edit")
+    await elsewhere.agent.run("edit")
     assert person.asked == 2
 
 
@@ -102,35 +102,35 @@ async def test_what_cannot_be_kept_counts_in_the_session_and_is_told(tmp_path: P
     person = Person("project")
     asks = rig(person, project=Project(tmp_path / "state" / "approvals", tmp_path))
     (tmp_path / "state").write_text("not a folder")
-    await asks.driver.run("edit")
+    await asks.agent.run("edit")
     assert person.asked == 1
     assert any(isinstance(event, NotRecorded) for event in asks.events)
-    assert asks.driver.conversation.allowed == (SRC,)
+    assert asks.agent.conversation.allowed == (SRC,)
 
 
 async def test_what_runs_by_itself_is_asked_about_each_time() -> None:
     person = Person("project")
     asks = rig(person, path=".git/hooks/pre-commit", mode="accept-edits")
-    await asks.driver.run("edit")
+    await asks.agent.run("edit")
     assert person.asked == 2
-    assert asks.driver.conversation.allowed == ()
+    assert asks.agent.conversation.allowed == ()
 
 
 async def test_a_mode_counts_from_the_next_decision_even_while_a_person_thinks() -> None:
     def plan_only() -> None:
-        asks.driver.mode = "plan"
+        asks.agent.mode = "plan"
 
     person = Person("session", meanwhile=plan_only)
     asks = rig(person)
-    await asks.driver.run("edit")
+    await asks.agent.run("edit")
     assert person.asked == 1
     assert asks.outcomes == {"edit": "denied"}
     result = asks.results()["edit"]
     assert result.text.startswith("Plan mode allows only reading:")
-    asks.driver.mode = "yolo"
-    assert asks.driver.mode == "yolo"
+    asks.agent.mode = "yolo"
+    assert asks.agent.mode == "yolo"
     asks.model.extend([Call("edit", {})], [Say("done")])
-    await asks.driver.run("now")
+    await asks.agent.run("now")
     assert asks.outcomes == {"edit": "ok"}
 
 

@@ -149,7 +149,7 @@ def test_only_the_map_speaks_of_the_reference() -> None:
 
 
 def test_there_is_one_place_that_settles_a_turn() -> None:
-    """Row G8: whatever ends a turn is cleaned up after by one function; besides its driver, a copy is made with it."""
+    """Row G8: whatever ends a turn is cleaned up after by one function; besides its agent, a copy is made with it."""
     users = [
         module.inner
         for module in sources("src")

@@ -54,10 +54,10 @@ async def main(folder: Path, model: str, prompt: str) -> None:
         schemas = tuple(tool.schema for tool in toolbox.tools.values())
         opened = SessionOpened(session="own", cwd=".", model=model, system=SYSTEM, tools=schemas, version="0")
         store.append([opened], expected=0)
-    driver = Agent(store=store, toolbox=toolbox, connect=connected, mode="yolo", emit=emit)
-    await driver.run(prompt)
-    await driver.close()
-    say(driver.conversation.answer)
+    agent = Agent(store=store, toolbox=toolbox, connect=connected, mode="yolo", emit=emit)
+    await agent.run(prompt)
+    await agent.close()
+    say(agent.conversation.answer)
 
 
 asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))

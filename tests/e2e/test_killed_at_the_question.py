@@ -45,8 +45,8 @@ async def main(folder):
         print("ASKED", flush=True)
         await asyncio.Event().wait()
 
-    driver = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None, ask=ask)
-    await driver.run("do it")
+    agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=lambda _: None, ask=ask)
+    await agent.run("do it")
 
 asyncio.run(main(Path(sys.argv[1])))
 """
@@ -81,7 +81,7 @@ async def _taken_up(folder: Path) -> list[str]:
         await asyncio.sleep(0)
         return ApprovalAnswer(allowed=True)
 
-    driver = Agent(
+    agent = Agent(
         store=SqliteStore.open(folder / "home" / "session"),
         toolbox=LocalToolbox(folder / "workspace", folder / "home" / "session"),
         connect=connect,
@@ -89,8 +89,8 @@ async def _taken_up(folder: Path) -> list[str]:
         emit=lambda _: None,
         ask=ask,
     )
-    ended = await driver.carry_on()
-    await driver.close()
+    ended = await agent.carry_on()
+    await agent.close()
     assert ended is not None
     assert ended.cause == "finished"
     last = model.requests[-1].messages[-1]

@@ -146,10 +146,10 @@ class ActsFirst(AppendsAsItGoes):
         return output
 
 
-def driver_that_tells_first(play: Play) -> Agent:
-    """Return the driver, which says of each entry that it is in the journal right before it is."""
-    driver = play.driver()
-    journal = driver.journal
+def agent_that_emits_first(play: Play) -> Agent:
+    """Return the agent, which says of each entry that it is in the journal right before it is."""
+    agent = play.agent()
+    journal = agent.journal
     append, emit = journal.append, journal._emit
 
     def quiet(event: Event) -> None:
@@ -164,4 +164,4 @@ def driver_that_tells_first(play: Play) -> Agent:
         journal._emit = emit
 
     journal.append = tells_first
-    return driver
+    return agent

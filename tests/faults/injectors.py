@@ -109,10 +109,10 @@ def _deadline(play: Play, time: Point) -> None:
     make = play.making
 
     def making(play: Play) -> Subject:
-        """Return the driver; its deadline strikes when it says so: each turn has its own, and not all time counts."""
-        driver = make(play)
-        assert isinstance(driver, Agent)
-        next_turn = driver._next_turn
+        """Return the agent; its deadline strikes when it says so: each turn has its own, and not all time counts."""
+        agent = make(play)
+        assert isinstance(agent, Agent)
+        next_turn = agent._next_turn
 
         def watched(stop: StopSignal) -> Turn:
             ask = stop.ask
@@ -125,8 +125,8 @@ def _deadline(play: Play, time: Point) -> None:
             stop.ask = struck
             return next_turn(stop)
 
-        driver._next_turn = watched
-        return driver
+        agent._next_turn = watched
+        return agent
 
     play.making = making
 

@@ -48,7 +48,7 @@ IDLE_WITHIN = 1.0
 
 
 class Subject(Protocol):
-    """What is interrupted: a driver, or something worse that has the same two doors."""
+    """What is interrupted: an agent, or something worse that has the same two doors."""
 
     async def run(self, prompt: str) -> object:
         """Run one turn."""
@@ -96,7 +96,7 @@ class Play:
         """Whether the session was closed."""
         self.ended: list[float] = []
         """When each turn was over."""
-        self.making = making or Play.driver
+        self.making = making or Play.agent
         self._threads = threading.active_count()
         self._closing = ExitStack()
         self._closing.callback(self.loop.close)
@@ -104,8 +104,8 @@ class Play:
 
     # --- the world ----------------------------------------------------------------------------------------------
 
-    def driver(self) -> Agent:
-        """Return a driver, as a process would make it from the journal as it is."""
+    def agent(self) -> Agent:
+        """Return an agent, as a process would make it from the journal as it is."""
         return Agent(
             store=self.witness,
             toolbox=self.toolbox,
@@ -247,7 +247,7 @@ class Play:
         yield from self._next_prompt()
 
     def _journal(self) -> Iterator[str]:
-        """Yield what is wrong with the journal, as a reader who knows nothing of the driver sees it."""
+        """Yield what is wrong with the journal, as a reader who knows nothing of the agent sees it."""
         entries = self.entries
         if not self.began:  # ended before it began
             return
@@ -319,11 +319,11 @@ class Play:
             if not self.closed and any(not model.closed for model in self.models if model is not kept):
                 found.append("a connection was never closed")
             if fold(self.entries) != self.subject.conversation:
-                found.append("the driver's conversation is not the journal's")
+                found.append("the agent's conversation is not the journal's")
         return found
 
     def _next_prompt(self) -> Iterator[str]:
-        """Yield what goes wrong with the next prompt, given to the same driver; what is sent is judged from outside."""
+        """Yield what goes wrong with the next prompt, given to the same agent; what is sent is judged from outside."""
         subject = self.subject
         self.script[:] = [[Say(STILL_HERE)]]
         self.events.clear()
@@ -332,7 +332,7 @@ class Play:
             self.store = MemoryStore()
             self.store.append(entries, expected=0)
             self.witness = Witness(self.store, self.events.append)
-            subject = self.driver()
+            subject = self.agent()
         if isinstance(subject, Agent):
             subject._context = replace(subject._context, limits=self.scenario.limits)  # it is in no hurry
         try:
@@ -366,17 +366,17 @@ async def _nothing(work: Coroutine[Any, Any, None]) -> None:
     await work
 
 
-def _state(driver: Agent) -> Iterator[str]:
-    """Yield what a driver without a turn still holds of one."""
+def _state(agent: Agent) -> Iterator[str]:
+    """Yield what an agent without a turn still holds of one."""
     held = {
-        "everything": driver.turn is None,
-        "the claim": driver._claim is None,
-        "abandoned tasks": not driver._abandoned,
-        "unwritten outcomes": not driver.recovery._unwritten,
+        "everything": agent.turn is None,
+        "the claim": agent._claim is None,
+        "abandoned tasks": not agent._abandoned,
+        "unwritten outcomes": not agent.recovery._unwritten,
     }
     for what, gone in held.items():
         if not gone:
-            yield f"the driver still has {what} of the turn"
+            yield f"the agent still has {what} of the turn"
 
 
 def judged(sent: Conversation, prompts: list[str]) -> Iterator[str]:

@@ -110,7 +110,7 @@ class Does:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scenario:
-    """A turn, as the world around the driver has it. `then` are further prompts, each given when the one before ended.
+    """A turn, as the world around the agent has it. `then` are further prompts, each given when the one before ended.
 
     `carries_on` is whether the turn that `before` left open is taken up first; `says` is what a person says, when, and
     whether for the next request or for later, if a turn runs then; `stops` is when a person stops it, if the turn has

@@ -64,7 +64,7 @@ def test_what_is_too_long_is_summed_up_each_time() -> None:
 
 
 def _next_prompt(scenario: Scenario, journal: list[Entry]) -> Iterator[str]:
-    """Yield what goes wrong with a prompt that another process gives, seen by one who knows nothing of the driver."""
+    """Yield what goes wrong with a prompt that another process gives, seen by one who knows nothing of the agent."""
     store = MemoryStore()
     store.append(journal, expected=0)
     toolbox = Lingering([does.tool(Ledger()) for does in scenario.tools], lingers=scenario.lingers)
@@ -93,5 +93,5 @@ async def _run(store: MemoryStore, toolbox: Lingering) -> TurnEnded:
     async def connect(name: str) -> Model:
         return ScriptedModel([[Say("still here")]], name=name)
 
-    driver = Agent(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None)
-    return await driver.run(AFTERWARDS)
+    agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None)
+    return await agent.run(AFTERWARDS)

@@ -69,7 +69,7 @@ async def _turn(session: OpenSession, model: ScriptedModel, prompt: str, then: C
         del name
         return model
 
-    driver = Agent(
+    agent = Agent(
         store=session.store,
         toolbox=session.toolbox,
         connect=connect,
@@ -78,10 +78,10 @@ async def _turn(session: OpenSession, model: ScriptedModel, prompt: str, then: C
         reading=session.reading,
     )
     try:
-        assert (await driver.run(prompt)).cause == "finished"
+        assert (await agent.run(prompt)).cause == "finished"
         then()
     finally:
-        await driver.close()
+        await agent.close()
 
 
 def _continued(root: Path, cwd: Path, *, whole: bool) -> list[str]:

@@ -83,7 +83,7 @@ class Visit:
             version="0",
         )
         self.store.append([opened], expected=0)
-        self.driver = Agent(
+        self.agent = Agent(
             store=self.store, toolbox=box, connect=self._connect, mode="yolo", emit=self._heard, limits=self.limits
         )
 
@@ -127,8 +127,8 @@ def warm() -> None:
 
     async def visited(provider: ScriptedProvider, wire: WireName) -> None:
         visit = Visit(provider, wire)
-        await visit.driver.run("hello")
-        await visit.driver.close()
+        await visit.agent.run("hello")
+        await visit.agent.close()
 
     with ScriptedProvider(after=(Say("hello"),)) as provider:
         for wire in WIRES:
@@ -167,21 +167,21 @@ async def _visited(provider: ScriptedProvider, wire: WireName, mode: Mode) -> tu
     """Return what was wrong, and the conversation that the next prompt sent."""
     visit = Visit(provider, wire, mode)
     async with asyncio.timeout(PATIENCE):
-        ended = await visit.driver.run("do it")
+        ended = await visit.agent.run("do it")
     wrong = _ending(visit, ended, mode)
     broken = len([entry for entry in visit.entries() if isinstance(entry, RequestFailed)])
     async with asyncio.timeout(PATIENCE):
-        again = await visit.driver.run("go on")
+        again = await visit.agent.run("go on")
     if again.cause != "finished":
         wrong.append(f"the next prompt ended with {again.cause}: {again.detail}")
-    if visit.driver.conversation != visit.conversation():
-        wrong.append("the journal tells another conversation than the driver")
+    if visit.agent.conversation != visit.conversation():
+        wrong.append("the journal tells another conversation than the agent")
     wrong += _calls(visit, mode)
     wrong += [f"the provider refused: {refused}" for refused in provider.refusals]
     wrong += [f"the provider complained: {complaint}" for complaint in provider.complaints]
     if broken > LIMITS.attempts:
         wrong.append(f"{broken} attempts failed, {LIMITS.attempts} were allowed")
-    await visit.driver.close()
+    await visit.agent.close()
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     if left:
         await asyncio.wait(left, timeout=PATIENCE)
@@ -257,32 +257,32 @@ async def _aborted(provider: ScriptedProvider, wire: WireName) -> list[str]:
         visit.never = asyncio.Event()
         mid_tool = number % 2 == 1
         provider.extend((CALL,) if mid_tool else (Say("half"), Hold(f"never {number}")))
-        turn = asyncio.ensure_future(visit.driver.run("do it"))
+        turn = asyncio.ensure_future(visit.agent.run("do it"))
         reached = visit.never.is_set if mid_tool else (lambda n=number: provider.reached(f"never {n}"))
         await asyncio.wait_for(_until(reached), PATIENCE)
-        cause = _abort(visit.driver, turn, number)
+        cause = _abort(visit.agent, turn, number)
         await asyncio.wait({turn}, timeout=PATIENCE)
-        end = visit.driver.conversation.last_end
+        end = visit.agent.conversation.last_end
         if end is None or end.cause != cause:
             wrong.append(f"abort {number} ended with {end}")
         if not mid_tool or number % 6 == 1:
-            again = await visit.driver.run("go on")
+            again = await visit.agent.run("go on")
             if again.cause != "finished":
                 wrong.append(f"after abort {number}: {again.detail}")
     if len(visit.models) < ABORTS:
         wrong.append(f"{len(visit.models)} clients were made for {ABORTS} aborts")
-    await visit.driver.close()
+    await visit.agent.close()
     await asyncio.wait_for(_until(lambda: provider.open_connections == 0), PATIENCE)
     return wrong
 
 
-def _abort(driver: Agent, turn: asyncio.Future[TurnEnded], number: int) -> str:
+def _abort(agent: Agent, turn: asyncio.Future[TurnEnded], number: int) -> str:
     match number % 3:
         case 0:
-            driver.stop()
+            agent.stop()
             return "user"
         case 1:
-            driver.stop(StopCause("timeout", "1 s"))
+            agent.stop(StopCause("timeout", "1 s"))
             return "timeout"
         case _:
             turn.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from bad_turns import ActsFirst, AppendsAsItGoes, SavesAtTheEnd, TellsFirst, TidiesUp, driver_that_tells_first
+from bad_turns import ActsFirst, AppendsAsItGoes, SavesAtTheEnd, TellsFirst, TidiesUp, agent_that_emits_first
 from injectors import FROM_OUTSIDE, tried
 from report import record
 from scenario_runner import Making, Play
@@ -44,8 +44,8 @@ def test_a_clean_up_that_can_be_cancelled_is_found_out() -> None:
 
 @pytest.mark.parametrize(
     ("making", "found"),
-    [(TellsFirst, TOLD_EARLY), (driver_that_tells_first, TOLD_EARLY), (ActsFirst, ACTED_EARLY)],
-    ids=["TellsFirst", "a driver that tells first", "ActsFirst"],
+    [(TellsFirst, TOLD_EARLY), (agent_that_emits_first, TOLD_EARLY), (ActsFirst, ACTED_EARLY)],
+    ids=["TellsFirst", "an agent that tells first", "ActsFirst"],
 )
 def test_what_comes_before_its_entry_is_found_out_without_any_fault(making: Making, found: str) -> None:
     play = Play(SCENARIOS["one tool"], making=making)

@@ -1,4 +1,4 @@
-"""After every exit a driver holds nothing of a call: no task, no arguments, no plan; nor does anything else."""
+"""After every exit an agent holds nothing of a call: no task, no arguments, no plan; nor does anything else."""
 
 from __future__ import annotations
 

@@ -26,31 +26,31 @@ from holdfast.tools.tool import ToolContext, ToolOutput
 from polling import eventually
 
 
-async def _stop(driver: Agent, works: asyncio.Event) -> None:
-    turn = asyncio.ensure_future(driver.run("do it"))
+async def _stop(agent: Agent, works: asyncio.Event) -> None:
+    turn = asyncio.ensure_future(agent.run("do it"))
     await works.wait()
-    driver.stop()
+    agent.stop()
     await turn
 
 
-async def _cancel(driver: Agent, works: asyncio.Event) -> None:
-    turn = asyncio.ensure_future(driver.run("do it"))
+async def _cancel(agent: Agent, works: asyncio.Event) -> None:
+    turn = asyncio.ensure_future(agent.run("do it"))
     await works.wait()
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
 
 
-async def _timeout(driver: Agent, works: asyncio.Event) -> None:
+async def _timeout(agent: Agent, works: asyncio.Event) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1):
-            await driver.run("do it")
+            await agent.run("do it")
     assert works.is_set()
 
 
-async def _wait_for(driver: Agent, works: asyncio.Event) -> None:
+async def _wait_for(agent: Agent, works: asyncio.Event) -> None:
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(driver.run("do it"), 0.1)
+        await asyncio.wait_for(agent.run("do it"), 0.1)
     assert works.is_set()
 
 
@@ -83,11 +83,11 @@ def test_a_thread_that_cannot_be_ended_holds_up_nothing(what: str) -> None:
             del arguments
             return await in_thread(stuck, context.stop)
 
-        driver = _driver(store, FunctionToolbox([FunctionTool("stuck", "read", run)]))
+        agent = _agent(store, FunctionToolbox([FunctionTool("stuck", "read", run)]))
         before = loop.time()
-        await HOW[what](driver, works)
+        await HOW[what](agent, works)
         took = loop.time() - before
-        return took, await driver.run("go on")
+        return took, await agent.run("go on")
 
     before = time.monotonic()
     took, again = asyncio.run(turns())
@@ -106,7 +106,7 @@ def test_a_thread_that_cannot_be_ended_holds_up_nothing(what: str) -> None:
     assert wrong == []
 
 
-def _driver(store: MemoryStore, toolbox: FunctionToolbox) -> Agent:
+def _agent(store: MemoryStore, toolbox: FunctionToolbox) -> Agent:
     tools = tuple(tool.schema for tool in toolbox.given)
     name = "openai-chat:scripted"
     store.append(

@@ -27,11 +27,11 @@ def signed(session: Session, number: int) -> dict[str, str]:
 async def talked() -> Session:
     """Return a session of three responses, the first signed on a call and the second on its text."""
     session = Session()
-    driver = session.begin(HERE)
+    agent = session.begin(HERE)
     calls = (Call("read", {"path": "a"}), Call("list", {}))
     session.provider.extend([Think("hm"), *calls], [Think("so"), Say("It is "), Say("done.")], [Say("Welcome.")])
-    await driver.run("look")
-    await driver.run("thanks")
+    await agent.run("look")
+    await agent.run("thanks")
     return session
 
 
@@ -55,7 +55,7 @@ async def test_a_texts_is_journalled_as_thinking_that_says_nothing() -> None:
 @pytest.mark.parametrize("other", [SIBLING, "anthropic:m", "openai:gpt-5.5"])
 async def test_they_are_for_their_maker_only_and_there_again_when_it_is(other: str) -> None:
     session = await talked()
-    away = session.driver()
+    away = session.agent()
     away.use_model(other)
     session.provider.extend([Say("Hello.")])
     await away.run("and you?")
@@ -64,7 +64,7 @@ async def test_they_are_for_their_maker_only_and_there_again_when_it_is(other: s
     assert not any(signature in sent for signature in made)
     if other == SIBLING:
         assert signed(session, 3) == {"read": STAND_IN}
-    back = session.driver()
+    back = session.agent()
     back.use_model(HERE)
     session.provider.extend([Say("Hello again.")])
     await back.run("and here?")
@@ -85,9 +85,9 @@ async def test_they_are_for_their_maker_only_and_there_again_when_it_is(other: s
 )
 async def test_a_response_that_is_none_is_told_as_what_it_is(raw: bytes, cause: str, said: str) -> None:
     session = Session()
-    driver = session.begin(HERE)
+    agent = session.begin(HERE)
     session.provider.extend([Headers(), Raw(b"data: " + raw + b"\r\n\r\n"), Cut()])
-    ended = await driver.run("go")
+    ended = await agent.run("go")
     assert (ended.cause if cause == "provider" else ended.reason) == cause
     assert said in ended.detail
 
@@ -103,6 +103,6 @@ async def test_a_key_that_is_refused_is_the_keys_fault_though_google_says_400() 
 
 async def test_a_model_that_is_overloaded_is_asked_again_when_it_says() -> None:
     session = Session()
-    driver = session.begin(HERE)
+    agent = session.begin(HERE)
     session.provider.extend([Fail(503, retry_after=0.01)], [Say("here")])
-    assert (await driver.run("go")).reason == "end_turn"
+    assert (await agent.run("go")).reason == "end_turn"

@@ -111,7 +111,7 @@ def _texts(content: str | list[_Block]) -> list[str]:
 
 @dataclass
 class Stage:
-    """One session after another in one home; `limits`, `mode`, `ask` and `tools` count from the next driver on."""
+    """One session after another in one home; `limits`, `mode`, `ask` and `tools` count from the next agent on."""
 
     root: Path
     wire: WireName
@@ -130,14 +130,14 @@ class Stage:
         self.environ = {"HOLDFAST_HOME": str(self.root / "home")}
         self.catalog = Catalog(homes(self.environ).sessions)
         self.session = create(self.catalog, cwd=self.workspace, model=self.model)
-        self._driver: Agent | None = None
+        self._agent: Agent | None = None
 
     @property
-    def driver(self) -> Agent:
-        """Return the driver of the session, made when it is first asked for."""
-        if self._driver is None:
+    def agent(self) -> Agent:
+        """Return the agent of the session, made when it is first asked for."""
+        if self._agent is None:
             local = self.session.toolbox
-            self._driver = Agent(
+            self._agent = Agent(
                 store=self.session.store,
                 toolbox=FunctionToolbox([*local.tools.values(), *self.tools]) if self.tools else local,
                 connect=self._connect,
@@ -146,7 +146,7 @@ class Stage:
                 ask=self.ask,
                 limits=self.limits,
             )
-        return self._driver
+        return self._agent
 
     async def _connect(self, name: str) -> Model:
         transport = ScriptedTransport(self.provider)
@@ -171,7 +171,7 @@ class Stage:
     async def say(self, prompt: str, *replies: Reply) -> TurnEnded:
         """Run one turn, to which the provider gives these replies."""
         self.script(*replies)
-        return await self.driver.run(prompt)
+        return await self.agent.run(prompt)
 
     @asynccontextmanager
     async def turn(
@@ -179,7 +179,7 @@ class Stage:
     ) -> AsyncGenerator[asyncio.Task[TurnEnded]]:
         """Begin a turn, yield its task once `until()` holds, and wait for its end."""
         self.script(*replies)
-        task = asyncio.create_task(self.driver.run(prompt))
+        task = asyncio.create_task(self.agent.run(prompt))
         async with asyncio.timeout(20):
             while not until() and not task.done():  # noqa: ASYNC110 - what is awaited has no event of its own
                 await asyncio.sleep(0.002)
@@ -190,14 +190,14 @@ class Stage:
     async def stopped(self, prompt: str, *replies: Reply, until: Callable[[], bool]) -> TurnEnded:
         """Run one turn and press ESC once `until()` holds."""
         async with self.turn(prompt, *replies, until=until) as task:
-            self.driver.stop(StopCause("user"))
+            self.agent.stop(StopCause("user"))
         return await task
 
     async def goes_on(self, prompt: str = "go on") -> list[Line]:
         """Assert that the next message works at once: one request, one answer, every prompt so far still in it."""
         before = len(self.provider.requests)
         ended = await self.say(prompt, [Say("still here")])
-        assert (ended.reason, self.driver.conversation.answer) == ("end_turn", "still here")
+        assert (ended.reason, self.agent.conversation.answer) == ("end_turn", "still here")
         assert len(self.provider.requests) == before + 1
         said = self.sent
         prompts = [entry.text for entry in self.entries if isinstance(entry, PromptAccepted)]
@@ -206,11 +206,11 @@ class Stage:
 
     async def quit(self) -> None:
         """Close the session as the program does when it ends."""
-        if self._driver is not None:
-            await self._driver.close()
+        if self._agent is not None:
+            await self._agent.close()
         await self.session.toolbox.close()
         self.session.store.close()
-        self._driver = None
+        self._agent = None
 
     async def restart(self) -> None:
         """Quit, and resume the session as a new process would."""

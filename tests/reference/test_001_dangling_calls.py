@@ -33,7 +33,7 @@ async def test_abort_mid_tool_call_cleans_up_messages(stage: Stage) -> None:
         until=lambda: stage.printed("begun"),
     )
     assert ended.reason == "cancelled"
-    assert stage.driver.conversation.open_calls == ()
+    assert stage.agent.conversation.open_calls == ()
     pid = int((stage.workspace / "pid").read_text())
     eventually(lambda: gone(pid), 2.0)  # the reference's command went on and wrote its file
     said = await stage.goes_on()

@@ -82,13 +82,13 @@ async def test_cancelled_at_any_moment_of_a_turn(stage: Stage) -> None:
     """A bounded version: cancel after each of the first steps of the event loop that a turn takes."""
     for steps in range(0, 60, 4):
         stage.script([Call("glob", {"pattern": "*"})], [Hold("never")])
-        task = asyncio.create_task(stage.driver.run(f"prompt {steps}"))
+        task = asyncio.create_task(stage.agent.run(f"prompt {steps}"))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        conversation = stage.driver.conversation
+        conversation = stage.agent.conversation
         assert (conversation.open_turn, conversation.open_calls, conversation.streaming) == (None, (), None)
         stage.provider._steps.clear()  # what the cancelled turn did not come to ask for
         await stage.goes_on(f"after {steps}")

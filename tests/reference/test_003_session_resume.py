@@ -35,7 +35,7 @@ async def test_exactly_one_system_prompt_every_turn_and_after_resume(stage: Stag
     await stage.goes_on("after a resume")
     prompts = [texts(said, "system") for said in stage.all_sent]
     assert len(prompts) == 6
-    assert prompts == [[stage.driver.conversation.system]] * 6
+    assert prompts == [[stage.agent.conversation.system]] * 6
     assert "You are holdfast" in prompts[0][0]
 
 
@@ -128,11 +128,11 @@ async def test_clean_up_is_idempotent(stage: Stage) -> None:
         ],
         expected=1,
     )
-    await stage.driver.recover()
+    await stage.agent.recover()
     once = stage.journal
-    await stage.driver.recover()
+    await stage.agent.recover()
     await stage.restart()
-    await stage.driver.recover()
+    await stage.agent.recover()
     assert stage.journal == once
     assert [entry.outcome for entry in stage.entries if isinstance(entry, CallEnded)] == ["interrupted", "not_started"]
     await stage.goes_on()
@@ -237,7 +237,7 @@ async def test_a_session_goes_on_with_another_provider(stage: Stage) -> None:
     await stage.say("read a", [Call("read", {"path": "a.txt"})], [Say("read")])
     other = "anthropic" if stage.wire == "openai-chat" else "openai-chat"
     before: list[Line] = stage.sent
-    stage.driver.use_model(f"{other}:m")
+    stage.agent.use_model(f"{other}:m")
     assert ModelChanged(model=f"{other}:m") in stage.entries
     after = await stage.goes_on()
     assert stage.provider.requests[-1].wire == other

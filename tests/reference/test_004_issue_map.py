@@ -111,7 +111,7 @@ async def test_a_provider_that_hangs_on_tool_history_is_named(stage: Stage) -> N
     (stage.workspace / "a.txt").write_text("alpha\n")
     stage.limits = msgspec.structs.replace(FAST, first_event=0.3, attempts=1)
     stage.provider.extend([Call("read", {"path": "a.txt"})], hangs_on_results)
-    ended = await stage.driver.run("read a")
+    ended = await stage.agent.run("read a")
     assert ended.cause == "provider"
     assert stage.model in ended.detail
     assert texts(await stage.goes_on(), "result") == ["1\talpha"]
@@ -121,7 +121,7 @@ async def test_the_loop_ends_by_itself(stage: Stage) -> None:
     """Its issue #260: the turn goes on while there are calls and ends with the first response that has none."""
     calls: list[Reply] = [[Call("glob", {"pattern": "*"})], [Say("and now"), Call("glob", {"pattern": "*"})]]
     ended = await stage.say("go", *calls, [Say("done")])
-    assert (ended.reason, stage.driver.conversation.answer) == ("end_turn", "done")
+    assert (ended.reason, stage.agent.conversation.answer) == ("end_turn", "done")
     assert len(stage.provider.requests) == 3
 
 

@@ -61,8 +61,8 @@ def is_own(sent: Conversation) -> bool:
 )
 async def test_new_results_are_seen_before_they_go(window: int, fixed: int, prompt: int, result: int) -> None:
     rig = looking(window=window, fixed=fixed, result=result)
-    await rig.driver.run("p" * 4 * prompt)
-    assert (await rig.driver.run("second" + "q" * 4 * prompt)).cause == "finished"
+    await rig.agent.run("p" * 4 * prompt)
+    assert (await rig.agent.run("second" + "q" * 4 * prompt)).cause == "finished"
     assert len(compacted(rig)) <= 1
     sent = [each for each in rig.model.requests if is_own(each)]
     assert len(sent) == 3, "it looked once, and answered"
@@ -77,8 +77,8 @@ async def test_new_results_are_seen_before_they_go(window: int, fixed: int, prom
 
 async def test_what_is_dropped_unseen_is_dropped_once_in_a_turn() -> None:
     rig = looking(window=16_000, fixed=2_100, result=2_000, why="x" * 48_000)
-    await rig.driver.run("one")
-    assert (await rig.driver.run("second")).cause == "finished"
+    await rig.agent.run("one")
+    assert (await rig.agent.run("second")).cause == "finished"
     assert len(compacted(rig)) == 1
 
 
@@ -87,7 +87,7 @@ async def test_several_results_share_what_room_there_is() -> None:
     calls: Reply = [Call("small", {}), Call("large", {}), Call("larger", {})]
     rig = Rig(uncounted([calls, [Say("fine")]]), tools)
     sized(rig, 12_000)
-    assert (await rig.driver.run("look at all")).cause == "finished"
+    assert (await rig.agent.run("look at all")).cause == "finished"
     asked = rig.model.requests[-1].messages[-1]
     assert isinstance(asked, UserMessage)
     small, large, larger = asked.results
@@ -98,12 +98,12 @@ async def test_several_results_share_what_room_there_is() -> None:
 
 async def test_a_result_that_the_provider_finds_too_long_is_cut_and_sent_again() -> None:
     rig = Rig(uncounted([[Call("look", {})], [Fail(400, TOO_LONG)], [Say("fine")]]), [says("look", LONG * 4)])
-    assert (await rig.driver.run("look")).cause == "finished"
+    assert (await rig.agent.run("look")).cause == "finished"
     assert compacted(rig) == []
     last = rig.model.requests[-1].messages[-1]
     assert isinstance(last, UserMessage)
     assert "too large to be sent whole" in last.results[0].text
-    assert fold(rig.entries) == rig.driver.conversation
+    assert fold(rig.entries) == rig.agent.conversation
 
 
 # --- a prompt that is too long ----------------------------------------------------------------------------------------
@@ -114,9 +114,9 @@ async def test_a_prompt_too_long_to_be_sent_does_not_stand_in_the_way_of_the_nex
     rig = await long_session(turns=turns)
     giant = "begin " + "word " * 20_000 + "end"
     rig.model.extend(*([[Fail(400, TOO_LONG)], *([[Say("sum")], [Fail(400, TOO_LONG)]] if turns else [])]))
-    assert (await rig.driver.run(giant)).cause == "provider"
+    assert (await rig.agent.run(giant)).cause == "provider"
     rig.model.extend([Fail(400, TOO_LONG)], [Say("the sum")], [Say("fine")], [Say("again")])
-    assert (await rig.driver.run("short")).cause == "finished"
+    assert (await rig.agent.run("short")).cause == "finished"
     note, *rest = texts(rig.model.requests[-1])
     assert rest[-1] == "short"
     assert giant not in "".join([note, *rest])
@@ -124,21 +124,21 @@ async def test_a_prompt_too_long_to_be_sent_does_not_stand_in_the_way_of_the_nex
     assert "left out here" in note
     assert compacted(rig)[-1].said
     assert len(told(rig.events)) == (2 if turns else 1)
-    assert (await rig.driver.run("and now?")).cause == "finished"
-    assert fold(rig.entries) == rig.driver.conversation
-    await rig.driver.uncompact()
-    assert giant in texts(rig.driver.conversation)
+    assert (await rig.agent.run("and now?")).cause == "finished"
+    assert fold(rig.entries) == rig.agent.conversation
+    await rig.agent.uncompact()
+    assert giant in texts(rig.agent.conversation)
 
 
 async def test_a_second_giant_is_left_out_as_the_first_was() -> None:
     rig = Rig(uncounted([]))
     for _ in range(2):
         rig.model.extend([Fail(400, TOO_LONG)])
-        assert (await rig.driver.run(LONG * 4)).cause == "provider"
+        assert (await rig.agent.run(LONG * 4)).cause == "provider"
         rig.model.extend([Fail(400, TOO_LONG)], [Say("the sum")], [Fail(400, TOO_LONG)])
-        assert (await rig.driver.run(LONG * 3)).cause == "provider"
+        assert (await rig.agent.run(LONG * 3)).cause == "provider"
     rig.model.extend([Fail(400, TOO_LONG)], [Say("the last sum")], [Say("fine")])
-    assert (await rig.driver.run("short")).cause == "finished"
+    assert (await rig.agent.run("short")).cause == "finished"
     assert [text for text in texts(rig.model.requests[-1]) if LONG in text] == []
     assert '{"earlier summary": ' in texts(rig.model.requests[-2])[0]
 
@@ -148,19 +148,19 @@ async def test_a_second_giant_is_left_out_as_the_first_was() -> None:
 
 async def test_nothing_is_summed_up_if_its_note_is_as_long() -> None:
     rig = Rig(uncounted([[Say("ok")], [Say("b" * 4 * 1_500)], [Say("sum")]]))
-    await rig.driver.run("p" * 4 * 600)
-    await rig.driver.run("two")
+    await rig.agent.run("p" * 4 * 600)
+    await rig.agent.run("two")
     with pytest.raises(UsageError, match="Nothing to compact"):
-        await rig.driver.compact()
+        await rig.agent.compact()
     assert len(rig.model.requests) == 2, "the model was not asked"
 
 
 async def test_a_summary_that_saves_nothing_changes_nothing() -> None:
     rig = await long_session([Say("word " * 12_000)])
-    before = rig.driver.conversation
+    before = rig.agent.conversation
     with pytest.raises(ProviderFailed, match="saves no tokens"):
-        await rig.driver.compact()
-    assert rig.driver.conversation == before
+        await rig.agent.compact()
+    assert rig.agent.conversation == before
 
 
 # --- what the note says -----------------------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ async def test_a_summary_that_saves_nothing_changes_nothing() -> None:
 async def test_a_request_whose_turn_is_over_is_not_being_worked_on(end: Reply, title: str) -> None:
     rig = await long_session(turns=1)
     rig.model.extend(*[[Call("look", {"of": step})] for step in range(4)], end, [Say("sum")])
-    await rig.driver.run("push it")
-    entry = await rig.driver.compact()
+    await rig.agent.run("push it")
+    entry = await rig.agent.compact()
     assert entry is not None
     assert title in entry.note
     assert "The current request" not in entry.note
@@ -187,7 +187,7 @@ async def test_words_given_while_the_turn_ran_go_word_for_word() -> None:
     async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del context
         if arguments["of"] == 0:
-            rig.driver.queue("but never touch main.py", "steer")
+            rig.agent.queue("but never touch main.py", "steer")
         return ToolOutput(text=LONG)
 
     rig = Rig(
@@ -195,14 +195,14 @@ async def test_words_given_while_the_turn_ran_go_word_for_word() -> None:
         [FunctionTool("look", "read", run)],
     )
     sized(rig, 12_000)
-    assert (await rig.driver.run("read all of them")).cause == "finished"
+    assert (await rig.agent.run("read all of them")).cause == "finished"
     (entry,) = compacted(rig)
     assert "What the user added to it during the turn, word for word:\nbut never touch main.py" in entry.note
 
 
 async def test_a_summary_that_was_cut_says_so() -> None:
     rig = await long_session([Say("They were"), Finish("length")])
-    entry = await rig.driver.compact()
+    entry = await rig.agent.compact()
     assert entry is not None
     assert "They were\n[The summary ends here: the model reached its output limit.]" in entry.note
 
@@ -235,11 +235,11 @@ async def test_instructions_that_cannot_be_read_in_time_end_an_overflow_in_words
 ) -> None:
     rig = await long_session([Fail(400, TOO_LONG)])
     rig.toolbox = slow = SlowToolbox([says("look", LONG)])
-    rig.driver = rig.new_driver()
+    rig.agent = rig.new_agent()
     monkeypatch.setattr(compaction, "LOOK", 0.05)
 
     async def later(prompt: str) -> str:
-        return (await rig.driver.run(prompt)).cause
+        return (await rig.agent.run(prompt)).cause
 
     slow.seconds = 0.4
     assert await later("request 5") == "provider"

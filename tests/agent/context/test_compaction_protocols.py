@@ -28,21 +28,21 @@ SIGNED = {"openai", "anthropic", "bedrock"}
 @pytest.mark.parametrize("model", sampled([*MODELS, *OTHERS], 4))
 async def test_what_is_left_is_accepted_in_the_middle_of_a_turn_and_later(model: str) -> None:
     session = Session()
-    driver = session.begin(model)
+    agent = session.begin(model)
     for turn in range(4):
         session.provider.extend([Think(THOUGHT), Say(LONG), Call("read", {})], [Think(THOUGHT), Say(f"answer {turn}")])
-        await driver.run(f"request {turn}")
+        await agent.run(f"request {turn}")
     full = Fail(400, SAYS[model.partition(":")[0]])
     session.provider.extend([Think(THOUGHT), Call("read", {}), Call("list", {})], [full], [Say("the summary")])
     session.provider.extend([Call("read", {})], [Say("so it is")])
-    ended = await driver.run("read on")
+    ended = await agent.run("read on")
     assert (ended.cause, ended.detail) == ("finished", "")
     (entry,) = [each for each in session.entries if isinstance(each, Compacted)]
     (failed,) = [each for each in session.entries if isinstance(each, RequestFailed)]
     assert (entry.why, failed.fault) == ("overflow", "too_long")
-    await driver.uncompact()
+    await agent.uncompact()
     session.provider.extend([Say("all of it")])
-    await driver.run("and now?")
+    await agent.run("and now?")
     sent = session.sent()
     for name, request in sent:
         accepted(name, request)

@@ -60,7 +60,7 @@ class Session(Matrix):
             return self.summary
         return self.plan.pop(0) if self.plan else [Say("fine")]
 
-    def driver(self) -> Agent:
+    def agent(self) -> Agent:
         return Agent(
             store=self.store,
             toolbox=self.tools,
@@ -75,7 +75,7 @@ class Session(Matrix):
     def again(self, count: int) -> None:
         """Go on as another process from the first `count` entries."""
         self.keep_only(count)
-        self.now = self.driver()
+        self.now = self.agent()
 
 
 async def a_turn(session: Session) -> None:
@@ -143,7 +143,7 @@ async def copied(session: Session) -> None:
     entries = fork_entries(session.store.read(), "copy")
     session.store = MemoryStore()
     session.store.append(entries, expected=0)
-    session.now = session.driver()
+    session.now = session.agent()
 
 
 async def switched(session: Session) -> None:

@@ -35,67 +35,67 @@ class Session(Compacting):
         quick = says("read", OUTPUT), says("list", "a, b and c"), FunctionTool("look", "read", look)
         self.tools = FunctionToolbox((*quick, slow))
 
-    async def turns(self, driver: Agent, count: int) -> None:
+    async def turns(self, agent: Agent, count: int) -> None:
         """Run turns that think, look at images and read."""
         for turn in range(count):
             calls = (Call("read", {}), Call("look", {}), Call("list", {}))
             self.provider.extend([Think(THOUGHT), Say(LONG), *calls], [Think(THOUGHT), Say(f"answer {turn}")])
-            ended = await driver.run(f"request {turn}, and @shot.png", images=(picture(),))
+            ended = await agent.run(f"request {turn}, and @shot.png", images=(picture(),))
             assert ended.reason == "end_turn", ended.detail
 
-    async def compact(self, driver: Agent) -> None:
+    async def compact(self, agent: Agent) -> None:
         self.provider.extend([Say("the summary")])
-        assert await driver.compact() is not None
+        assert await agent.compact() is not None
 
 
-async def compacted(session: Session, driver: Agent) -> None:
-    await session.compact(driver)
+async def compacted(session: Session, agent: Agent) -> None:
+    await session.compact(agent)
 
 
-async def compacted_twice(session: Session, driver: Agent) -> None:
-    await session.compact(driver)
-    await session.turns(driver, 2)
-    await session.compact(driver)
+async def compacted_twice(session: Session, agent: Agent) -> None:
+    await session.compact(agent)
+    await session.turns(agent, 2)
+    await session.compact(agent)
 
 
-async def compacted_in_a_stopped_turn(session: Session, driver: Agent) -> None:
+async def compacted_in_a_stopped_turn(session: Session, agent: Agent) -> None:
     session.happened.clear()
-    await stop_mid_tool(session, driver)
-    await session.compact(driver)
+    await stop_mid_tool(session, agent)
+    await session.compact(agent)
 
 
-async def uncompacted(session: Session, driver: Agent) -> None:
-    await session.compact(driver)
-    await session.turns(driver, 1)
-    await driver.uncompact()
+async def uncompacted(session: Session, agent: Agent) -> None:
+    await session.compact(agent)
+    await session.turns(agent, 1)
+    await agent.uncompact()
 
 
-async def rewound_behind_a_summary(session: Session, driver: Agent) -> None:
-    await session.compact(driver)
-    await session.turns(driver, 1)
-    await driver.rewind(4)
+async def rewound_behind_a_summary(session: Session, agent: Agent) -> None:
+    await session.compact(agent)
+    await session.turns(agent, 1)
+    await agent.rewind(4)
 
 
-async def rewound_to_before_a_summary(session: Session, driver: Agent) -> None:
-    await session.compact(driver)
-    await session.turns(driver, 1)
-    await driver.rewind(2)
+async def rewound_to_before_a_summary(session: Session, agent: Agent) -> None:
+    await session.compact(agent)
+    await session.turns(agent, 1)
+    await agent.rewind(2)
 
 
-async def pruned(session: Session, driver: Agent) -> None:
-    del driver
+async def pruned(session: Session, agent: Agent) -> None:
+    del agent
     session.context = LITTLE
-    await session.turns(session.driver(), 1)
+    await session.turns(session.agent(), 1)
 
 
-async def pruned_and_rewound(session: Session, driver: Agent) -> None:
-    await pruned(session, driver)
-    await session.driver().rewind(3)
+async def pruned_and_rewound(session: Session, agent: Agent) -> None:
+    await pruned(session, agent)
+    await session.agent().rewind(3)
 
 
-async def pruned_and_compacted(session: Session, driver: Agent) -> None:
-    await pruned(session, driver)
-    await session.compact(session.driver())
+async def pruned_and_compacted(session: Session, agent: Agent) -> None:
+    await pruned(session, agent)
+    await session.compact(session.agent())
 
 
 Scene = Callable[[Session, Agent], Awaitable[None]]
@@ -117,15 +117,15 @@ IN_TURN = [(scene, *pair) for scene, pair in zip(cycle(SCENES), PAIRS, strict=Fa
 @pytest.mark.parametrize(("scene", "here", "there"), sampled(IN_TURN, 18))
 async def test_what_is_sent_next_is_accepted(scene: Scene, here: str, there: str) -> None:
     session = Session()
-    driver = session.begin(here)
-    await session.turns(driver, 3)
-    await scene(session, driver)
+    agent = session.begin(here)
+    await session.turns(agent, 3)
+    await scene(session, agent)
     decisions = [type(each) for each in session.entries if isinstance(each, Compacted | Uncompacted | Rewound | Pruned)]
     assert tuple(decisions) == SCENES[scene]
     before = len(session.asked)
 
     session.context = ContextSettings(prune="off", compact_keep=1_000)
-    away = session.driver()
+    away = session.agent()
     away.use_model(there)
     session.provider.extend([Think(THOUGHT), Call("read", {}), Call("look", {})], [Say("so it is")])
     assert (await away.run("what now?")).reason == "end_turn"
@@ -133,7 +133,7 @@ async def test_what_is_sent_next_is_accepted(scene: Scene, here: str, there: str
     session.provider.extend([Say("still so")])
     assert (await away.run("and after that?")).reason == "end_turn"
 
-    back = session.driver()
+    back = session.agent()
     back.use_model(here)
     await back.uncompact()
     session.provider.extend([Call("list", {})], [Say("all is well")])

@@ -27,9 +27,9 @@ def bodies(session: Session) -> list[str]:
 @pytest.mark.parametrize("model", MODELS)
 async def test_an_old_output_goes_between_turns_and_the_provider_takes_what_is_left(model: str) -> None:
     session = Long()
-    driver = session.begin(model)
+    agent = session.begin(model)
     for number in (1, 2, 3, 4):
-        await session.turn(driver, f"prompt {number}")
+        await session.turn(agent, f"prompt {number}")
     for name, request in session.sent():
         accepted(name, request)
     lines = json.dumps(BIG)[1:-1]
@@ -47,9 +47,9 @@ async def test_an_old_output_goes_between_turns_and_the_provider_takes_what_is_l
 @pytest.mark.parametrize("model", MODELS)
 async def test_killed_before_or_after_the_entry_the_next_process_sends_the_same(model: str) -> None:
     whole = Long()
-    driver = whole.begin(model)
+    agent = whole.begin(model)
     for number in (1, 2, 3):
-        await whole.turn(driver, f"prompt {number}")
+        await whole.turn(agent, f"prompt {number}")
     place = next(at for at, entry in enumerate(whole.entries) if isinstance(entry, Pruned))
     sent: list[object] = []
     for kept in (place, place + 1):
@@ -57,7 +57,7 @@ async def test_killed_before_or_after_the_entry_the_next_process_sends_the_same(
         session.begin(model)
         session.store = type(session.store)()
         session.store.append(whole.entries[:kept], expected=0)
-        await session.turn(session.driver(), "go on")
+        await session.turn(session.agent(), "go on")
         for name, request in session.sent():
             accepted(name, request)
         assert [entry.outputs for entry in session.pruned] == [entry.outputs for entry in whole.pruned]
@@ -67,9 +67,9 @@ async def test_killed_before_or_after_the_entry_the_next_process_sends_the_same(
 
 async def test_it_is_told_once_in_a_line_as_it_happens_and_afterwards() -> None:
     session = Long()
-    driver = session.begin(MODELS[0])
+    agent = session.begin(MODELS[0])
     for number in (1, 2, 3):
-        await session.turn(driver, f"prompt {number}")
+        await session.turn(agent, f"prompt {number}")
     (entry,) = session.pruned
     gone = "From here on the model gets a shortened output of 1 call"
     line = f"{gone} (saves about {entry.saved:,} tokens). Nothing is deleted."
@@ -90,9 +90,9 @@ async def test_it_is_told_once_in_a_line_as_it_happens_and_afterwards() -> None:
 
 async def test_the_count_falls_when_it_happens() -> None:
     session = Long()
-    driver = session.begin(MODELS[0])
+    agent = session.begin(MODELS[0])
     for number in (1, 2, 3):
-        await session.turn(driver, f"prompt {number}")
+        await session.turn(agent, f"prompt {number}")
     place = next(at for at, entry in enumerate(session.entries) if isinstance(entry, Pruned))
     before, after = (context_tokens(fold(session.entries[:at])) for at in (place, place + 1))
     assert after < before
@@ -100,9 +100,9 @@ async def test_the_count_falls_when_it_happens() -> None:
 
 async def test_off_means_that_nothing_goes() -> None:
     session = Long(context=ContextSettings(prune="off"))
-    driver = session.begin(MODELS[0])
+    agent = session.begin(MODELS[0])
     for number in range(1, 5):
-        await session.turn(driver, f"prompt {number}")
+        await session.turn(agent, f"prompt {number}")
     assert session.pruned == []
     last = fold(session.entries).messages
     results = [each.text for message in last if isinstance(message, UserMessage) for each in message.results]
@@ -111,7 +111,7 @@ async def test_off_means_that_nothing_goes() -> None:
 
 async def test_by_default_little_is_left_alone() -> None:
     session = Long(context=ContextSettings())
-    driver = session.begin(MODELS[0])
+    agent = session.begin(MODELS[0])
     for number in range(1, 4):  # 7,800 tokens of output: less than what is protected
-        await session.turn(driver, f"prompt {number}")
+        await session.turn(agent, f"prompt {number}")
     assert session.pruned == []

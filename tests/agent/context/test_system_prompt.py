@@ -44,13 +44,13 @@ def test_instructions_follow_it_in_their_order(tmp_path: Path) -> None:
 async def test_instructions_that_are_new_or_changed_are_told_once_before_the_prompt() -> None:
     rig = Rig(ScriptedModel([[Say("ok")]] * 6))
     box = rig.toolbox = FunctionToolbox(())
-    rig.driver = rig.new_driver()
+    rig.agent = rig.new_agent()
     for held in ((), ("one",), ("one",), ("two",), (), ("two",)):
         box.held = tuple(map(instruction, held))
-        await rig.driver.run("go on")
+        await rig.agent.run("go on")
     told = [entry for entry in rig.entries if isinstance(entry, FilesChanged)]
     assert [[file.sha256 for file in entry.files] for entry in told] == [["one"], ["two"]]
-    messages = [message for message in rig.driver.conversation.messages if isinstance(message, UserMessage)]
+    messages = [message for message in rig.agent.conversation.messages if isinstance(message, UserMessage)]
     assert [len(message.texts) for message in messages] == [1, 2, 1, 2, 1, 1]
     note, prompt = messages[3].texts
     assert prompt == "go on"
@@ -63,12 +63,12 @@ async def test_instructions_that_are_new_or_changed_are_told_once_before_the_pro
 async def test_after_a_rewind_what_was_told_behind_it_is_told_again() -> None:
     rig = Rig(ScriptedModel([[Say("ok")]] * 3))
     rig.toolbox = FunctionToolbox((), held=(instruction("one"),))
-    rig.driver = rig.new_driver()
-    await rig.driver.run("go on")
-    await rig.driver.run("go on")
+    rig.agent = rig.new_agent()
+    await rig.agent.run("go on")
+    await rig.agent.run("go on")
     assert len([entry for entry in rig.entries if isinstance(entry, FilesChanged)]) == 1
-    await rig.driver.rewind(1)
-    await rig.driver.run("again")
-    conversation = rig.driver.conversation
+    await rig.agent.rewind(1)
+    await rig.agent.run("again")
+    conversation = rig.agent.conversation
     said = [text for message in conversation.messages if isinstance(message, UserMessage) for text in message.texts]
     assert len([text for text in said if "<instructions" in text]) == 1

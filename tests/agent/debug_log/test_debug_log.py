@@ -46,7 +46,7 @@ WIRES = ("openai", "openai-chat", "anthropic", "google")
 
 
 class Logged:
-    """A driver with a log, over a rig's parts; `model` or a provider answers."""
+    """An agent with a log, over a rig's parts; `model` or a provider answers."""
 
     def __init__(self, model: Model, tools: Sequence[FunctionTool] = (), *, secrets: tuple[str, ...] = ()) -> None:
         self.lines: list[str] = []
@@ -59,7 +59,7 @@ class Logged:
             del name
             return model
 
-        self.driver = Agent(
+        self.agent = Agent(
             store=self.rig.store,
             toolbox=FunctionToolbox(tools),
             connect=connect,
@@ -72,7 +72,7 @@ class Logged:
     def told(self, event: Event) -> None:
         self.events.append(event)
         if self.stop_at is not None and isinstance(event, self.stop_at):
-            self.driver.stop()
+            self.agent.stop()
 
     def records(self, kind: str | None = None) -> list[dict[str, object]]:
         return [record for line in self.lines if (record := json.loads(line))["kind"] == (kind or record["kind"])]
@@ -84,7 +84,7 @@ def scripted(*script: Reply) -> ScriptedModel:
 
 async def test_a_turn_is_told_from_its_prompt_to_its_end() -> None:
     logged = Logged(scripted((Think("hm"), Call("look", {"at": "it"})), (Say("done"),)), [says("look")])
-    await logged.driver.run("secret prompt")
+    await logged.agent.run("secret prompt")
     heads = [(record["kind"], record["turn"], record["step"]) for record in logged.records()]
     assert heads[0] == ("entry", 1, None)
     assert ("outgoing", 1, 1) in heads
@@ -119,7 +119,7 @@ def sizes(store: object) -> list[tuple[float, int]]:
 
 async def test_the_list_before_each_request_has_places_roles_parts_sizes_and_calls() -> None:
     logged = Logged(scripted((Call("look", {"at": "it"}),), (Say("done"),)), [says("look", "seen")])
-    await logged.driver.run("go")
+    await logged.agent.run("go")
     first, second = logged.records("outgoing")
     assert first["messages"] == [{"index": 0, "role": "user", "pieces": [{"kind": "text", "size": 2}]}]
     assert (second["attempt"], second["open_calls"], second["system"]) == (1, [], len("SYSTEM"))
@@ -133,7 +133,7 @@ async def test_the_list_before_each_request_has_places_roles_parts_sizes_and_cal
 async def test_at_a_stop_the_stream_is_counted() -> None:
     logged = Logged(scripted((Think("hmm"), Say("half"), Call("look", {"a": 1}), Hold("never"))), [says("look")])
     logged.stop_at = LiveCall
-    await logged.driver.run("go")
+    await logged.agent.run("go")
     (stream,) = logged.records("stream")
     assert stream["how"] == "CancelledError"
     assert (stream["text"], stream["thinking"], stream["arguments"]) == (4, 3, len('{"a": 1}'))
@@ -145,10 +145,10 @@ async def test_at_a_stop_the_stream_is_counted() -> None:
 
 async def test_a_model_that_does_not_end_is_counted_once() -> None:
     logged = Logged(scripted((Say("x"),)))
-    counts = logged.log.sending(logged.driver.conversation)
+    counts = logged.log.sending(logged.agent.conversation)
     logged.log.stream_ended(counts, "left")
     logged.log.stream_ended(counts, "ended")
-    newer = logged.log.sending(logged.driver.conversation)
+    newer = logged.log.sending(logged.agent.conversation)
     logged.log.stream_ended(counts, "ended")
     assert [record["how"] for record in logged.records("stream")] == ["left"]
     logged.log.stream_ended(newer, "ended")
@@ -158,9 +158,9 @@ async def test_a_model_that_does_not_end_is_counted_once() -> None:
 async def test_a_tool_that_is_stopped_is_told_without_what_it_printed() -> None:
     started = asyncio.Event()
     logged = Logged(scripted((Call("wait", {}),)), [waits("wait", started=started)])
-    turn = asyncio.ensure_future(logged.driver.run("go"))
+    turn = asyncio.ensure_future(logged.agent.run("go"))
     await started.wait()
-    logged.driver.stop()
+    logged.agent.stop()
     await turn
     ended = [record for record in logged.records("entry") if record["entry"] == "call-ended"]
     assert [record["outcome"] for record in ended] == ["interrupted"]
@@ -176,7 +176,7 @@ async def test_a_repair_is_one_record_of_its_own(monkeypatch: pytest.MonkeyPatch
         return sent if len(sent.messages) < 3 else replace(sent, messages=sent.messages[:-1])
 
     monkeypatch.setattr(validate, "normalize", loses_results)
-    await logged.driver.run("go")
+    await logged.agent.run("go")
     (repair,) = logged.records("repair")
     assert "call-without-result" in str(repair["finding"])
     assert [record["seq"] for record in logged.records("entry") if record["entry"] == "repaired"] == [repair["seq"]]
@@ -184,7 +184,7 @@ async def test_a_repair_is_one_record_of_its_own(monkeypatch: pytest.MonkeyPatch
 
 async def test_a_retry_is_told() -> None:
     logged = Logged(scripted((Fail(529, "busy"),), (Say("done"),)))
-    await logged.driver.run("go")
+    await logged.agent.run("go")
     (failed,) = (record for record in logged.records("entry") if record["entry"] == "request-failed")
     assert (failed["fault"], failed["status"], failed["attempt"]) == ("overloaded", 529, 1)
     assert [record["attempt"] for record in logged.records("outgoing")] == [1, 2]
@@ -194,7 +194,7 @@ async def test_a_retry_is_told() -> None:
 
 
 def wired(kind: str, *script: Reply) -> Logged:
-    """Return a logged driver whose model is a provider's own client."""
+    """Return a logged agent whose model is a provider's own client."""
     provider = ScriptedProvider(script, key=KEY)
     known = PROVIDERS[kind]
     address = "http://provider.test:81/v1" if kind.startswith("openai") else "http://provider.test:81"
@@ -212,15 +212,15 @@ def wired(kind: str, *script: Reply) -> Logged:
         )
         return await logged.log.connecting(lambda _: asyncio.sleep(0, made))(made.name)
 
-    logged.driver._connection._connect = connect
-    logged.driver.use_model(f"{kind}:m")
+    logged.agent._connection._connect = connect
+    logged.agent.use_model(f"{kind}:m")
     return logged
 
 
 @pytest.mark.parametrize("kind", WIRES)
 async def test_each_request_out_and_each_status_in_is_told(kind: str) -> None:
     logged = wired(kind, (Ping(3), Say("hello")))
-    assert (await logged.driver.run("go")).cause == "finished"
+    assert (await logged.agent.run("go")).cause == "finished"
     (request,), (response,), (stream,) = (logged.records(kind) for kind in ("request", "response", "stream"))
     assert (request["method"], request["attempt"], request["step"]) == ("POST", 1, 1)
     assert str(request["address"]).startswith("http://provider.test:81/v1")
@@ -236,7 +236,7 @@ async def test_each_request_out_and_each_status_in_is_told(kind: str) -> None:
 @pytest.mark.parametrize("kind", WIRES)
 async def test_of_an_error_the_body_is_kept_and_not_much_of_it(kind: str) -> None:
     logged = wired(kind, (Fail(400, "no such thing " * 1000),))
-    assert (await logged.driver.run("go")).cause == "provider"
+    assert (await logged.agent.run("go")).cause == "provider"
     (body,) = logged.records("error-body")
     assert (body["status"], len(str(body["body"]))) == (400, LONGEST_FIELD + 1)
     assert "no such thing" in str(body["body"])
@@ -247,8 +247,8 @@ async def test_of_an_error_the_body_is_kept_and_not_much_of_it(kind: str) -> Non
 async def test_a_key_is_nowhere_wherever_it_is_planted(kind: str) -> None:
     planted = f"Key {KEY} (Authorization: Bearer {KEY}; x-api-key: {KEY}) is refused. " + "x" * 400 + KEY
     logged = wired(kind, (Fail(401, planted),), (Call("look", {KEY: KEY}), Say(KEY)), (Say("done"),))
-    assert (await logged.driver.run(KEY)).cause == "provider"
-    await logged.driver.run(KEY)
+    assert (await logged.agent.run(KEY)).cause == "provider"
+    await logged.agent.run(KEY)
     logged.log.asked("POST", f"http://{quote(KEY, safe='')}:{KEY}@provider.test/v1/{quote(KEY, safe='')}?key={KEY}", 1)
     logged.log.beside(lambda _: None)(CheckFinding(KEY))
     logged.log.record("any", nested=[{"deep": (KEY, quote(KEY, safe=""))}])
@@ -314,10 +314,10 @@ async def test_without_a_log_nothing_is_done_for_one(monkeypatch: pytest.MonkeyP
     for name in ("outline", "arranged", "redact", "encode"):
         monkeypatch.setattr(f"holdfast.agent.debug_log.log.{name}", tells(name))
     rig = Rig(scripted((Think("hm"), Call("look", {})), (Fail(529),), (Say("done"),)), [says("look")])
-    assert (await rig.driver.run("go")).cause == "finished"
-    assert rig.driver._connection._model is rig.model, "what is driven is the model itself"
+    assert (await rig.agent.run("go")).cause == "finished"
+    assert rig.agent._connection._model is rig.model, "what is driven is the model itself"
     (witness,) = WITNESSES
-    assert rig.driver.journal._emit == witness.told, "and who is told is whoever asked"
+    assert rig.agent.journal._emit == witness.told, "and who is told is whoever asked"
     assert done == []
 
 
@@ -325,8 +325,8 @@ async def test_a_log_changes_nothing_of_a_turn() -> None:
     script: tuple[Reply, ...] = ((Think("hm"), Call("look", {})), (Fail(529),), (Say("done"),))
     plain = Rig(scripted(*script), [says("look")])
     logged = Logged(scripted(*script), [says("look")])
-    await plain.driver.run("go")
-    await logged.driver.run("go")
+    await plain.agent.run("go")
+    await logged.agent.run("go")
 
     def timeless(entries: Sequence[object]) -> list[str]:
         return [re.sub(r"seconds=[\d.e-]+", "", str(entry)) for entry in entries]
@@ -342,21 +342,21 @@ async def stopped_at(number: int | None, how: Callable[[Agent, asyncio.Task[obje
     model = scripted((Think("hm"), Call("look", {})), (Fail(529),), (Say("done", chunk=1),))
     logged = Logged(model, [says("look")])
     begun = loop.callbacks
-    turn: asyncio.Task[object] = asyncio.ensure_future(logged.driver.run("go"))
+    turn: asyncio.Task[object] = asyncio.ensure_future(logged.agent.run("go"))
     if number is not None:
-        loop.at(begun + number, lambda: how(logged.driver, turn))
+        loop.at(begun + number, lambda: how(logged.agent, turn))
     await asyncio.wait({turn})
-    await logged.driver.close()
+    await logged.agent.close()
     return logged, loop.callbacks - begun
 
 
-def stop(driver: Agent, turn: asyncio.Task[object]) -> None:
+def stop(agent: Agent, turn: asyncio.Task[object]) -> None:
     del turn
-    driver.stop()
+    agent.stop()
 
 
-def cancel(driver: Agent, turn: asyncio.Task[object]) -> None:
-    del driver
+def cancel(agent: Agent, turn: asyncio.Task[object]) -> None:
+    del agent
     turn.cancel()
 
 
@@ -387,7 +387,7 @@ async def test_a_log_that_cannot_be_written_says_so_once_and_ends_itself() -> No
         written.append(line)
 
     logged.log._write = full
-    assert (await logged.driver.run("go")).cause == "finished"
+    assert (await logged.agent.run("go")).cause == "finished"
     told = [event.message for event in logged.events if isinstance(event, CheckFinding)]
     assert told == ["The debug log can no longer be written: No space left on device. The session is not affected."]
 

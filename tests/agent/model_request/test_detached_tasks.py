@@ -63,21 +63,21 @@ async def streaming(rig: Rig) -> None:
 
 async def test_a_stream_deaf_to_cancellation_is_held_until_it_ends() -> None:
     rig = Rig(Deaf())
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await streaming(rig)
-    rig.driver.stop()
+    rig.agent.stop()
     loop = asyncio.get_running_loop()
     before = loop.time()
     ended = await turn
     assert ended.cause == "user"
     assert loop.time() - before < 0.3
     gc.collect()
-    assert len(rig.driver._abandoned) == 2  # the stream, and the closing of its connection
-    assert rig.driver.conversation.answer == "half"
+    assert len(rig.agent._abandoned) == 2  # the stream, and the closing of its connection
+    assert rig.agent.conversation.answer == "half"
     await asyncio.sleep(0.6)
-    assert len(rig.driver._abandoned) == 0
+    assert len(rig.agent._abandoned) == 0
     assert not others()
-    assert rig.driver.conversation.answer == "half"
+    assert rig.agent.conversation.answer == "half"
 
 
 class StopsIt(ScriptedModel):
@@ -93,7 +93,7 @@ class StopsIt(ScriptedModel):
     async def _events(self) -> AsyncIterator[StreamEvent]:
         yield TextDelta("what came before the stop")
         await asyncio.sleep(0.01)
-        self.rig.driver.stop()
+        self.rig.agent.stop()
         yield TextDelta(" and what came with it")
         await asyncio.Event().wait()
 
@@ -101,8 +101,8 @@ class StopsIt(ScriptedModel):
 async def test_what_had_arrived_when_the_stop_came_is_kept() -> None:
     model = StopsIt()
     rig = model.rig = Rig(model)
-    assert (await rig.driver.run("go")).cause == "user"
-    assert rig.driver.conversation.answer == "what came before the stop and what came with it"
+    assert (await rig.agent.run("go")).cause == "user"
+    assert rig.agent.conversation.answer == "what came before the stop and what came with it"
 
 
 async def test_what_an_abandoned_call_needs_is_not_swept_away() -> None:
@@ -125,30 +125,30 @@ async def test_what_an_abandoned_call_needs_is_not_swept_away() -> None:
 
     box = Sweeping([FunctionTool("deaf", "execute", run)])
     rig = Rig(ScriptedModel([[Call("deaf", {})], [Say("two")], [Say("three")]]), toolbox=box)
-    turn = asyncio.create_task(rig.driver.run("one"))
+    turn = asyncio.create_task(rig.agent.run("one"))
     await begun.wait()
     before = box.swept
-    rig.driver.stop()
+    rig.agent.stop()
     await turn
-    await rig.driver.run("two")
+    await rig.agent.run("two")
     while_it_runs = box.swept
     go.set()
     while others():  # noqa: ASYNC110 - what is awaited has no event of its own
         await asyncio.sleep(0)
-    await rig.driver.run("three")
+    await rig.agent.run("three")
     assert (while_it_runs, box.swept) == (before, before + 1), "it still wrote there"
 
 
 async def test_closing_the_session_waits_for_it_within_a_bound() -> None:
     rig = Rig(Deaf())
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await streaming(rig)
     loop = asyncio.get_running_loop()
     before = loop.time()
-    await rig.driver.close()
+    await rig.agent.close()
     assert loop.time() - before < 0.35
     assert (await turn).cause == "external"
-    assert rig.driver._abandoned._tasks == others()  # held by the driver, not by nobody
+    assert rig.agent._abandoned._tasks == others()  # held by the agent, not by nobody
     await asyncio.sleep(0.5)
     assert not others()
 
@@ -161,13 +161,13 @@ async def test_a_connection_deaf_to_a_stop_is_held_until_it_ends() -> None:
         await deaf._deaf()
         return deaf
 
-    rig.driver._connection._connect = connect
-    turn = asyncio.create_task(rig.driver.run("go"))
+    rig.agent._connection._connect = connect
+    turn = asyncio.create_task(rig.agent.run("go"))
     await asyncio.sleep(0.05)
-    rig.driver.stop(StopCause("timeout", "1 s"))
+    rig.agent.stop(StopCause("timeout", "1 s"))
     assert (await turn).cause == "timeout"
-    assert len(rig.driver._abandoned) == 1
-    await rig.driver.close()
+    assert len(rig.agent._abandoned) == 1
+    await rig.agent.close()
     await asyncio.sleep(0.5)
     assert not others()
 
@@ -203,10 +203,10 @@ async def test_tools_that_cannot_be_named_settle_the_turn_and_then_it_is_raised(
     rig = Rig(ScriptedModel([[Call("look", {})], [Say("done")]]), toolbox=box)
     box.broken = True
     with pytest.raises(LookupError):
-        await rig.driver.run("go")
-    end = rig.driver.conversation.last_end
+        await rig.agent.run("go")
+    end = rig.agent.conversation.last_end
     assert end is not None
     assert end.cause == "bug"
     assert rig.results()["look"].outcome == "not_started"
     box.broken = False
-    assert (await rig.driver.run("again")).cause == "finished"
+    assert (await rig.agent.run("again")).cause == "finished"

@@ -36,9 +36,9 @@ def turn(*script: Reply, limits: Limits) -> tuple[TurnEnded, Rig, float]:
             ScriptedModel(script), tools=[says("edit", effect="write")], mode="ask", ask=_thoughtful, limits=limits
         )
         before = asyncio.get_running_loop().time()
-        ended = await rig.driver.run("do it")
+        ended = await rig.agent.run("do it")
         after = asyncio.get_running_loop().time()
-        await rig.driver.close()
+        await rig.agent.close()
         return ended, rig, after - before
 
     return virtually(work())
@@ -67,7 +67,7 @@ def test_a_turn_without_a_deadline_has_none() -> None:
 def test_seventy_seconds_of_silence_pass_by_default() -> None:
     ended, rig, _ = turn((Wait(70), Say("a "), Wait(70), Say("b")), limits=Limits())
     assert ended.cause == "finished", ended.detail
-    assert rig.driver.conversation.answer == "a b"
+    assert rig.agent.conversation.answer == "a b"
 
 
 @pytest.mark.parametrize(("reply", "seconds"), [((Wait(500),), 7), ((Say("half"), Wait(500)), 5)])

@@ -31,11 +31,11 @@ async def test_each_change_is_told_once_before_the_prompt_that_follows_it() -> N
     rig = Rig(ScriptedModel([[Call("reads", {})], *[[Say("ok")]] * 7]))
     files: dict[str, FileSeen] = {}
     rig.toolbox = FunctionToolbox([reads(SEEN)], files=files)
-    rig.driver = rig.new_driver()
+    rig.agent = rig.new_agent()
     told: list[int] = []
     for now in (SEEN, SEEN, OTHER, OTHER, SEEN, GONE, GONE):
         files["a.py"] = now
-        await rig.driver.run("go on")
+        await rig.agent.run("go on")
         told.append(len(notes(rig)))
     assert told == [0, 0, 1, 1, 1, 2, 2]
     assert "changed since you last read or wrote them: a.py." in notes(rig)[0]
@@ -54,8 +54,8 @@ async def test_a_change_of_what_the_model_has_not_seen_is_not_made(before: str |
     change = FileChange(path="a.py", before=before, after="c" * 64)
     rig = Rig(ScriptedModel([[Call("reads", {})], [Call("edits", {}), Call("edits", {})], [Say("ok")]]))
     rig.toolbox = FunctionToolbox([reads(SEEN), edits(change)])
-    rig.driver = rig.new_driver()
-    await rig.driver.run("edit it")
+    rig.agent = rig.new_agent()
+    await rig.agent.run("edit it")
     first = rig.results()["edits"] if outcome == "failed" else None
     assert rig.outcomes["edits"] in ("failed", "ok")
     if first is not None:
@@ -120,8 +120,8 @@ async def slow() -> Rig:
     """Return a rig whose model has seen a file that cannot be looked at any more."""
     rig = Rig(ScriptedModel([[Call("reads", {})], [Say("ok")], [Say("still here")]]))
     rig.toolbox = Slow([reads(SEEN)])
-    rig.driver = rig.new_driver()
-    await rig.driver.run("read it")
+    rig.agent = rig.new_agent()
+    await rig.agent.run("read it")
     return rig
 
 
@@ -129,14 +129,14 @@ async def test_a_disk_that_does_not_answer_holds_up_a_prompt_for_so_long_and_no_
     rig = await slow()
     loop = asyncio.get_running_loop()
     began = loop.time()
-    ended = await rig.driver.run("go on")
+    ended = await rig.agent.run("go on")
     assert ended.cause == "finished"
     assert loop.time() - began < QUIET + 1
 
 
 async def test_a_cancellation_during_the_look_keeps_the_prompt_and_is_raised() -> None:
     rig = await slow()
-    turn = asyncio.create_task(rig.driver.run("go on"))
+    turn = asyncio.create_task(rig.agent.run("go on"))
     await asyncio.sleep(0.01)
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -149,9 +149,9 @@ async def test_a_cancellation_during_the_look_keeps_the_prompt_and_is_raised() -
 
 async def test_a_stop_during_the_look_ends_the_turn_at_once() -> None:
     rig = await slow()
-    turn = asyncio.create_task(rig.driver.run("go on"))
+    turn = asyncio.create_task(rig.agent.run("go on"))
     await asyncio.sleep(0.01)
-    rig.driver.stop()
+    rig.agent.stop()
     ended = await asyncio.wait_for(turn, 1)
     assert ended.cause == "user"
 
@@ -168,10 +168,10 @@ async def test_a_message_that_waited_is_told_of_changes_too() -> None:
         return ToolOutput(text="ok")
 
     rig.toolbox = FunctionToolbox([reads(SEEN), FunctionTool("waits", "execute", run)], files=files)
-    rig.driver = rig.new_driver()
-    turn = asyncio.create_task(rig.driver.run("go"))
+    rig.agent = rig.new_agent()
+    turn = asyncio.create_task(rig.agent.run("go"))
     await started.wait()
-    rig.driver.queue("go on", "later")
+    rig.agent.queue("go on", "later")
     files["a.py"] = OTHER
     opened.set()
     assert (await turn).turn == 2

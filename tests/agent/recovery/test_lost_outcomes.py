@@ -69,7 +69,7 @@ class Holed(MemoryStore):
 async def sent(store: MemoryStore) -> tuple[Result, ...]:
     """Return the results of the two calls in the request that the next prompt makes."""
     rig = Rig(ScriptedModel([[Say("as you say")]]), [says("act", effect="execute")], store=store)
-    ended = await rig.driver.run("go on")
+    ended = await rig.agent.run("go on")
     assert ended.cause == "finished"
     assert not [fact for fact in rig.facts if isinstance(fact, CallStarted)]
     messages = rig.model.requests[-1].messages
@@ -116,7 +116,7 @@ async def test_what_may_have_been_answered_is_not_asked_again() -> None:
 
     store = Holed(JOURNAL[:10], [8, 9, 10])
     rig = Rig(ScriptedModel([]), [says("act", effect="execute")], mode="ask", ask=ask, store=store)
-    assert await rig.driver.carry_on() is None
+    assert await rig.agent.carry_on() is None
     assert asked == []
     assert [(each.call, each.text) for each in rig.facts if isinstance(each, CallEnded)] == [
         (ACT.id, model_notices.lost())

@@ -76,24 +76,24 @@ def results(rig: Rig) -> list[tuple[str, str]]:
 async def test_the_person_is_asked_again_once_and_the_turn_goes_on() -> None:
     person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=False, words="enough"))
     again = rig(person, crashed())
-    ended = await again.driver.carry_on()
+    ended = await again.agent.carry_on()
     assert ended is not None
     assert (ended.turn, ended.cause) == (1, "finished")
     assert person.asked == ["dead00001", "dead00002"]
     assert results(again) == [("dead00000", "interrupted"), ("dead00001", "ok"), ("dead00002", "denied")]
     asked = [entry.call for entry in again.entries if isinstance(entry, ApprovalAsked)]
     assert asked == ["dead00001", "dead00002"], "the question stands in the journal once"
-    assert again.driver.turn is None
-    assert await again.driver.carry_on() is None
+    assert again.agent.turn is None
+    assert await again.agent.carry_on() is None
     again.model.extend([Say("yes")])
-    assert (await again.driver.run("thanks")).turn == 2
+    assert (await again.agent.run("thanks")).turn == 2
 
 
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_nothing_runs_on_an_answer_that_was_given_before_the_crash(*, allowed: bool) -> None:
     person = Person()
     again = rig(person, crashed(ApprovalAnswered(call="dead00001", allowed=allowed, words="no")))
-    assert await again.driver.carry_on() is None
+    assert await again.agent.carry_on() is None
     assert [entry.call for entry in again.entries if isinstance(entry, CallStarted)] == ["dead00000"]
     outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]
     assert outcomes == ["interrupted", "not_started", "not_started"]
@@ -103,8 +103,8 @@ async def test_what_was_asked_about_is_asked_again_whatever_the_mode() -> None:
     person = Person(ApprovalAnswer(allowed=False, words="no"))
     again = rig(person, crashed())
     again.mode = "yolo"
-    again.driver = again.new_driver()
-    await again.driver.carry_on()
+    again.agent = again.new_agent()
+    await again.agent.carry_on()
     assert person.asked == ["dead00001"]
     assert results(again) == [("dead00000", "interrupted"), ("dead00001", "denied"), ("dead00002", "ok")]
 
@@ -113,8 +113,8 @@ async def test_what_the_mode_forbids_now_is_not_asked_about() -> None:
     person = Person()
     again = rig(person, crashed())
     again.mode = "plan"
-    again.driver = again.new_driver()
-    await again.driver.carry_on()
+    again.agent = again.new_agent()
+    await again.agent.carry_on()
     assert person.asked == []
     assert results(again)[1:] == [("dead00001", "denied"), ("dead00002", "denied")]
 
@@ -137,13 +137,13 @@ async def test_files_that_changed_are_told_before_the_turn_goes_on() -> None:
     person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
     box = Elsewhere([says("act", effect="execute")])
     again = Rig(ScriptedModel([[Say("all done")]]), mode="ask", ask=person, store=store, toolbox=box)
-    await again.driver.carry_on()
+    await again.agent.carry_on()
     last = again.model.requests[-1].messages[-1]
     assert isinstance(last, UserMessage)
     (note,) = last.texts
     assert "a.txt" in note
     again.model.extend([Say("yes")])
-    await again.driver.run("go on")
+    await again.agent.run("go on")
     (*_, said) = again.model.requests[-1].messages
     assert isinstance(said, UserMessage)
     assert said.texts == ("go on",), "it is told once"
@@ -151,7 +151,7 @@ async def test_files_that_changed_are_told_before_the_turn_goes_on() -> None:
 
 async def test_with_nobody_to_ask_the_turn_is_settled() -> None:
     again = rig(None, crashed())
-    assert await again.driver.carry_on() is None
+    assert await again.agent.carry_on() is None
     ended = again.entries[-1]
     assert isinstance(ended, TurnEnded)
     assert ended.cause == "crash"
@@ -163,7 +163,7 @@ async def test_with_nobody_to_ask_the_turn_is_settled() -> None:
 async def test_a_new_prompt_settles_the_turn_instead() -> None:
     person = Person()
     again = rig(person, crashed())
-    assert (await again.driver.run("something else")).turn == 2
+    assert (await again.agent.run("something else")).turn == 2
     assert person.asked == []
 
 
@@ -173,7 +173,7 @@ async def test_a_new_prompt_settles_the_turn_instead() -> None:
 async def test_a_turn_in_which_nobody_was_waited_for_is_settled(journal: list[Entry]) -> None:
     person = Person()
     again = rig(person, journal)
-    assert await again.driver.carry_on() is None
+    assert await again.agent.carry_on() is None
     assert person.asked == []
     assert isinstance(again.entries[-1], TurnEnded)
 
@@ -181,14 +181,14 @@ async def test_a_turn_in_which_nobody_was_waited_for_is_settled(journal: list[En
 async def test_a_stop_at_the_question_settles_what_is_left() -> None:
     async def never(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        again.driver.stop()
+        again.agent.stop()
         await asyncio.Event().wait()
         raise AssertionError
 
     store = MemoryStore()
     store.append(crashed(), expected=0)
     again = Rig(ScriptedModel(), [waits("act")], mode="ask", ask=never, store=store)
-    ended = await again.driver.carry_on()
+    ended = await again.agent.carry_on()
     assert ended is not None
     assert ended.cause == "user"
     outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]
@@ -199,10 +199,10 @@ async def test_what_was_queued_goes_on_waiting_for_the_turn_that_goes_on() -> No
     person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
     again = rig(person, crashed(Queued(id="q9", text="and then", when="later")))
     again.model.extend([Say("that too")])
-    ended = await again.driver.carry_on()
+    ended = await again.agent.carry_on()
     assert ended is not None
     assert ended.turn == 2
-    assert again.driver.conversation.queued == ()
+    assert again.agent.conversation.queued == ()
 
 
 async def test_a_crash_at_the_question_asked_again_asks_once_more() -> None:
@@ -215,10 +215,10 @@ async def test_a_crash_at_the_question_asked_again_asks_once_more() -> None:
         return await person(call, plan, why)
 
     first.ask = dies
-    first.driver = first.new_driver()
-    await first.driver.carry_on()
+    first.agent = first.new_agent()
+    await first.agent.carry_on()
     other = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
     again = rig(other, seen[0])
-    await again.driver.carry_on()
+    await again.agent.carry_on()
     assert other.asked == ["dead00001", "dead00002"]
     assert results(again)[0] == ("dead00000", "interrupted")

@@ -31,25 +31,25 @@ def texts(sent: Conversation) -> list[str]:
 async def three_turns() -> Rig:
     rig = Rig(ScriptedModel([[Say("first")], [Call("look", {})], [Say("second")], [Say("third")]]), [says("look")])
     for prompt in ("one", "two", "three"):
-        await rig.driver.run(prompt)
+        await rig.agent.run(prompt)
     return rig
 
 
 async def test_a_session_goes_on_from_before_the_prompt_and_counts_on() -> None:
     rig = await three_turns()
-    steps = rig.driver.conversation.steps
-    assert [(asked.turn, asked.text) for asked in rig.driver.conversation.prompts] == [
+    steps = rig.agent.conversation.steps
+    assert [(asked.turn, asked.text) for asked in rig.agent.conversation.prompts] == [
         (1, "one"),
         (2, "two"),
         (3, "three"),
     ]
-    assert await rig.driver.rewind(2) == "two"
+    assert await rig.agent.rewind(2) == "two"
     rig.model.extend([Say("another second")])
-    ended = await rig.driver.run("rather this")
+    ended = await rig.agent.run("rather this")
     assert ended.turn == 4
     assert texts(rig.model.requests[-1]) == ["one", "rather this"]
     assert rig.model.requests[-1].steps == steps
-    assert [asked.turn for asked in rig.driver.conversation.prompts] == [1, 4]
+    assert [asked.turn for asked in rig.agent.conversation.prompts] == [1, 4]
     prompts = [entry.text for entry in rig.entries if isinstance(entry, PromptAccepted)]
     assert prompts == ["one", "two", "three", "rather this"], "the branch that was left stays in the journal"
 
@@ -57,11 +57,11 @@ async def test_a_session_goes_on_from_before_the_prompt_and_counts_on() -> None:
 async def test_what_a_person_shares_of_their_own_command_is_not_lost() -> None:
     rig = Rig(ScriptedModel([[Say("first")], [Say("second")]]), [says("bash", "all clean", effect="execute")])
     for prompt in ("one", "two"):
-        await rig.driver.run(prompt)
-    await rig.driver.shell("git status", share=True)
-    await rig.driver.rewind(2)
+        await rig.agent.run(prompt)
+    await rig.agent.shell("git status", share=True)
+    await rig.agent.rewind(2)
     rig.model.extend([Say("another second")])
-    await rig.driver.run("rather this")
+    await rig.agent.run("rather this")
     first, note, prompt = texts(rig.model.requests[-1])
     assert (first, prompt) == ("one", "rather this")
     assert "$ git status\nall clean" in note
@@ -69,13 +69,13 @@ async def test_what_a_person_shares_of_their_own_command_is_not_lost() -> None:
 
 async def test_the_first_prompt_can_be_taken_back_and_so_can_a_second_branch() -> None:
     rig = await three_turns()
-    assert await rig.driver.rewind(3) == "three"
-    assert await rig.driver.rewind(1) == "one"
-    assert rig.driver.conversation.messages == ()
+    assert await rig.agent.rewind(3) == "three"
+    assert await rig.agent.rewind(1) == "one"
+    assert rig.agent.conversation.messages == ()
     rig.model.extend([Say("a new start")])
-    await rig.driver.run("again")
+    await rig.agent.run("again")
     assert texts(rig.model.requests[-1]) == ["again"]
-    assert rig.driver.conversation.rewound == (3, 1)
+    assert rig.agent.conversation.rewound == (3, 1)
 
 
 async def test_the_model_is_told_what_was_not_undone() -> None:
@@ -88,11 +88,11 @@ async def test_the_model_is_told_what_was_not_undone() -> None:
     tools = [says("look"), says("shell", effect="execute"), FunctionTool("write", "write", run, change=change)]
     script = [[Say("hello")], [Call("look", {}), Call("write", {}), Call("shell", {})], [Say("done")], [Say("ok")]]
     rig = Rig(ScriptedModel(script), tools)
-    await rig.driver.run("hi")
-    await rig.driver.run("change it")
-    await rig.driver.rewind(2)
-    await rig.driver.rewind(1)
-    await rig.driver.run("and now?")
+    await rig.agent.run("hi")
+    await rig.agent.run("change it")
+    await rig.agent.rewind(2)
+    await rig.agent.rewind(1)
+    await rig.agent.run("and now?")
     note, prompt = texts(rig.model.requests[-1])
     assert prompt == "and now?"
     assert "src/app.py" in note
@@ -102,43 +102,43 @@ async def test_the_model_is_told_what_was_not_undone() -> None:
 
 async def test_what_only_looked_is_not_spoken_of() -> None:
     rig = await three_turns()
-    await rig.driver.rewind(2)
+    await rig.agent.rewind(2)
     assert Rewound(turn=2, note="") in rig.entries
 
 
 async def test_only_an_idle_session_is_taken_back_and_only_to_what_is_part_of_it() -> None:
     started = asyncio.Event()
     rig = Rig(ScriptedModel([[Say("hi")], [Call("slow", {})]]), [waits("slow", started=started)])
-    await rig.driver.run("one")
-    turn = asyncio.create_task(rig.driver.run("two"))
+    await rig.agent.run("one")
+    turn = asyncio.create_task(rig.agent.run("two"))
     await started.wait()
     with pytest.raises(UsageError, match="is running"):
-        await rig.driver.rewind(1)
-    rig.driver.stop()
+        await rig.agent.rewind(1)
+    rig.agent.stop()
     await turn
     with pytest.raises(UsageError, match="1, 2"):
-        await rig.driver.rewind(3)
-    await rig.driver.rewind(2)
+        await rig.agent.rewind(3)
+    await rig.agent.rewind(2)
     with pytest.raises(UsageError, match="Turn 2 is not part"):
-        await rig.driver.rewind(2)
+        await rig.agent.rewind(2)
     rig.model.extend([Say("fine")])
-    assert (await rig.driver.run("go on")).cause == "finished"
+    assert (await rig.agent.run("go on")).cause == "finished"
 
 
 async def test_a_turn_that_a_crash_left_open_is_settled_first() -> None:
     started = asyncio.Event()
     rig = Rig(ScriptedModel([[Call("slow", {})]]), [waits("slow", started=started)])
-    turn = asyncio.create_task(rig.driver.run("one"))
+    turn = asyncio.create_task(rig.agent.run("one"))
     await started.wait()
     store = MemoryStore()
     store.append(rig.entries, expected=0)
     again = Rig(ScriptedModel([[Say("hi")]]), [waits("slow")], store=store)
-    assert await again.driver.rewind(1) == "one"
-    await again.driver.run("two")
+    assert await again.agent.rewind(1) == "one"
+    await again.agent.run("two")
     first, second = texts(again.model.requests[-1])
     assert "Commands that were run: 1" in first
     assert second == "two"
-    rig.driver.stop()
+    rig.agent.stop()
     await turn
 
 
@@ -154,11 +154,11 @@ async def test_damage_is_told_though_a_rewind_is_the_first_thing_after_opening()
     store = Damaged()
     store.append(rig.entries, expected=0)
     again = Rig(ScriptedModel([[Say("fine")], [Say("good")]]), store=store)
-    await again.driver.rewind(3)
+    await again.agent.rewind(3)
     for _ in range(2):
-        await again.driver.run("rather this")
+        await again.agent.run("rather this")
         assert sum("damaged" in text for text in texts(again.model.requests[-1])) == 1
-        await again.driver.rewind(again.driver.conversation.turns)
+        await again.agent.rewind(again.agent.conversation.turns)
 
 
 class Late:
@@ -179,9 +179,9 @@ class Late:
         self.rig = Rig(ScriptedModel(script), [FunctionTool("deploy", "execute", run)])
 
     async def stopped(self) -> None:
-        turn = asyncio.create_task(self.rig.driver.run("one"))
+        turn = asyncio.create_task(self.rig.agent.run("one"))
         await self._begun.wait()
-        self.rig.driver.stop()
+        self.rig.agent.stop()
         await turn
 
     async def ends(self) -> None:
@@ -195,14 +195,14 @@ class Late:
 
 async def test_the_late_outcome_of_a_call_that_is_kept_is_told_again() -> None:
     late = Late()
-    driver = late.rig.driver
+    agent = late.rig.agent
     await late.stopped()
-    await driver.run("two")
+    await agent.run("two")
     await late.ends()
-    await driver.run("three")
+    await agent.run("three")
     assert any(late.told())
-    await driver.rewind(2)
-    await driver.run("four")
+    await agent.rewind(2)
+    await agent.run("four")
     assert sum(late.told()) == 1
 
 
@@ -211,29 +211,29 @@ async def test_the_late_outcome_of_a_call_that_was_left_behind_is_not_told() -> 
         late = Late()
         await late.stopped()
         if rewound_first:
-            await late.rig.driver.rewind(1)
+            await late.rig.agent.rewind(1)
             await late.ends()
         else:
             await late.ends()
-            await late.rig.driver.rewind(1)
-        await late.rig.driver.run("two")
+            await late.rig.agent.rewind(1)
+        await late.rig.agent.run("two")
         assert not any(late.told())
 
 
 async def test_the_branch_that_was_left_is_named_and_a_copy_knows_of_it() -> None:
     rig = await three_turns()
-    await rig.driver.rewind(2)
+    await rig.agent.rewind(2)
     records = rig.store.read().records
     said = [line.text for line in transcript(records)]
     assert "second" in said
     assert any(line.startswith("Rewound to before turn 2.") for line in said)
-    document = export(rig.driver.conversation)
+    document = export(rig.agent.conversation)
     assert document["rewound"] == [2]
     imported = import_document(json.dumps(document).encode())
     assert imported.mended == ()
     store = MemoryStore()
     store.append(fork_entries(Reading(records), "copy"), expected=0)
     copy = Rig(ScriptedModel([[Say("hello")]]), store=store)
-    await copy.driver.run("from here")
+    await copy.agent.run("from here")
     assert texts(copy.model.requests[-1]) == ["one", "from here"]
     assert isinstance(store.read().records[0].entry, SessionOpened)

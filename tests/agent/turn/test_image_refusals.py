@@ -41,7 +41,7 @@ def failures(rig: Rig) -> list[tuple[str, float | None]]:
 
 async def test_a_prompt_with_an_image_is_sent_again_without_it_to_a_model_that_refuses() -> None:
     rig = Rig(ScriptedModel([[REFUSED], [Say("words, then")], [Say("fine")]]))
-    assert (await rig.driver.run("see @a.png", images=(picture(),))).cause == "finished"
+    assert (await rig.agent.run("see @a.png", images=(picture(),))).cause == "finished"
     first, second = rig.model.requests
     assert (shown(first), shown(second)) == (["a.png"], [])
     assert "cannot be shown: this model cannot see images" in str(second.messages)
@@ -53,7 +53,7 @@ async def test_a_prompt_with_an_image_is_sent_again_without_it_to_a_model_that_r
         == "The model does not accept images; the request is sent again without them, with notes in their place."
     )
 
-    assert (await rig.new_driver().run("go on")).cause == "finished"  # another process, from the same journal
+    assert (await rig.new_agent().run("go on")).cause == "finished"  # another process, from the same journal
     assert shown(rig.model.requests[-1]) == []
     assert len(rig.model.requests) == 3
 
@@ -61,32 +61,32 @@ async def test_a_prompt_with_an_image_is_sent_again_without_it_to_a_model_that_r
 async def test_what_a_tool_read_does_not_end_the_turn_nor_the_session() -> None:
     script = [[Call("look", {})], [REFUSED], [Say("blind")], [Call("look", {})], [Say("still")]]
     rig = Rig(ScriptedModel(script), [FunctionTool("look", "read", look)])
-    assert (await rig.driver.run("look")).cause == "finished"
-    assert (await rig.driver.run("look again")).cause == "finished"
+    assert (await rig.agent.run("look")).cause == "finished"
+    assert (await rig.agent.run("look again")).cause == "finished"
     assert [len(shown(sent)) for sent in rig.model.requests] == [0, 1, 0, 0, 0]
 
 
 async def test_another_model_is_shown_them_and_the_first_is_not_again() -> None:
     rig = Rig(ScriptedModel([[REFUSED], [Say("one")], [Say("two")], [Say("three")]]))
-    await rig.driver.run("see", images=(picture(),))
-    rig.driver.use_model("openai-chat:sees")
-    await rig.driver.run("and you?")
-    rig.driver.use_model("openai-chat:scripted")
-    await rig.driver.run("back")
+    await rig.agent.run("see", images=(picture(),))
+    rig.agent.use_model("openai-chat:sees")
+    await rig.agent.run("and you?")
+    rig.agent.use_model("openai-chat:scripted")
+    await rig.agent.run("back")
     assert [len(shown(sent)) for sent in rig.model.requests] == [1, 0, 1, 0]
 
 
 async def test_a_rewind_does_not_make_it_see() -> None:
     rig = Rig(ScriptedModel([[REFUSED], [Say("one")], [Say("two")]]))
-    await rig.driver.run("see", images=(picture(),))
-    await rig.driver.rewind(1)
-    await rig.driver.run("see", images=(picture(),))
+    await rig.agent.run("see", images=(picture(),))
+    await rig.agent.rewind(1)
+    await rig.agent.run("see", images=(picture(),))
     assert [len(shown(sent)) for sent in rig.model.requests] == [1, 0, 0]
 
 
 async def test_a_refusal_that_stays_ends_the_turn() -> None:
     rig = Rig(ScriptedModel([[REFUSED], [REFUSED]]))
-    assert (await rig.driver.run("see", images=(picture(),))).cause == "provider"
+    assert (await rig.agent.run("see", images=(picture(),))).cause == "provider"
     assert failures(rig) == [("no_images", 0.0), ("rejected", None)]
 
 
@@ -95,7 +95,7 @@ async def test_one_bad_image_costs_that_one_alone() -> None:
     rig = Rig(ScriptedModel(script))
     for name in "abc":
         image = picture(f"{name}.png", width=ord(name))
-        assert (await rig.driver.run(f"see @{name}.png", images=(image,))).cause == "finished"
+        assert (await rig.agent.run(f"see @{name}.png", images=(image,))).cause == "finished"
     assert [shown(sent) for sent in rig.model.requests] == [
         ["a.png"],
         ["a.png", "b.png"],
@@ -110,18 +110,18 @@ async def test_one_bad_image_costs_that_one_alone() -> None:
         said.text
         == "An image was refused; the request is sent again without the newest images, with notes in their place."
     )
-    assert (await rig.new_driver().run("go on")).cause == "finished"
+    assert (await rig.new_agent().run("go on")).cause == "finished"
     assert shown(rig.model.requests[-1]) == ["a.png", "c.png"]
 
 
 async def test_a_bad_image_that_a_tool_read_goes_for_good_and_another_model_is_shown_it() -> None:
     script = [[Call("look", {})], [BROKEN], [Call("look", {})], [Say("no")], [Say("I can")], [Say("still not")]]
     rig = Rig(ScriptedModel(script), [FunctionTool("look", "read", look)])
-    assert (await rig.driver.run("look")).cause == "finished"
-    rig.driver.use_model("openai-chat:sees")
-    await rig.driver.run("and you?")
-    rig.driver.use_model("openai-chat:scripted")
-    await rig.driver.run("back")
+    assert (await rig.agent.run("look")).cause == "finished"
+    rig.agent.use_model("openai-chat:sees")
+    await rig.agent.run("and you?")
+    rig.agent.use_model("openai-chat:scripted")
+    await rig.agent.run("back")
     assert [len(shown(sent)) for sent in rig.model.requests] == [0, 1, 0, 0, 2, 0]
 
 
@@ -129,14 +129,14 @@ async def test_if_that_does_not_help_it_is_shown_none() -> None:
     rig = Rig(ScriptedModel([[Say("I see a")], [BROKEN], [BROKEN], [Say("words, then")], [Say("on")]]))
     for name in "ab":
         image = picture(f"{name}.png", width=ord(name))
-        assert (await rig.driver.run(f"see @{name}.png", images=(image,))).cause == "finished"
+        assert (await rig.agent.run(f"see @{name}.png", images=(image,))).cause == "finished"
     assert [len(shown(sent)) for sent in rig.model.requests] == [1, 2, 1, 0]
     assert failures(rig) == [("bad_images", 0.0), ("no_images", 0.0)]
 
 
 async def test_one_without_images_is_not_sent_again() -> None:
     rig = Rig(ScriptedModel([[REFUSED]]))
-    assert (await rig.driver.run("words alone")).cause == "provider"
+    assert (await rig.agent.run("words alone")).cause == "provider"
     assert failures(rig) == [("rejected", None)]
 
 

@@ -48,10 +48,10 @@ class Busy:
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
         tools = [gate("gate", self.reached, self.opened), says("look")]
         self.rig = Rig(ScriptedModel([[Call("gate", {})], *after]), tools)
-        self.driver = self.rig.driver
+        self.agent = self.rig.agent
 
     async def begin(self) -> asyncio.Task[TurnEnded]:
-        turn = asyncio.create_task(self.driver.run("go"))
+        turn = asyncio.create_task(self.agent.run("go"))
         await self.reached.wait()
         return turn
 
@@ -59,8 +59,8 @@ class Busy:
 async def test_a_steer_goes_with_the_next_request_behind_the_results() -> None:
     busy = Busy([Say("as you say")])
     turn = await busy.begin()
-    message = busy.driver.queue("rather so", "steer")
-    assert [waiting.message.text for waiting in busy.driver.conversation.queued] == ["rather so"]
+    message = busy.agent.queue("rather so", "steer")
+    assert [waiting.message.text for waiting in busy.agent.conversation.queued] == ["rather so"]
     assert Queued(id=message, text="rather so", when="steer") in busy.rig.entries, "it is durable before it is told"
     busy.opened.set()
     assert (await turn).cause == "finished"
@@ -68,14 +68,14 @@ async def test_a_steer_goes_with_the_next_request_behind_the_results() -> None:
     last = busy.rig.model.requests[-1].messages[-1]
     assert isinstance(last, UserMessage)
     assert [result.outcome for result in last.results] == ["ok"]
-    assert busy.driver.conversation.queued == ()
+    assert busy.agent.conversation.queued == ()
     assert Steered(queued=message, text="rather so") in busy.rig.entries
 
 
 async def test_a_message_for_later_begins_the_turn_after_this_one() -> None:
     busy = Busy([Say("first")], [Say("second")], [Say("third")])
     turn = await busy.begin()
-    first, second = busy.driver.queue("and then", "later"), busy.driver.queue("at last", "later")
+    first, second = busy.agent.queue("and then", "later"), busy.agent.queue("at last", "later")
     busy.opened.set()
     ended = await turn
     assert (ended.turn, ended.cause) == (3, "finished")
@@ -91,16 +91,16 @@ async def test_a_message_for_later_begins_the_turn_after_this_one() -> None:
 async def test_a_steer_that_comes_too_late_for_its_turn_is_the_next_prompt() -> None:
     model = ScriptedModel([[Say("thinking", delay=0.01), Hold("more"), Say(" done")], [Say("that too")]])
     rig = Rig(model)
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     async with asyncio.timeout(5):
         while not model.open_streams:  # noqa: ASYNC110 - what is awaited has no event of its own
             await asyncio.sleep(0)
-    rig.driver.queue("one more thing", "steer")
-    rig.driver.queue("and another", "steer")
+    rig.agent.queue("one more thing", "steer")
+    rig.agent.queue("and another", "steer")
     model.release("more")
     assert (await turn).turn == 2
     assert texts(model.requests[-1])[-1] == ("one more thing", "and another")
-    assert rig.driver.conversation.queued == ()
+    assert rig.agent.conversation.queued == ()
 
 
 @pytest.mark.parametrize("when", ["at its end", "right behind"])
@@ -110,9 +110,9 @@ async def test_a_stop_between_two_turns_is_for_what_waits_too(when: str) -> None
 
     def stop() -> None:
         if when == "right behind":
-            asyncio.get_running_loop().call_soon(rig.driver.stop)
+            asyncio.get_running_loop().call_soon(rig.agent.stop)
         else:
-            rig.driver.stop()
+            rig.agent.stop()
 
     class Events(list[Event]):
         def append(self, event: Event, /) -> None:
@@ -122,13 +122,13 @@ async def test_a_stop_between_two_turns_is_for_what_waits_too(when: str) -> None
 
     model = ScriptedModel([[Call("gate", {})], [Say("done")], [Say("never")]])
     rig = Rig(model, [gate("gate", reached, opened)], events=Events())
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await reached.wait()
-    message = rig.driver.queue("and then", "later")
+    message = rig.agent.queue("and then", "later")
     opened.set()
     assert (await turn).cause == "finished"
     assert [entry.text for entry in rig.entries if isinstance(entry, PromptAccepted)] == ["go"]
-    assert rig.driver.recall(message) == "and then"
+    assert rig.agent.recall(message) == "and then"
     assert len(model.requests) == 2
 
 
@@ -136,35 +136,35 @@ async def test_a_stop_between_two_turns_is_for_what_waits_too(when: str) -> None
 async def test_after_a_stop_nothing_is_sent_by_itself(cause: str) -> None:
     busy = Busy([Say("still here")], [Say("never")])
     turn = await busy.begin()
-    steer, later = busy.driver.queue("rather so", "steer"), busy.driver.queue("and then", "later")
-    busy.driver.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
+    steer, later = busy.agent.queue("rather so", "steer"), busy.agent.queue("and then", "later")
+    busy.agent.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
     assert (await turn).cause == cause
-    assert [(each.message.id, each.held) for each in busy.driver.conversation.queued] == [(steer, True), (later, True)]
-    assert (await busy.driver.run("hello?")).turn == 2
+    assert [(each.message.id, each.held) for each in busy.agent.conversation.queued] == [(steer, True), (later, True)]
+    assert (await busy.agent.run("hello?")).turn == 2
     assert texts(busy.rig.model.requests[-1])[-1][-1] == "hello?"
-    assert [each.message.id for each in busy.driver.conversation.queued] == [steer, later]
-    assert busy.driver.recall(steer) == "rather so"
-    assert busy.driver.recall(later) == "and then"
-    assert busy.driver.conversation.queued == ()
+    assert [each.message.id for each in busy.agent.conversation.queued] == [steer, later]
+    assert busy.agent.recall(steer) == "rather so"
+    assert busy.agent.recall(later) == "and then"
+    assert busy.agent.conversation.queued == ()
 
 
 async def test_a_provider_that_fails_leaves_what_is_queued_to_a_person() -> None:
     busy = Busy([Fail(400)])
     turn = await busy.begin()
-    busy.driver.queue("and then", "later")
+    busy.agent.queue("and then", "later")
     busy.opened.set()
     assert (await turn).cause == "provider"
-    assert [each.held for each in busy.driver.conversation.queued] == [True]
+    assert [each.held for each in busy.agent.conversation.queued] == [True]
 
 
 async def test_what_was_taken_back_is_not_sent() -> None:
     busy = Busy([Say("done")])
     turn = await busy.begin()
-    message = busy.driver.queue("rather so", "steer")
-    assert busy.driver.recall(message) == "rather so"
+    message = busy.agent.queue("rather so", "steer")
+    assert busy.agent.recall(message) == "rather so"
     assert Recalled(queued=message) in busy.rig.entries
     with pytest.raises(UsageError, match="no longer queued"):
-        busy.driver.recall(message)
+        busy.agent.recall(message)
     busy.opened.set()
     await turn
     assert texts(busy.rig.model.requests[-1]) == [("go",), ()]
@@ -173,29 +173,29 @@ async def test_what_was_taken_back_is_not_sent() -> None:
 async def test_what_is_queued_survives_a_crash_and_waits_for_a_person() -> None:
     busy = Busy()
     turn = await busy.begin()
-    busy.driver.queue("and then", "later")
+    busy.agent.queue("and then", "later")
     store = MemoryStore()
     store.append(busy.rig.entries, expected=0)
     again = Rig(ScriptedModel([[Say("hello again")]]), store=store)
-    assert [each.message.text for each in again.driver.conversation.queued] == ["and then"]
-    await again.driver.run("are you there?")
-    assert [(each.message.text, each.held) for each in again.driver.conversation.queued] == [("and then", True)]
-    busy.driver.stop()
+    assert [each.message.text for each in again.agent.conversation.queued] == ["and then"]
+    await again.agent.run("are you there?")
+    assert [(each.message.text, each.held) for each in again.agent.conversation.queued] == [("and then", True)]
+    busy.agent.stop()
     await turn
 
 
 async def test_what_waits_is_not_sent_behind_a_prompt_after_a_crash_between_two_turns() -> None:
     rig = Rig(ScriptedModel([[Say("done")]]))
-    await rig.driver.run("go")
+    await rig.agent.run("go")
     *before, end = rig.entries
     for when in ("steer", "later"):
         store = MemoryStore()
         store.append([*before, Queued(id="q9", text="and then", when=when), end], expected=0)
         again = Rig(ScriptedModel([[Say("hello again")]]), store=store)
-        await again.driver.recover()
-        assert (await again.driver.run("are you there?")).turn == 2
+        await again.agent.recover()
+        assert (await again.agent.run("are you there?")).turn == 2
         assert texts(again.model.requests[-1])[-1] == ("are you there?",)
-        assert [(each.message.text, each.held) for each in again.driver.conversation.queued] == [("and then", True)]
+        assert [(each.message.text, each.held) for each in again.agent.conversation.queued] == [("and then", True)]
 
 
 class Slow(FunctionToolbox):
@@ -210,39 +210,39 @@ async def test_while_an_earlier_turn_is_settled_no_message_is_taken() -> None:
     store = MemoryStore()
     store.append([opened(), PromptAccepted(turn=1, text="old")], expected=0)
     rig = Rig(ScriptedModel([[Say("with tabs")]]), store=store, toolbox=Slow([]))
-    assert not await rig.driver.begun()
-    turn = asyncio.create_task(rig.driver.run("new"))
+    assert not await rig.agent.begun()
+    turn = asyncio.create_task(rig.agent.run("new"))
     await asyncio.sleep(0)
     with pytest.raises(UsageError, match="as a prompt"):
-        rig.driver.queue("use tabs", "steer")
-    assert await rig.driver.begun()
-    rig.driver.queue("use tabs", "steer")
+        rig.agent.queue("use tabs", "steer")
+    assert await rig.agent.begun()
+    rig.agent.queue("use tabs", "steer")
     assert (await turn).turn == 2
     assert texts(rig.model.requests[-1])[-1][-2:] == ("new", "use tabs")
-    assert not await rig.driver.begun()
+    assert not await rig.agent.begun()
 
 
 async def test_who_waits_for_a_turn_to_begin_learns_that_none_does() -> None:
     store = MemoryStore()
     store.append([opened(), PromptAccepted(turn=1, text="old")], expected=0)
     rig = Rig(ScriptedModel(), store=store, toolbox=Slow([]))
-    settling = asyncio.create_task(rig.driver.carry_on())
+    settling = asyncio.create_task(rig.agent.carry_on())
     await asyncio.sleep(0)
-    assert not await rig.driver.begun()
+    assert not await rig.agent.begun()
     assert await settling is None
 
 
 async def test_a_message_needs_a_turn_that_runs_and_some_words() -> None:
     rig = Rig(ScriptedModel([[Say("done")]]), [waits("slow")])
     with pytest.raises(UsageError, match="as a prompt"):
-        rig.driver.queue("now", "steer")
-    await rig.driver.run("go")
+        rig.agent.queue("now", "steer")
+    await rig.agent.run("go")
     with pytest.raises(UsageError, match="as a prompt"):
-        rig.driver.queue("now", "steer")
+        rig.agent.queue("now", "steer")
     busy = Busy([Say("done")])
     turn = await busy.begin()
     with pytest.raises(UsageError, match="empty"):
-        busy.driver.queue("  ", "steer")
+        busy.agent.queue("  ", "steer")
     busy.opened.set()
     await turn
 
@@ -267,32 +267,32 @@ async def test_a_full_disk_keeps_what_waits_and_says_so() -> None:
     reached, opened = asyncio.Event(), asyncio.Event()
     store = FullBefore(PromptAccepted)
     rig = Rig(ScriptedModel([[Call("gate", {})], [Say("done")]]), [gate("gate", reached, opened)], store=store)
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await reached.wait()
-    rig.driver.queue("and then", "later")
+    rig.agent.queue("and then", "later")
     store.full = True
     opened.set()
     assert (await turn).cause == "finished"
-    assert [each.message.text for each in rig.driver.conversation.queued] == ["and then"]
+    assert [each.message.text for each in rig.agent.conversation.queued] == ["and then"]
     assert any("Disk is full" in str(event) for event in rig.events)
-    assert rig.driver.turn is None
+    assert rig.agent.turn is None
     store.full = False
     rig.model.extend([Say("yes")])
-    assert (await rig.driver.run("something else")).turn == 2
-    assert [(each.message.text, each.held) for each in rig.driver.conversation.queued] == [("and then", True)]
+    assert (await rig.agent.run("something else")).turn == 2
+    assert [(each.message.text, each.held) for each in rig.agent.conversation.queued] == [("and then", True)]
 
 
 async def test_nothing_follows_a_turn_whose_end_could_not_be_journalled() -> None:
     reached, opened = asyncio.Event(), asyncio.Event()
     store = FullBefore(TurnEnded)
     rig = Rig(ScriptedModel([[Call("gate", {})], [Say("done")]]), [gate("gate", reached, opened)], store=store)
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await reached.wait()
-    rig.driver.queue("and then", "later")
+    rig.agent.queue("and then", "later")
     store.full = True
     opened.set()
     assert (await turn).cause == "storage"
-    assert [each.message.text for each in rig.driver.conversation.queued] == ["and then"]
+    assert [each.message.text for each in rig.agent.conversation.queued] == ["and then"]
     assert [entry.text for entry in rig.entries if isinstance(entry, PromptAccepted)] == ["go"]
 
 
@@ -300,11 +300,11 @@ async def test_a_full_disk_takes_no_message() -> None:
     reached, opened = asyncio.Event(), asyncio.Event()
     store = FullBefore(Queued)
     rig = Rig(ScriptedModel([[Call("gate", {})], [Say("done")]]), [gate("gate", reached, opened)], store=store)
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await reached.wait()
     store.full = True
     with pytest.raises(StorageFailed):
-        rig.driver.queue("and then", "later")
-    assert rig.driver.conversation.queued == ()
+        rig.agent.queue("and then", "later")
+    assert rig.agent.conversation.queued == ()
     opened.set()
     await turn

@@ -37,8 +37,8 @@ class Session(Rig):
             self.connections += 1
             return self.model
 
-        self.driver._connection._connect = connect
-        return await self.driver.run("go")
+        self.agent._connection._connect = connect
+        return await self.agent.run("go")
 
 
 def turn(*script: Reply, limits: Limits = LIMITS, stop_at: float | None = None) -> tuple[TurnEnded, Session, float]:
@@ -49,11 +49,11 @@ def turn(*script: Reply, limits: Limits = LIMITS, stop_at: float | None = None) 
         loop = asyncio.get_running_loop()
         before = loop.time()
         if stop_at is not None:
-            loop.call_later(stop_at, rig.driver.stop)
+            loop.call_later(stop_at, rig.agent.stop)
         ended = await rig.turn()
         took = loop.time() - before
         assert rig.model.open_streams == 0
-        await rig.driver.close()
+        await rig.agent.close()
         return ended, rig, took
 
     return virtually(work())
@@ -110,7 +110,7 @@ def test_a_silence_after_other_failures_is_answered_so_if_an_attempt_is_left() -
 def test_what_was_shown_is_not_asked_for_again() -> None:
     ended, rig, _ = turn((Say("half"), Hold("never")), (Say("again"),))
     assert (ended.cause, rig.model.whole) == ("provider", [False])
-    assert rig.driver.conversation.answer == "half"
+    assert rig.agent.conversation.answer == "half"
 
 
 def test_a_stop_is_heard_while_the_whole_answer_is_waited_for() -> None:
@@ -121,7 +121,7 @@ def test_a_stop_is_heard_while_the_whole_answer_is_waited_for() -> None:
 
 def test_half_an_answer_in_one_piece_is_none() -> None:
     ended, rig, _ = turn(NEVER, (Say("half"), Fail(500)), (Say("all of it"),))
-    assert (ended.cause, rig.driver.conversation.answer) == ("finished", "all of it")
+    assert (ended.cause, rig.agent.conversation.answer) == ("finished", "all of it")
     assert rig.model.whole == [False, True, False]
 
 

@@ -37,7 +37,7 @@ class Held:
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
         script = [[Call("gate", {})], *after]
         self.rig = Rig(ScriptedModel(script), [FunctionTool("gate", "read", self._gate)])
-        self.driver = self.rig.driver
+        self.agent = self.rig.agent
 
     async def _gate(self, arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
@@ -46,7 +46,7 @@ class Held:
         return ToolOutput(text="through")
 
     async def begin(self) -> asyncio.Task[TurnEnded]:
-        turn = asyncio.create_task(self.driver.run("go", images=(FIRST,)))
+        turn = asyncio.create_task(self.agent.run("go", images=(FIRST,)))
         await self.reached.wait()
         return turn
 
@@ -54,21 +54,21 @@ class Held:
 async def test_a_steers_image_goes_with_it_and_another_process_sends_the_same() -> None:
     held = Held([Say("as you say")], [Say("still")])
     turn = await held.begin()
-    message = held.driver.queue("rather so", "steer", images=(SECOND,))
+    message = held.agent.queue("rather so", "steer", images=(SECOND,))
     held.opened.set()
     assert (await turn).cause == "finished"
     sent = held.rig.model.requests[-1]
     assert said(sent) == [*named(SECOND), "rather so"]
     assert Steered(queued=message, text="rather so", images=(SECOND,)) in held.rig.entries
 
-    await held.rig.new_driver().run("go on")
+    await held.rig.new_agent().run("go on")
     assert held.rig.model.requests[-1].messages[: len(sent.messages)] == sent.messages
 
 
 async def test_an_image_for_later_begins_the_next_turn() -> None:
     held = Held([Say("first")], [Say("second")])
     turn = await held.begin()
-    message = held.driver.queue("and then", "later", images=(SECOND,))
+    message = held.agent.queue("and then", "later", images=(SECOND,))
     held.opened.set()
     await turn
     assert said(held.rig.model.requests[1]) == []
@@ -79,8 +79,8 @@ async def test_an_image_for_later_begins_the_next_turn() -> None:
 async def test_a_message_that_is_taken_back_shows_nothing() -> None:
     held = Held([Say("first")])
     turn = await held.begin()
-    message = held.driver.queue("no", "steer", images=(SECOND,))
-    assert held.driver.recall(message) == "no"
+    message = held.agent.queue("no", "steer", images=(SECOND,))
+    assert held.agent.recall(message) == "no"
     held.opened.set()
     await turn
     assert said(held.rig.model.requests[-1]) == []
@@ -90,12 +90,12 @@ async def test_a_message_that_is_taken_back_shows_nothing() -> None:
 async def test_an_image_that_waits_when_the_turn_is_stopped_waits_on_with_its_words() -> None:
     started = asyncio.Event()
     rig = Rig(ScriptedModel([[Call("wait", {})], [Say("fine")]]), [waits("wait", started=started)])
-    turn = asyncio.create_task(rig.driver.run("go"))
+    turn = asyncio.create_task(rig.agent.run("go"))
     await started.wait()
-    message = rig.driver.queue("and this", "steer", images=(SECOND,))
-    rig.driver.stop(StopCause("user"))
+    message = rig.agent.queue("and this", "steer", images=(SECOND,))
+    rig.agent.stop(StopCause("user"))
     await turn
-    (waiting,) = rig.new_driver().conversation.queued
+    (waiting,) = rig.new_agent().conversation.queued
     assert (waiting.held, waiting.message) == (
         True,
         Queued(id=message, text="and this", when="steer", images=(SECOND,)),
@@ -104,10 +104,10 @@ async def test_an_image_that_waits_when_the_turn_is_stopped_waits_on_with_its_wo
 
 async def test_a_rewind_takes_images_back_with_their_prompt_and_leaves_earlier_ones() -> None:
     rig = Rig(ScriptedModel([[Say("one")], [Say("two")], [Say("again")]]))
-    await rig.driver.run("see", images=(FIRST,))
-    await rig.driver.run("and this", images=(SECOND,))
-    assert await rig.driver.rewind(2) == "and this"
-    await rig.driver.run("rather not")
+    await rig.agent.run("see", images=(FIRST,))
+    await rig.agent.run("and this", images=(SECOND,))
+    assert await rig.agent.rewind(2) == "and this"
+    await rig.agent.run("rather not")
     one, _, again = rig.model.requests
     assert again.messages[0] == one.messages[0]
     assert SECOND.name not in str(again.messages)

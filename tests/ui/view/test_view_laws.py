@@ -31,7 +31,7 @@ def facts(entries: Sequence[Entry]) -> list[Fact]:
 
 
 def lived(entries: Sequence[Entry]) -> Iterator[Event]:
-    """Yield the facts as a driver tells them: what a response holds came live before it was durable."""
+    """Yield the facts as an agent tells them: what a response holds came live before it was durable."""
     step: int | None = None
     for fact in facts(entries):
         match fact.entry:

@@ -10,9 +10,9 @@ from holdfast.tool_calls import Image
 from holdfast.tools.workspace.images import named
 
 
-def attached(driver: Agent, text: str, tell: Callable[[str], object]) -> tuple[Image, ...]:
+def attached(agent: Agent, text: str, tell: Callable[[str], object]) -> tuple[Image, ...]:
     """Return the images that `text` mentions with `@`, from the session's folder; `tell` reports unusable ones."""
-    opened = driver.conversation.opened
+    opened = agent.conversation.opened
     images, wrong = named(text, Path(opened.cwd if opened else "."))
     for why in wrong:
         tell(why)

@@ -120,11 +120,11 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
 
     def reader_gone(why: str) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended, so the turn has too
-            loop.call_soon_threadsafe(driver.stop, StopCause("output", why))
+            loop.call_soon_threadsafe(agent.stop, StopCause("output", why))
 
     def stop(why: StopCause) -> None:
         signalled.append(why)
-        driver.stop(why)
+        agent.stop(why)
 
     def emit(event: Event) -> None:
         if isinstance(event, TurnFailed):
@@ -135,7 +135,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
     patience: float | None = LAST_WORDS
     try:
         with runner:
-            driver = Agent(
+            agent = Agent(
                 store=session.store,
                 toolbox=session.toolbox,
                 connect=connected,
@@ -151,9 +151,9 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
                 providers=options.providers,
             )
             if options.resumed is not None and (options.arguments.model or not options.resumed.model):
-                driver.use_model(options.model)
+                agent.use_model(options.model)
             _heed_signals(loop, stop)
-            ended = runner.run(_turn(driver, prompt, session=session, mode=options.mode, output=output, faults=faults))
+            ended = runner.run(_turn(agent, prompt, session=session, mode=options.mode, output=output, faults=faults))
         late = bool(signalled) and ended.turn.cause not in STOPPED  # for the turn, not for what waits for its reader
         if ended.turn.cause not in STOPPED and not late:
             patience = None
@@ -176,7 +176,7 @@ def _heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], N
 
 
 async def _turn(
-    driver: Agent,
+    agent: Agent,
     prompt: str,
     *,
     session: OpenSession,
@@ -186,7 +186,7 @@ async def _turn(
 ) -> RunEnded:
     """Run the turn, show it and return how it ended."""
     try:
-        before = driver.conversation
+        before = agent.conversation
         output.begin(
             RunOpened(
                 session=session.id,
@@ -198,23 +198,23 @@ async def _turn(
                 last_turn=last_turn(record.entry for record in session.reading.records),
             )
         )
-        images = attached(driver, prompt, lambda why: output.event(CheckFinding(why)))
+        images = attached(agent, prompt, lambda why: output.event(CheckFinding(why)))
         try:
             # Nothing is awaited from here to the turn's first await, so that a closed reader stops it before it starts.
-            turn = await driver.run(prompt, images=images)
+            turn = await agent.run(prompt, images=images)
         except HoldfastError as error:
-            after = driver.conversation
+            after = agent.conversation
             turn = after.last_end
             if turn is None or turn.turn <= before.turns:  # it could not start, or its end could not be journalled
                 turn = TurnEnded(turn=before.turns + 1, reason="error", cause="storage", detail=str(error))
             output.fail(RunEnded(turn=turn, conversation=after, exit_code=error.exit_code), str(error))
             raise
         fault = faults[-1] if faults and turn.cause == "provider" else None
-        ended = RunEnded(turn=turn, conversation=driver.conversation, exit_code=exit_code(turn, fault), fault=fault)
+        ended = RunEnded(turn=turn, conversation=agent.conversation, exit_code=exit_code(turn, fault), fault=fault)
         output.end(ended)
         return ended
     finally:
-        await driver.close()
+        await agent.close()
 
 
 def exit_code(turn: TurnEnded, fault: ProviderFault | None) -> int:

@@ -1,4 +1,4 @@
-"""The agent's side of the screen: a thread with an event loop, which alone owns store, tools and driver.
+"""The agent's side of the screen: a thread with an event loop, which alone owns store, tools and agent.
 
 Two rules. Commands go in and immutable messages come out; neither side ever waits for the other. An error of a
 command becomes a message, and the next command is served.
@@ -69,7 +69,7 @@ class AgentThread:
         self._options = options
         self._connect_to = connect
         self._mode: Mode = options.mode
-        self._driver: Agent | None = None
+        self._agent: Agent | None = None
         self._project: Project | None = None
         self._sizing: asyncio.Task[None] | None = None
         self._unopened = ""  # why the last attempt to open a session failed
@@ -143,8 +143,8 @@ class AgentThread:
         """Run a command of the user's own, during a turn or not; the model reads its output only with `share`."""
 
         async def begin() -> None:
-            driver = self._session()
-            task = asyncio.create_task(self._own(driver, command, share=share), name="shell")
+            agent = self._session()
+            task = asyncio.create_task(self._own(agent, command, share=share), name="shell")
             self._shells.add(task)
             task.add_done_callback(self._shells.discard)
             await asyncio.sleep(0)  # it must have started before it can be stopped
@@ -167,10 +167,10 @@ class AgentThread:
         """Summarize older messages, with special attention to `wish`; `stop` cancels it without changes."""
 
         async def begin() -> None:
-            driver = self._session()
-            if await driver.begun():
+            agent = self._session()
+            if await agent.begun():
                 raise UsageError("Cannot compact: a turn is running. Wait for its end.")
-            await self._begin(driver, lambda: driver.compact(wish))
+            await self._begin(agent, lambda: agent.compact(wish))
 
         self._commands.submit_user_action(begin)
 
@@ -209,8 +209,8 @@ class AgentThread:
 
         def use() -> None:
             self._mode = mode
-            if self._driver is not None:
-                self._driver.mode = mode
+            if self._agent is not None:
+                self._agent.mode = mode
 
         self._commands.call_soon(use)
 
@@ -237,38 +237,38 @@ class AgentThread:
         return self._commands.close(within)
 
     def _stop_running(self, leave: StopCause | None) -> None:
-        if self._driver is not None:
-            self._driver.stop(leave)
+        if self._agent is not None:
+            self._agent.stop(leave)
 
     def _session(self) -> Agent:
-        if self._driver is None:
+        if self._agent is None:
             raise UsageError(self._unopened or "No session is open. Type a prompt, or /resume one.")
-        return self._driver
+        return self._agent
 
     async def _open(self, begin: Begin, model: str) -> None:
         try:
             session = begin()  # first: if it fails, the current session stays open
             await self._commands.run_safely(self._give_up)
-            driver = self._driver = self._drive(session)
+            agent = self._agent = self._agent_or_close(session)
         except HoldfastError as error:
             self._unopened = advised(error, SCREEN)
             raise
-        self._tell(session_opened(session.id, str(session.cwd), session.reading, conversation=driver.conversation))
+        self._tell(session_opened(session.id, str(session.cwd), session.reading, conversation=agent.conversation))
         if model:
-            driver.use_model(model)
-        await self._begin(driver, driver.carry_on)
+            agent.use_model(model)
+        await self._begin(agent, agent.carry_on)
 
-    def _drive(self, session: OpenSession) -> Agent:
-        """Return a driver of the session; if that fails, the session is closed."""
+    def _agent_or_close(self, session: OpenSession) -> Agent:
+        """Return an agent of the session; if that fails, the session is closed."""
         try:
-            return self._driver_of(session)
+            return self._agent_of(session)
         except BaseException:
             self._closing.close()
             session.store.close()
             self._tell(SessionClosed())
             raise
 
-    def _driver_of(self, session: OpenSession) -> Agent:
+    def _agent_of(self, session: OpenSession) -> Agent:
         options = self._options
         log = self._closing.enter_context(
             debug_log(options, session.id, say=lambda text: self._tell(ErrorMessage(text)))
@@ -277,12 +277,12 @@ class AgentThread:
             session.toolbox.contain()
         session.toolbox.may_fetch(options.config.fetch.addresses)
         project = self._project = project_of(options.environ, session.cwd)
-        driver = Agent(
+        agent = Agent(
             store=session.store,
             toolbox=session.toolbox,
             connect=lambda name: self._connect(name, log),
             mode=self._mode,
-            emit=metered(self._tell, lambda: driver.conversation),
+            emit=metered(self._tell, lambda: agent.conversation),
             ask=self._ask,
             limits=options.limits,
             context=options.config.context,
@@ -293,7 +293,7 @@ class AgentThread:
             reading=session.reading,
             providers=options.providers,
         )
-        return driver
+        return agent
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         model = await self._connect_to(name, log)
@@ -303,9 +303,9 @@ class AgentThread:
     async def _size(self, name: str) -> None:
         self._tell(Window(name, await in_daemon(lambda: window_of(name)) or self._options.config.context.window))
 
-    async def _own(self, driver: Agent, command: str, *, share: bool) -> None:
+    async def _own(self, agent: Agent, command: str, *, share: bool) -> None:
         async def run() -> None:
-            await driver.shell(command, share=share)
+            await agent.shell(command, share=share)
 
         if not self._turn_runs:
             self._tell(Busy())
@@ -324,30 +324,30 @@ class AgentThread:
     async def _take(self, text: str, when: When) -> None:
         """Queue the text for the running turn, else start one; commands are still served."""
         try:
-            driver = self._session()
-            if await driver.begun():
-                driver.queue(text, when, images=self._attached(driver, text))
+            agent = self._session()
+            if await agent.begun():
+                agent.queue(text, when, images=self._attached(agent, text))
                 return
         except HoldfastError as error:
             self._tell(Refused(text, advised(error, SCREEN)))
             return
-        await self._begin(driver, lambda: driver.run(text, images=self._attached(driver, text)), text)
+        await self._begin(agent, lambda: agent.run(text, images=self._attached(agent, text)), text)
 
-    def _attached(self, driver: Agent, text: str) -> tuple[Image, ...]:
-        return attached(driver, text, lambda why: self._tell(ErrorMessage(why)))
+    def _attached(self, agent: Agent, text: str) -> tuple[Image, ...]:
+        return attached(agent, text, lambda why: self._tell(ErrorMessage(why)))
 
-    async def _begin(self, driver: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
+    async def _begin(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
         if self._turn is not None:
             await self._turn  # it has ended and sends its last messages
-        self._turn = asyncio.create_task(self._run(driver, turn, prompt), name="turn")
+        self._turn = asyncio.create_task(self._run(agent, turn, prompt), name="turn")
         await asyncio.sleep(0)  # the turn must have the session before the next command
 
-    async def _give_back(self, driver: Agent) -> None:
-        waiting = [each.message for each in driver.conversation.queued if driver is self._driver]  # else queued still
-        if words := [driver.recall(message.id) for message in waiting]:
+    async def _give_back(self, agent: Agent) -> None:
+        waiting = [each.message for each in agent.conversation.queued if agent is self._agent]  # else queued still
+        if words := [agent.recall(message.id) for message in waiting]:
             self._tell(InputReturned("\n\n".join(words)))
 
-    async def _run(self, driver: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
+    async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
         """Run a turn or a compaction, and send its start and end.
 
         Gives back a `prompt` that was not journalled, and queued text that the turn did not reach.
@@ -357,12 +357,12 @@ class AgentThread:
 
         async def run() -> None:
             nonlocal ended
-            before = driver.conversation.turns
+            before = agent.conversation.turns
             try:
                 found = await turn()
             except HoldfastError as error:
                 # On a conflict the turns that were added are another process's.
-                if not prompt or (driver.conversation.turns > before and not isinstance(error, AppendConflict)):
+                if not prompt or (agent.conversation.turns > before and not isinstance(error, AppendConflict)):
                     raise
                 self._tell(Refused(prompt, advised(error, SCREEN)))
                 return
@@ -370,7 +370,7 @@ class AgentThread:
 
         try:
             if (not await self._commands.run_safely(run) or ended is not None) and not self._leaving:
-                await self._commands.run_safely(lambda: self._give_back(driver))
+                await self._commands.run_safely(lambda: self._give_back(agent))
         finally:
             self._tell(Idle(ended))
             if self._others_run:
@@ -387,10 +387,10 @@ class AgentThread:
             self._tell(ApprovalClosed())
 
     async def _give_up(self) -> None:
-        driver, self._driver = self._driver, None
+        agent, self._agent = self._agent, None
         try:
-            if driver is not None:
-                await driver.close()
+            if agent is not None:
+                await agent.close()
         finally:
             self._closing.close()
             if self._shells:

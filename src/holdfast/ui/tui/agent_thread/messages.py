@@ -1,4 +1,4 @@
-"""Messages from the agent's thread to the screen: the driver's events, and messages about the session."""
+"""Messages from the agent's thread to the screen: the agent's events, and messages about the session."""
 
 from __future__ import annotations
 
