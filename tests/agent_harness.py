@@ -46,7 +46,7 @@ class Rig:
     toolbox: FunctionToolbox | None = None
     events: list[Event] = field(default_factory=list[Event])
     outside: Outside | None = None
-    tell: Callable[[Event], None] | None = None
+    emit: Callable[[Event], None] | None = None
     """Who is told in place of `events`."""
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Rig:
         )
 
     def _told(self, event: Event) -> None:
-        (self.tell or self.events.append)(event)
+        (self.emit or self.events.append)(event)
 
     @property
     def entries(self) -> list[Entry]:

@@ -32,9 +32,9 @@ class Witness:
     `outside` reads the journal as another process would: then what is told must be there too.
     """
 
-    def __init__(self, store: Store, tell: Callable[[Event], None], *, outside: Outside | None = None) -> None:
+    def __init__(self, store: Store, send: Callable[[Event], None], *, outside: Outside | None = None) -> None:
         self._store = store
-        self._tell = tell
+        self._send = send
         self._outside = outside
         self._durable: dict[int, Entry] = {}
         self.complaints: list[str] = []
@@ -83,7 +83,7 @@ class Witness:
                     self._complain(f"a turn was told to have failed, and the journal does not have its end: {event}")
             case NotRecorded() | CheckFinding() | Shortening():
                 pass
-        self._tell(event)
+        self._send(event)
 
     def acts(self, call: str) -> None:
         """Hear that a call, or a person's own command, does something."""

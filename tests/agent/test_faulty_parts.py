@@ -142,10 +142,10 @@ async def test_a_listener_that_raises_ends_the_turn_and_forks_nothing(at: int) -
         if told == at:
             raise OSError("nobody listens")
 
-    rig.tell = emit
+    rig.emit = emit
     with pytest.raises(OSError, match="nobody listens"):
         await rig.agent.run("go")
-    rig.tell = None
+    rig.emit = None
     rig.model._steps.clear()
     await goes_on(rig)
 
@@ -298,7 +298,7 @@ async def test_what_arrived_together_with_the_stop_is_kept() -> None:
             seen.append(1)
             asyncio.get_running_loop().call_soon(rig.agent.stop)
 
-    rig.tell = emit
+    rig.emit = emit
     await rig.agent.run("go")
     live = "".join(text for event in rig.events if isinstance(text := getattr(event, "text", None), str))
     (cut,) = [entry for entry in rig.entries if isinstance(entry, ResponseEnded)]

@@ -115,14 +115,14 @@ def _deadline(play: Play, time: Point) -> None:
         next_turn = agent._next_turn
 
         def watched(stop: StopSignal) -> Turn:
-            ask = stop.ask
+            set_ = stop.set
 
-            def struck(leave: StopCause) -> None:
-                if leave.cause == "timeout" and stop.leave is None:
+            def struck(cause: StopCause) -> None:
+                if cause.cause == "timeout" and stop.cause is None:
                     play.strikes(timer=True)
-                ask(leave)
+                set_(cause)
 
-            stop.ask = struck
+            stop.set = struck
             return next_turn(stop)
 
         agent._next_turn = watched

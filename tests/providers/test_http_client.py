@@ -146,7 +146,7 @@ async def heard(*chunks: bytes, after: str = "its end") -> tuple[bytes, list[byt
     """Return what a guarded client gives of such a body, and the events that it was asked about."""
     asked: list[bytes] = []
 
-    def tells(event: bytes) -> bool:
+    def has_finish_reason(event: bytes) -> bool:
         asked.append(event)
         return b"why" in event
 
@@ -155,7 +155,12 @@ async def heard(*chunks: bytes, after: str = "its end") -> tuple[bytes, list[byt
         headers = {"content-type": "text/event-stream"}
         return httpx2.Response(200, headers=headers, stream=_Then(chunks, after))
 
-    client = with_limits(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), "google:m", None, tells=tells)
+    client = with_limits(
+        httpx2.AsyncClient(transport=httpx2.MockTransport(answer)),
+        "google:m",
+        None,
+        has_finish_reason=has_finish_reason,
+    )
     async with client, client.stream("GET", "http://provider/") as response:
         return b"".join([chunk async for chunk in response.aiter_raw()]), asked
 

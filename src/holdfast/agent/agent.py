@@ -114,12 +114,12 @@ class Agent:
         self._compacting = Compacting(
             self.journal,
             summarizer=Summarizer(
-                connection=self._connection, abandoned=self._abandoned, limits=limits, tell=self._shortening
+                connection=self._connection, abandoned=self._abandoned, limits=limits, notify=self._shortening
             ),
             toolbox=toolbox,
             context=context,
             window=window,
-            tell=self._shortening,
+            notify=self._shortening,
         )
         self.mode: Mode = mode
         """The approval mode. A change applies from the next decision on, also in a running turn."""
@@ -194,11 +194,11 @@ class Agent:
         if found.raised is not None:
             raise found.raised
 
-    def stop(self, leave: StopCause | None = None) -> None:
+    def stop(self, cause: StopCause | None = None) -> None:
         """Ask the running turn to end. The first cause wins. Does nothing if no turn runs."""
         self._commands.stop()
         if (running := self.turn or self._claim) is not None:
-            running.stop.ask(leave or StopCause("user"))
+            running.stop.set(cause or StopCause("user"))
 
     def use_model(self, name: str) -> None:
         """Send later requests to the model `name` (PROVIDER:MODEL)."""
@@ -349,7 +349,7 @@ class Agent:
                 if found.raised is not None:
                     raise found.raised
                 prompt = following(self.conversation)  # the user may have taken it back in the meantime
-                if prompt is None or turn.stop.leave is not None:  # a stop holds back queued messages too
+                if prompt is None or turn.stop.cause is not None:  # a stop holds back queued messages too
                     return ended
                 try:
                     self.journal.append(*found.changed, prompt)

@@ -49,17 +49,21 @@ def new_client(limits: Limits) -> httpx2.AsyncClient:
 
 
 def with_limits(
-    client: httpx2.AsyncClient, name: str, terminal: bytes | None, *, tells: Callable[[bytes], bool] | None = None
+    client: httpx2.AsyncClient,
+    name: str,
+    terminal: bytes | None,
+    *,
+    has_finish_reason: Callable[[bytes], bool] | None = None,
 ) -> httpx2.AsyncClient:
     """Make the client of model `name` end each body with its terminal event, and return it.
 
-    `terminal` matches the first line of that event. Without one, `tells` returns whether an event says why
+    `terminal` matches the first line of that event. Without one, `has_finish_reason` returns whether an event says why
     the response ends; later events are read but not waited for. Bodies raise `ProviderFailed` for an event that is too
     long, the client raises it for a redirect.
     """
     last = re.compile(rb"[\r\n](?:%b)[\r\n]" % (rb"(?!)" if terminal is None else terminal))
 
-    async def guard(response: httpx2.Response) -> None:
+    async def limit(response: httpx2.Response) -> None:
         if response.is_redirect:
             raise _elsewhere(name, response)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -72,13 +76,15 @@ def with_limits(
             response.stream = _Nothing(body)
             return
         if events:
-            response.stream = _Events(body, name, last) if tells is None else _Told(body, name, tells)
+            response.stream = (
+                _Events(body, name, last) if has_finish_reason is None else _LooseEvents(body, name, has_finish_reason)
+            )
         else:
             response.stream = _Document(body, name)
 
     # Only an uncompressed body can be measured before unpacking, and a compressed stream would arrive late.
     client.headers["accept-encoding"] = "identity"
-    client.event_hooks["response"].append(guard)
+    client.event_hooks["response"].append(limit)
     return client
 
 
@@ -219,12 +225,12 @@ class _Events(_Document):
             yield chunk
 
 
-class _Told(_Document):
+class _LooseEvents(_Document):
     """An event stream in which one event has the finish reason, though others may follow."""
 
-    def __init__(self, body: httpx2.AsyncByteStream, name: str, tells: Callable[[bytes], bool]) -> None:
+    def __init__(self, body: httpx2.AsyncByteStream, name: str, has_finish_reason: Callable[[bytes], bool]) -> None:
         super().__init__(body, name)
-        self._tells = tells
+        self._has_finish_reason = has_finish_reason
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         begun, late = bytearray(), None
@@ -241,7 +247,7 @@ class _Told(_Document):
                 return
             for event in _taken(begun, chunk):
                 self._readable(event)
-                if late is not None or self._tells(event):
+                if late is not None or self._has_finish_reason(event):
                     late = asyncio.get_running_loop().time() + LAST_EVENT
             self._grown(len(begun))
             yield chunk

@@ -48,7 +48,7 @@ class _Bounds:
 class Compacting:
     """Compacts the conversation of one session. `window` returns a model's context window, 0 if it is unknown.
 
-    `window` may block, so it runs on a thread. `tell` gets progress messages for the user.
+    `window` may block, so it runs on a thread. `notify` gets progress messages for the user.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class Compacting:
         toolbox: Toolbox,
         context: ContextSettings,
         window: Callable[[str], int] | None,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self._journal = journal
         self._summarizer = summarizer
         self._toolbox = toolbox
         self._context = context
         self._window = window
-        self._tell = tell
+        self._notify = notify
         self._windows: dict[str, int] = {}
         self._gave_up_in = 0  # the turn in which a summary failed, or took unanswered results
 
@@ -91,7 +91,7 @@ class Compacting:
             compacted = await self.compact(stop, why)
         except (ProviderFailed, UsageError) as failed:
             self._gave_up_in = conversation.turns
-            self._tell(f"The conversation was not compacted and stays as it is while it fits: {failed}")
+            self._notify(f"The conversation was not compacted and stays as it is while it fits: {failed}")
         cut = truncate_results(self._journal.conversation, total=bounds.total)
         if cut is not None:
             self._journal.append(cut)
@@ -125,7 +125,7 @@ class Compacting:
         without = WrittenSummary(earlier.summary if earlier else "", "", Usage(cost="0"))
         if self._saved(entry(without)) < LEAST:
             return None
-        self._tell(f"Summarizing {len(part.messages)} older messages (context: about {before:,} tokens).")
+        self._notify(f"Summarizing {len(part.messages)} older messages (context: about {before:,} tokens).")
         news = await self._instructions(conversation, stop)
         try:
             summary = await self._summarizer.summary(conversation, part.messages, stop, room=bounds.total, wish=wish)
@@ -133,7 +133,7 @@ class Compacting:
         except ProviderFailed as failed:
             if why != "overflow" and not (window and before > window - _share(window)):
                 raise
-            self._tell(f"The older messages could not be summarized and are left out: {failed}")
+            self._notify(f"The older messages could not be summarized and are left out: {failed}")
             compacted = entry(without, *news)
         self._journal.append(compacted, *news)
         if part.unseen:  # the model may look at them again, and must get the chance to answer them

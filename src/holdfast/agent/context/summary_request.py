@@ -47,15 +47,15 @@ class WrittenSummary:
 
 
 class Summarizer:
-    """Asks for summaries over a session's connection. `tell` gets progress messages for the user."""
+    """Asks for summaries over a session's connection. `notify` gets progress messages for the user."""
 
     def __init__(
-        self, *, connection: Connection, abandoned: DetachedTasks, limits: Limits, tell: Callable[[str], None]
+        self, *, connection: Connection, abandoned: DetachedTasks, limits: Limits, notify: Callable[[str], None]
     ) -> None:
         self._connection = connection
         self._abandoned = abandoned
         self._limits = limits
-        self._tell = tell
+        self._notify = notify
 
     async def summary(
         self,
@@ -102,7 +102,7 @@ class Summarizer:
                     raise
                 whole = without_streaming(failed, fell_back=fell_back)
                 fell_back = fell_back or whole
-                self._tell(f"Summary: attempt {attempt}/{limits.attempts} failed, retrying in {delay:g} s: {failed}")
+                self._notify(f"Summary: attempt {attempt}/{limits.attempts} failed, retrying in {delay:g} s: {failed}")
                 await stop.race(asyncio.sleep(delay))
                 continue
             return _summary(finished, model.name)

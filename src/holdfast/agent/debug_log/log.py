@@ -61,7 +61,7 @@ class Log:
         self._secrets = secrets
         self._providers = providers
         self._now = now
-        self._tell: Callable[[Event], None] = lambda _: None
+        self._emit: Callable[[Event], None] = lambda _: None
         self._turn: int | None = None
         self._step: int | None = None
         self._attempt: int | None = None
@@ -85,7 +85,7 @@ class Log:
             )
         except OSError as error:
             self._write = None
-            self._tell(
+            self._emit(
                 CheckFinding(f"The debug log can no longer be written: {error.strerror}. The session is not affected.")
             )
 
@@ -93,7 +93,7 @@ class Log:
 
     def beside(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
         """Return a callback that logs an event and then passes it to `emit`."""
-        self._tell = emit
+        self._emit = emit
 
         def both(event: Event) -> None:
             self._event(event)

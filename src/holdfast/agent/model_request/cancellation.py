@@ -24,32 +24,32 @@ class StopSignal:
 
     def __init__(self, abandoned: DetachedTasks) -> None:
         self._abandoned = abandoned
-        self._asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.asked = asyncio.Event()  # for running tools, which end by themselves
-        self.leave: StopCause | None = None
+        self._set: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.event = asyncio.Event()  # for running tools, which end by themselves
+        self.cause: StopCause | None = None
         self.again = False
         """Whether a second stop was requested, which is too late to be the cause."""
 
-    def ask(self, leave: StopCause) -> None:
+    def set(self, cause: StopCause) -> None:
         """Request the end of the turn. The first cause wins."""
-        if self._asked.done():
+        if self._set.done():
             self.again = True
         else:
-            self.leave = leave
-            self._asked.set_result(None)
-            self.asked.set()
+            self.cause = cause
+            self._set.set_result(None)
+            self.event.set()
 
-    def go_on(self) -> None:
+    def raise_if_set(self) -> None:
         """Raise `TurnStopped` if a stop was requested."""
-        if self._asked.done():
+        if self._set.done():
             raise TurnStopped
 
     async def race(self, work: Awaitable[T], within: float | None = None) -> T:
         """Await `work`; raises `TurnStopped` if a stop comes first, `TimeoutError` after `within` seconds."""
         task = asyncio.ensure_future(work)
         try:
-            await asyncio.wait({task, self._asked}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
-            self.go_on()
+            await asyncio.wait({task, self._set}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+            self.raise_if_set()
             if not task.done():
                 raise TimeoutError
             return task.result()
@@ -128,17 +128,17 @@ def stop_cause_of(error: BaseException) -> StopCause:
     said = str(error)
     match error:
         case ApprovalUnavailable():
-            leave = StopCause("approval", said)
+            stop_cause = StopCause("approval", said)
         case ProviderFailed() | UsageError():  # a usage error here means an unusable model
-            leave = StopCause("provider", said)
+            stop_cause = StopCause("provider", said)
         case StateError():  # the journal takes no more entries: disk full, closed, or another process writes it
-            leave = StopCause("storage", said)
+            stop_cause = StopCause("storage", said)
         case KeyboardInterrupt():
-            leave = StopCause("user")
+            stop_cause = StopCause("user")
         case asyncio.CancelledError() | SystemExit() | GeneratorExit():
-            leave = StopCause("external")
+            stop_cause = StopCause("external")
         case Unsendable():
-            leave = StopCause("bug", said)
+            stop_cause = StopCause("bug", said)
         case _:
-            leave = StopCause("bug", f"{type(error).__name__}: {said}")
-    return leave
+            stop_cause = StopCause("bug", f"{type(error).__name__}: {said}")
+    return stop_cause

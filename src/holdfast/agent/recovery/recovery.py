@@ -137,8 +137,8 @@ class Recovery:
         if self._mended:
             entries.append(e.Repaired(findings=self._mended))
         if conversation.is_open:
-            leave = self._unsettled or StopCause("crash", processes)
-            settled = settle(conversation, leave, known=self._evidence(conversation))
+            stop_cause = self._unsettled or StopCause("crash", processes)
+            settled = settle(conversation, stop_cause, known=self._evidence(conversation))
             entries.extend(started_only(settled, conversation) if goes_on else settled)
         self._journal.append(*entries, *self._commands.left(conversation.open_shells, processes, began=self._began))
         self._untold = self._mended = ()
@@ -149,7 +149,7 @@ class Recovery:
 
     def settle_turn(
         self,
-        leave: StopCause,
+        stop_cause: StopCause,
         *,
         cut: Callable[[], tuple[str, ...]] = tuple,
         seconds: Mapping[str, float] | None = None,
@@ -159,11 +159,11 @@ class Recovery:
         `cut` journals the end of an unfinished response and returns the names of the calls it had begun; `seconds` is
         how long calls have run.
         """
-        self._unsettled = leave  # until it is journalled
+        self._unsettled = stop_cause  # until it is journalled
         try:
             cut_calls = cut()
             conversation = self._journal.conversation
-            entries = settle(conversation, leave, known=self._evidence(conversation, seconds), cut_calls=cut_calls)
+            entries = settle(conversation, stop_cause, known=self._evidence(conversation, seconds), cut_calls=cut_calls)
             self._journal.append(*entries)
         except StateError as failed:
             self._unsettled = StopCause("storage", str(failed))
@@ -174,7 +174,9 @@ class Recovery:
         self._settled()
         if not entries:  # another process has settled the turn in between
             turn = conversation.turns
-            return e.TurnEnded(turn=turn, reason=REASONS[leave.cause], cause=leave.cause, detail=leave.detail)
+            return e.TurnEnded(
+                turn=turn, reason=REASONS[stop_cause.cause], cause=stop_cause.cause, detail=stop_cause.detail
+            )
         ended = entries[-1]
         assert isinstance(ended, e.TurnEnded)
         return ended

@@ -56,7 +56,7 @@ class Evidence:
 
 
 def settle(
-    conversation: Conversation, leave: StopCause, *, known: Evidence | None = None, cut_calls: tuple[str, ...] = ()
+    conversation: Conversation, stop_cause: StopCause, *, known: Evidence | None = None, cut_calls: tuple[str, ...] = ()
 ) -> tuple[Entry, ...]:
     """Return the entries that end the unfinished response, every open call and the turn.
 
@@ -74,32 +74,32 @@ def settle(
                 model=streaming.model,
                 parts=(TextPart(streaming.text),) if was_cut else (),
                 usage=Usage(),  # a provider bills streamed output, but reports its size only at the end
-                cut=leave.cause,
+                cut=stop_cause.cause,
             )
         )
-    entries.extend(_ended(call, leave, known) for call in conversation.open_calls)
+    entries.extend(_ended(call, stop_cause, known) for call in conversation.open_calls)
     if conversation.open_turn is not None:
         entries.append(
             TurnEnded(
                 turn=conversation.open_turn,
-                reason=model_notices.REASONS[leave.cause],
-                cause=leave.cause,
-                detail=leave.detail,
-                note=model_notices.turn_note(leave.cause, leave.detail, cut_calls=cut_calls, was_cut=was_cut),
+                reason=model_notices.REASONS[stop_cause.cause],
+                cause=stop_cause.cause,
+                detail=stop_cause.detail,
+                note=model_notices.turn_note(stop_cause.cause, stop_cause.detail, cut_calls=cut_calls, was_cut=was_cut),
             )
         )
     return tuple(entries)
 
 
-def settle_command(started: ShellStarted, leave: StopCause, left: Traces | None = None) -> ShellEnded:
+def settle_command(started: ShellStarted, stop_cause: StopCause, left: Traces | None = None) -> ShellEnded:
     """Return the end of a user command that was not journalled; `left` is what the command left behind."""
     printed = valid_unicode(left.output.text) if left else ""
     seconds = left.seconds if left else 0.0
     if left is not None and not left.output.interrupted:
-        text = model_notices.found_afterwards(leave.cause, leave.detail, printed)
+        text = model_notices.found_afterwards(stop_cause.cause, stop_cause.detail, printed)
         return command_ended(started, "ok" if left.output.ok else "failed", text, seconds)
     return command_ended(
-        started, "interrupted", model_notices.interrupted(leave.cause, leave.detail, printed=printed), seconds
+        started, "interrupted", model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=printed), seconds
     )
 
 
@@ -109,25 +109,25 @@ def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: f
     return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
-def _ended(call: OpenCall, leave: StopCause, known: Evidence) -> CallEnded:
+def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence) -> CallEnded:
     own = call.part.id
     if own in known.ended:
         return known.ended[own]
     if call.started is None and not known.gap:
-        text = model_notices.not_started(leave.cause, leave.detail, asked=call.asked is not None)
+        text = model_notices.not_started(stop_cause.cause, stop_cause.detail, asked=call.asked is not None)
         return CallEnded(call=own, outcome="not_started", text=text)
     left = known.traces.get(own)
     seconds = known.seconds.get(own, left.seconds if left else 0.0)
     printed = valid_unicode(left.output.text) if left else ""
     if left is not None and not left.output.interrupted:  # it ended by itself while holdfast was not running
-        text = model_notices.found_afterwards(leave.cause, leave.detail, printed)
+        text = model_notices.found_afterwards(stop_cause.cause, stop_cause.detail, printed)
         return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
     change = call.started.change if call.started else None
     looked, path = known.looked.get(own), change.path if change else ""
     if known.gap:
         text = model_notices.lost(looked=looked, path=path, printed=printed)
     else:
-        text = model_notices.interrupted(leave.cause, leave.detail, looked=looked, path=path, printed=printed)
+        text = model_notices.interrupted(stop_cause.cause, stop_cause.detail, looked=looked, path=path, printed=printed)
     return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=known.seen.get(own))
 
 

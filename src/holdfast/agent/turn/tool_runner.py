@@ -177,7 +177,7 @@ class Calls:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await plan.run(ToolContext(call=call.id, stop=self._stop.asked, emit=emit, began=began))
+            output = await plan.run(ToolContext(call=call.id, stop=self._stop.event, emit=emit, began=began))
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         except asyncio.CancelledError:
@@ -194,9 +194,9 @@ class Calls:
 
     def _record(self, call: CallPart, output: ToolOutput, seconds: float) -> None:
         text = valid_unicode(output.text)
-        leaving = self._stop.leave
-        if output.interrupted and leaving is not None:
-            text = model_notices.interrupted(leaving.cause, leaving.detail, printed=text)
+        stop_cause = self._stop.cause
+        if output.interrupted and stop_cause is not None:
+            text = model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=text)
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._journal.fold.is_open(call.id):
             ended = e.CallEnded(

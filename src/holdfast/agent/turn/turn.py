@@ -50,28 +50,28 @@ class Turn:
         self.state = State.IDLE
         self._context = context
         timeout = context.limits.timeout
-        self._deadline = Deadline(timeout, lambda: stop.ask(StopCause("timeout", f"{timeout:g} s")))
+        self._deadline = Deadline(timeout, lambda: stop.set(StopCause("timeout", f"{timeout:g} s")))
         self._requests = Requests(context, stop, self._to)
         self._calls = Calls(context, stop, self._to)
 
     async def run(self) -> TurnEnded:
         """Run the turn whose prompt is journalled, and return how it ended. Only a closing event loop cancels this."""
-        leave = StopCause("bug", "the turn ended for an unknown reason")
+        stop_cause = StopCause("bug", "the turn ended for an unknown reason")
         fault: ProviderFault | None = None
         self._deadline.count()
         try:
-            leave = await self._steps()
+            stop_cause = await self._steps()
         except TurnStopped:
-            leave = self.stop.leave or leave
+            stop_cause = self.stop.cause or stop_cause
         except (ApprovalUnavailable, ProviderFailed, StateError, Unsendable) as ended:
-            leave = stop_cause_of(ended)
+            stop_cause = stop_cause_of(ended)
             fault = ended.fault if isinstance(ended, ProviderFailed) else None
         except BaseException as error:  # an unusable model, a bug, a closing loop: settle, then propagate
-            leave = self.stop.leave or stop_cause_of(error)
+            stop_cause = self.stop.cause or stop_cause_of(error)
             raise
         finally:
             self._deadline.pause()
-            end = await self._exit(leave)
+            end = await self._exit(stop_cause)
         if fault is not None and end.cause == "provider":
             self._context.emit(TurnFailed(fault))
         return end
@@ -80,13 +80,13 @@ class Turn:
         """Return why the turn ends by itself; raises for every other ending."""
         journal = self._context.journal
         while True:
-            self.stop.go_on()
+            self.stop.raise_if_set()
             if calls := journal.conversation.open_calls:
                 self._to(Signal.TAKE_UP)
             else:
-                leave = await self._request()
-                if leave is not None:
-                    return leave
+                stop_cause = await self._request()
+                if stop_cause is not None:
+                    return stop_cause
                 calls = journal.conversation.open_calls
             await self._calls.run(calls)
             self._context.checks.watch(journal.fold.conversation, "After a step")
@@ -102,29 +102,29 @@ class Turn:
         if await context.compacting.is_due(self.stop):
             await self._requests.shorten("auto")
         finish = await self._requests.send()
-        self.stop.go_on()  # also after the last response: queued messages must not be sent after a stop
+        self.stop.raise_if_set()  # also after the last response: queued messages must not be sent after a stop
         cause = cause_after(finish, calls=len(journal.conversation.open_calls))
         return None if cause is None else StopCause(cause)
 
-    async def _exit(self, leave: StopCause) -> TurnEnded:
+    async def _exit(self, stop_cause: StopCause) -> TurnEnded:
         """Settle every open call and the turn, and return how it ended. Journalled unless the disk refuses."""
         context = self._context
-        self.stop.ask(leave)  # running calls are to end, and a later stop can no longer be the cause
+        self.stop.set(stop_cause)  # running calls are to end, and a later stop can no longer be the cause
         self._to(Signal.LEAVE)
         try:
-            await self._wind_down(leave)
+            await self._wind_down(stop_cause)
         finally:  # also if that failed; nothing is awaited from here on
             try:
                 for task in self._calls.running():  # a later outcome is journalled as `call-late`
                     context.abandoned.add(task, context.journal.not_recorded)
-                ended = context.recovery.settle_turn(leave, cut=self._requests.cut, seconds=self._calls.seconds())
+                ended = context.recovery.settle_turn(stop_cause, cut=self._requests.cut, seconds=self._calls.seconds())
             finally:
                 self._to(Signal.SETTLED)
         return ended
 
-    async def _wind_down(self, leave: StopCause) -> None:
+    async def _wind_down(self, stop_cause: StopCause) -> None:
         """Give the calls and the connection time to end."""
-        if leave.cause in _CONNECTION_STAYS:
+        if stop_cause.cause in _CONNECTION_STAYS:
             await self._calls.end()
         else:
             dropped = asyncio.ensure_future(self._context.connection.drop())

@@ -92,7 +92,7 @@ def _patient(http: httpx2.AsyncClient) -> httpx2.AsyncClient:
     return http
 
 
-def _tells(event: bytes) -> bool:
+def _has_finish_reason(event: bytes) -> bool:
     """Return whether one of the event's candidates has a finish reason."""
     if b'"finishReason"' not in event:
         return False
@@ -103,4 +103,4 @@ def _tells(event: bytes) -> bool:
         return False
 
 
-WIRE = ProviderProtocol(build=_build, terminal=None, marks_errors=True, tells=_tells)
+WIRE = ProviderProtocol(build=_build, terminal=None, marks_errors=True, has_finish_reason=_has_finish_reason)

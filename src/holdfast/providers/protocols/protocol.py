@@ -25,11 +25,11 @@ class ProviderProtocol:
 
     `build` returns the model factory; it may block, and raises pydantic-ai's `UserError` for an unusable target.
     `terminal` matches the first line of a stream's last event, without its line end, within 30 bytes; None if the
-    protocol has none. `tells` then returns whether an event has the finish reason. `marks_errors`: a result can be
-    marked as an error.
+    protocol has none. `has_finish_reason` then returns whether an event has the finish reason. `marks_errors`: a result
+    can be marked as an error.
     """
 
     build: Callable[[ModelEndpoint, httpx2.AsyncClient], ModelFor]
     terminal: bytes | None
     marks_errors: bool
-    tells: Callable[[bytes], bool] | None = None
+    has_finish_reason: Callable[[bytes], bool] | None = None

@@ -96,7 +96,10 @@ def open_model(
     """
     wire = protocol_of(target.provider.kind)
     client = with_limits(
-        http() if http else new_client(limits or Limits()), target.name, wire.terminal, tells=wire.tells
+        http() if http else new_client(limits or Limits()),
+        target.name,
+        wire.terminal,
+        has_finish_reason=wire.has_finish_reason,
     )
     if target.provider.foreign:
         with_minimal_headers(client, with_key=target.key is not None)

@@ -181,7 +181,7 @@ class SupervisorLoop:
         """Run until the agent or the watchdog is gone and every command has ended."""
         if os.getppid() != self.watchdog:  # before the signal could be received
             self.close("unguarded")
-        self._tell({"kind": "ready", "pid": self.pid})
+        self._answer({"kind": "ready", "pid": self.pid})
         self._flush()
         while self.commands or not self.closing:
             for key, _ in self.selector.select(self._patience()):
@@ -206,7 +206,7 @@ class SupervisorLoop:
         for command in self.commands.values():
             command.end(cause)
 
-    def _tell(self, message: Mapping[str, object], payload: bytes = b"") -> None:
+    def _answer(self, message: Mapping[str, object], payload: bytes = b"") -> None:
         self.out += json.dumps(message).encode() + b"\n" + payload
 
     def _flush(self) -> None:
@@ -241,7 +241,7 @@ class SupervisorLoop:
         except (OSError, ValueError) as error:
             for fd in fds:
                 os.close(fd)
-            self._tell({"kind": "refused", "call": request["call"], "why": str(error)})
+            self._answer({"kind": "refused", "call": request["call"], "why": str(error)})
             return
         spool, reading, writing = fds
         if pid == 0:
@@ -251,7 +251,7 @@ class SupervisorLoop:
         command = self.commands[request["call"]] = _Command(request, pid=pid, pipe=reading, spool=spool)
         self._watch(reading, lambda: self._read(command))
         if found := running_process(pid):
-            self._tell({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
+            self._answer({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
 
     def _become(self, request: Request, output: int) -> NoReturn:
         """Turn this forked process into the command's shell, or write into its output why that failed."""
@@ -285,7 +285,7 @@ class SupervisorLoop:
 
     def _show(self, command: _Command) -> None:
         size, dropped = len(command.live), command.dropped
-        self._tell({"kind": "live", "call": command.call, "size": size, "dropped": dropped}, bytes(command.live))
+        self._answer({"kind": "live", "call": command.call, "size": size, "dropped": dropped}, bytes(command.live))
         command.live.clear()
         command.dropped = 0
 
@@ -350,7 +350,7 @@ class SupervisorLoop:
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
         ended |= {"leftovers": len(command.leftovers.difference(left)), "survivors": len(left)}
         write_end(command.end_file, command.seal, json.dumps(ended))  # before reporting it: the agent may be gone
-        self._tell(ended)
+        self._answer(ended)
         del self.commands[command.call]
 
     def _members(self) -> dict[str, list[int]]:

@@ -67,7 +67,7 @@ def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
         say("holdfast demo: one conversation, two interruptions")
         say(INTRODUCTION)
         with ScriptedProvider(script(), key=KEY) as provider:
-            checks = check_evidence(Story(folder, say, environ=environ, provider=provider).tell())
+            checks = check_evidence(Story(folder, say, environ=environ, provider=provider).run())
         say("\nWhat was checked")
         for check in checks:
             say(f"{'✓' if check.passed else '✗ WRONG:'} {check.said}")

@@ -78,7 +78,7 @@ class Story:
         self._runs: list[AgentRun] = []
         self._lived: dict[str, float | None] = {}
 
-    def tell(self) -> DemoEvidence:
+    def run(self) -> DemoEvidence:
         """Run the agents and return what was recorded."""
         self._project.mkdir()
         self._home.mkdir()

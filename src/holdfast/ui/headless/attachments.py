@@ -10,10 +10,10 @@ from holdfast.tool_calls import Image
 from holdfast.tools.workspace.images import named
 
 
-def attached(agent: Agent, text: str, tell: Callable[[str], object]) -> tuple[Image, ...]:
-    """Return the images that `text` mentions with `@`, from the session's folder; `tell` reports unusable ones."""
+def attached(agent: Agent, text: str, notify: Callable[[str], object]) -> tuple[Image, ...]:
+    """Return the images that `text` mentions with `@`, from the session's folder; `notify` reports unusable ones."""
     opened = agent.conversation.opened
     images, wrong = named(text, Path(opened.cwd if opened else "."))
     for why in wrong:
-        tell(why)
+        notify(why)
     return images

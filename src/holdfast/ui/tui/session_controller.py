@@ -87,8 +87,8 @@ class SessionController:
         self._stopped = 0  # how many of these were stopped
         self._runs = False
         self._since = 0.0
-        self._inbox: Mailbox[AgentMessage] = Mailbox(hear)
-        self.agent = AgentThread(start, connect=connections.connect, keep=self.keep, tell=self._inbox.put)
+        self._mailbox: Mailbox[AgentMessage] = Mailbox(hear)
+        self.agent = AgentThread(start, connect=connections.connect, keep=self.keep, send=self._mailbox.put)
 
     @property
     def status(self) -> Status:
@@ -103,7 +103,7 @@ class SessionController:
 
     def listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """Receive the agent's messages on `loop` from now on."""
-        self._inbox.open(loop)
+        self._mailbox.open(loop)
 
     def start(self) -> None:
         """Start the agent, and open the session to resume."""

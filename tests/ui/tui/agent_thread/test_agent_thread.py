@@ -69,7 +69,7 @@ class Screen:
         self.model = ScriptedModel()
         self.told: list[AgentMessage] = []
         self.kept: list[str] = []
-        self.agent = AgentThread(options, connect=self._connect, keep=self._keep, tell=self.told.append)
+        self.agent = AgentThread(options, connect=self._connect, keep=self._keep, send=self.told.append)
         self.agent.start()
 
     def _keep(self, trace: str) -> tuple[str, str]:

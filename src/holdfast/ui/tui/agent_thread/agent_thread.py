@@ -61,11 +61,11 @@ class AgentThread:
         *,
         connect: Callable[[str, Log | None], Awaitable[Model]],
         keep: Callable[[str], tuple[str, str]],
-        tell: Callable[[AgentMessage], None],
+        send: Callable[[AgentMessage], None],
     ) -> None:
-        """Create it; `connect` returns a model, `keep` stores a traceback, `tell` must neither block nor raise."""
-        self._commands = CommandLoop(tell, keep, stop_running=self._stop_running, end=self._give_up)
-        self._tell = tell
+        """Create it; `connect` returns a model, `keep` stores a traceback, `send` must neither block nor raise."""
+        self._commands = CommandLoop(send, keep, stop_running=self._stop_running, end=self._give_up)
+        self._send = send
         self._options = options
         self._connect_to = connect
         self._mode: Mode = options.mode
@@ -83,9 +83,9 @@ class AgentThread:
         """Start the thread; commands given before are served first."""
         self._commands.start()
 
-    def stop(self, leave: StopCause | None = None) -> None:
+    def stop(self, cause: StopCause | None = None) -> None:
         """Stop what is running now, and what was submitted but not started as soon as it starts."""
-        self._commands.stop(leave)
+        self._commands.stop(cause)
 
     # --- commands -----------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class AgentThread:
             try:
                 await self._open(lambda: resume(self._options.catalog, session), model)
             except SessionBusy as busy:
-                self._tell(InUse(session, busy.holder))
+                self._send(InUse(session, busy.holder))
 
         self._commands.submit(open_it)
 
@@ -115,7 +115,7 @@ class AgentThread:
             reading = read_copy(self._options.catalog.folder(session.id))
             await self._give_up()
             conversation = fold(record.entry for record in reading.records)
-            self._tell(session_opened(session.id, session.cwd, reading, conversation=conversation, read=True))
+            self._send(session_opened(session.id, session.cwd, reading, conversation=conversation, read=True))
 
         self._commands.submit(show)
 
@@ -126,7 +126,7 @@ class AgentThread:
             try:
                 await self._give_up()
             finally:
-                self._tell(SessionClosed())
+                self._send(SessionClosed())
 
         self.stop()
         self._commands.submit(end)
@@ -159,7 +159,7 @@ class AgentThread:
         """Rewind to before the prompt of `turn`; its text is sent back as `InputReturned`."""
 
         async def go_back() -> None:
-            self._tell(InputReturned(await self._session().rewind(turn)))
+            self._send(InputReturned(await self._session().rewind(turn)))
 
         self._commands.submit(go_back)
 
@@ -182,10 +182,10 @@ class AgentThread:
 
         self._commands.submit(undo)
 
-    def leave(self, leave: StopCause) -> None:
+    def leave(self, cause: StopCause) -> None:
         """Stop the running turn; queued messages stay queued in the session."""
         self._leaving = True
-        self.stop(leave)
+        self.stop(cause)
 
     def answer(self, call: str, answer: ApprovalAnswer) -> None:
         """Answer the approval prompt for `call`, if it is still open."""
@@ -236,9 +236,9 @@ class AgentThread:
         self.leave(StopCause("user", "holdfast was closed"))
         return self._commands.close(within)
 
-    def _stop_running(self, leave: StopCause | None) -> None:
+    def _stop_running(self, cause: StopCause | None) -> None:
         if self._agent is not None:
-            self._agent.stop(leave)
+            self._agent.stop(cause)
 
     def _session(self) -> Agent:
         if self._agent is None:
@@ -253,7 +253,7 @@ class AgentThread:
         except HoldfastError as error:
             self._unopened = advised(error, SCREEN)
             raise
-        self._tell(session_opened(session.id, str(session.cwd), session.reading, conversation=agent.conversation))
+        self._send(session_opened(session.id, str(session.cwd), session.reading, conversation=agent.conversation))
         if model:
             agent.use_model(model)
         await self._begin(agent, agent.carry_on)
@@ -265,13 +265,13 @@ class AgentThread:
         except BaseException:
             self._closing.close()
             session.store.close()
-            self._tell(SessionClosed())
+            self._send(SessionClosed())
             raise
 
     def _agent_of(self, session: OpenSession) -> Agent:
         options = self._options
         log = self._closing.enter_context(
-            debug_log(options, session.id, say=lambda text: self._tell(ErrorMessage(text)))
+            debug_log(options, session.id, say=lambda text: self._send(ErrorMessage(text)))
         )
         if options.config.pid_namespace:
             session.toolbox.contain()
@@ -282,7 +282,7 @@ class AgentThread:
             toolbox=session.toolbox,
             connect=lambda name: self._connect(name, log),
             mode=self._mode,
-            emit=metered(self._tell, lambda: agent.conversation),
+            emit=metered(self._send, lambda: agent.conversation),
             ask=self._ask,
             limits=options.limits,
             context=options.config.context,
@@ -301,17 +301,17 @@ class AgentThread:
         return model
 
     async def _size(self, name: str) -> None:
-        self._tell(Window(name, await in_daemon(lambda: window_of(name)) or self._options.config.context.window))
+        self._send(Window(name, await in_daemon(lambda: window_of(name)) or self._options.config.context.window))
 
     async def _own(self, agent: Agent, command: str, *, share: bool) -> None:
         async def run() -> None:
             await agent.shell(command, share=share)
 
         if not self._turn_runs:
-            self._tell(Busy())
+            self._send(Busy())
         await self._commands.run_safely(run)
         if not self._turn_runs and not self._others_run:
-            self._tell(Idle(None))
+            self._send(Idle(None))
 
     @property
     def _turn_runs(self) -> bool:
@@ -329,12 +329,12 @@ class AgentThread:
                 agent.queue(text, when, images=self._attached(agent, text))
                 return
         except HoldfastError as error:
-            self._tell(Refused(text, advised(error, SCREEN)))
+            self._send(Refused(text, advised(error, SCREEN)))
             return
         await self._begin(agent, lambda: agent.run(text, images=self._attached(agent, text)), text)
 
     def _attached(self, agent: Agent, text: str) -> tuple[Image, ...]:
-        return attached(agent, text, lambda why: self._tell(ErrorMessage(why)))
+        return attached(agent, text, lambda why: self._send(ErrorMessage(why)))
 
     async def _begin(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
         if self._turn is not None:
@@ -345,7 +345,7 @@ class AgentThread:
     async def _give_back(self, agent: Agent) -> None:
         waiting = [each.message for each in agent.conversation.queued if agent is self._agent]  # else queued still
         if words := [agent.recall(message.id) for message in waiting]:
-            self._tell(InputReturned("\n\n".join(words)))
+            self._send(InputReturned("\n\n".join(words)))
 
     async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
         """Run a turn or a compaction, and send its start and end.
@@ -353,7 +353,7 @@ class AgentThread:
         Gives back a `prompt` that was not journalled, and queued text that the turn did not reach.
         """
         ended: TurnEnded | None = None
-        self._tell(Busy())
+        self._send(Busy())
 
         async def run() -> None:
             nonlocal ended
@@ -364,7 +364,7 @@ class AgentThread:
                 # On a conflict the turns that were added are another process's.
                 if not prompt or (agent.conversation.turns > before and not isinstance(error, AppendConflict)):
                     raise
-                self._tell(Refused(prompt, advised(error, SCREEN)))
+                self._send(Refused(prompt, advised(error, SCREEN)))
                 return
             ended = found if isinstance(found, TurnEnded) else None
 
@@ -372,19 +372,19 @@ class AgentThread:
             if (not await self._commands.run_safely(run) or ended is not None) and not self._leaving:
                 await self._commands.run_safely(lambda: self._give_back(agent))
         finally:
-            self._tell(Idle(ended))
+            self._send(Idle(ended))
             if self._others_run:
-                self._tell(Busy())
+                self._send(Busy())
 
     async def _ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         answered: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
         self._asked = call.id, answered
-        self._tell(ApprovalRequested(call, plan, why))
+        self._send(ApprovalRequested(call, plan, why))
         try:
             return await answered
         finally:
             self._asked = None
-            self._tell(ApprovalClosed())
+            self._send(ApprovalClosed())
 
     async def _give_up(self) -> None:
         agent, self._agent = self._agent, None

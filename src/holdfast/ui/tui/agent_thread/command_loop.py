@@ -22,18 +22,18 @@ class CommandLoop:
 
     def __init__(
         self,
-        tell: Callable[[AgentMessage], None],
+        send: Callable[[AgentMessage], None],
         keep: Callable[[str], tuple[str, str]],
         *,
         stop_running: Callable[[StopCause | None], None],
         end: Command,
     ) -> None:
-        """Create it idle. All functions are called on the thread; `tell` must neither block nor raise.
+        """Create it idle. All functions are called on the thread; `send` must neither block nor raise.
 
         `keep` stores a traceback for a report, and returns it redacted, and where it is stored. `stop_running` requests
         what is running to stop; `end` ends what is served, after the last command.
         """
-        self._tell = tell
+        self._send = send
         self._keep = keep
         self._stop_running = stop_running
         self._end = end
@@ -47,12 +47,12 @@ class CommandLoop:
         """Start to serve; commands given before are served first."""
         self._thread.start()
 
-    def stop(self, leave: StopCause | None = None) -> None:
+    def stop(self, cause: StopCause | None = None) -> None:
         """Stop what is running now, and what was submitted but not started as soon as it starts."""
 
         def stop() -> None:
-            self._stopped = self._given, leave
-            self._stop_running(leave)
+            self._stopped = self._given, cause
+            self._stop_running(cause)
 
         self.call_soon(stop)
 
@@ -91,7 +91,7 @@ class CommandLoop:
         try:
             await command()
         except HoldfastError as error:
-            self._tell(ErrorMessage(advised(error, SCREEN)))
+            self._send(ErrorMessage(advised(error, SCREEN)))
         except Exception as error:  # noqa: BLE001 - the top: send a sentence and the traceback for a report
             self._keep_fault(error)
         else:
@@ -101,7 +101,7 @@ class CommandLoop:
     def _serve(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(self._work())
-        self._tell(Closed())
+        self._send(Closed())
 
     async def _work(self) -> None:
         try:
@@ -109,10 +109,10 @@ class CommandLoop:
                 command, number = submitted
                 begun = await self.run_safely(command)
                 if number:
-                    given, leave = self._stopped
+                    given, cause = self._stopped
                     if begun and number <= given:
-                        self._stop_running(leave)
-                    self._tell(InputAccepted())
+                        self._stop_running(cause)
+                    self._send(InputAccepted())
         finally:
             await self.run_safely(self._end)
 
@@ -120,4 +120,4 @@ class CommandLoop:
         trace, where = self._keep("".join(traceback.format_exception(error)))
         what = trace.strip().splitlines()[-1]
         said = f"Internal error: {what}. This is a bug in holdfast. Your session is saved."
-        self._tell(ErrorMessage(f"{said} Please report it with its traceback ({where})."))
+        self._send(ErrorMessage(f"{said} Please report it with its traceback ({where})."))

@@ -24,17 +24,17 @@ def session_opened(
     return SessionOpenedMessage(session=session, cwd=cwd, now=_measured(conversation, Tally()), facts=facts, read=read)
 
 
-def metered(tell: Callable[[AgentMessage], None], conversation: Callable[[], Conversation]) -> Callable[[Event], None]:
+def metered(send: Callable[[AgentMessage], None], conversation: Callable[[], Conversation]) -> Callable[[Event], None]:
     """Return an `emit` that tells each event, and after a fact that changes it the `conversation`."""
     tally = Tally()
 
     def emit(event: Event) -> None:
         nonlocal tally
-        tell(event)
+        send(event)
         if isinstance(event, Fact) and isinstance(event.entry, SAID | DECIDED):
             if isinstance(event.entry, DECIDED):
                 tally = Tally()
-            tell(_measured(conversation(), tally))
+            send(_measured(conversation(), tally))
 
     return emit
 
