@@ -20,7 +20,7 @@ from pydantic_core import SchemaValidator
 from holdfast.history.formats.format import Json, as_text, is_array, is_object
 
 
-def _eager(shape: pydantic.TypeAdapter[Any]) -> SchemaValidator:
+def eager(shape: pydantic.TypeAdapter[Any]) -> SchemaValidator:
     """Return what reads the same, lists at once."""
     return SchemaValidator(_listed(shape.core_schema))
 
@@ -36,9 +36,9 @@ def _listed(schema: Any) -> Any:
     return {**read, "type": "list"} if read.get("type") == "generator" else read
 
 
-_CHAT = _eager(pydantic.TypeAdapter(list[ChatCompletionMessageParam]))
-_RESPONSES = _eager(pydantic.TypeAdapter(ResponseInputParam))
-_BLOCK = _eager(pydantic.TypeAdapter(anthropic.BetaContentBlockParam))
+_CHAT = eager(pydantic.TypeAdapter(list[ChatCompletionMessageParam]))
+_RESPONSES = eager(pydantic.TypeAdapter(ResponseInputParam))
+_BLOCK = eager(pydantic.TypeAdapter(anthropic.BetaContentBlockParam))
 
 
 def openai_refusal(wire: str, messages: list[object]) -> str:

@@ -47,11 +47,14 @@ NAME = "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
 BAD_JSON = "The request body is not valid JSON: "
 CACHED = {"cache_control": {"type": "ephemeral"}}
 ON: Json = {"type": "enabled", "budget_tokens": 1024}
-ADVISED: Json = {"type": "advisor_tool_result", "tool_use_id": "s1", "content": []}
+ADVICE_GIVEN: Json = {"type": "advisor_result", "text": "x"}
+ADVISED: Json = {"type": "advisor_tool_result", "tool_use_id": "s1", "content": ADVICE_GIVEN}
 
 TAGS = (
     "'text', 'image', 'document', 'search_result', 'thinking', 'redacted_thinking', 'tool_use', 'tool_result',"
-    " 'server_tool_use'"
+    " 'server_tool_use', 'web_search_tool_result', 'web_fetch_tool_result', 'advisor_tool_result',"
+    " 'code_execution_tool_result', 'bash_code_execution_tool_result', 'text_editor_code_execution_tool_result',"
+    " 'tool_search_tool_result'"
 )
 
 
@@ -81,6 +84,22 @@ REFUSED: list[tuple[str, object, str]] = [
         anthropic(user({"type": "sound"})),
         f"messages.0.content.0: Input tag 'sound' found using 'type' does not match any of the expected tags: {TAGS}",
     ),
+    (
+        "an image without its type",
+        anthropic(user({"type": "image", "source": {"type": "base64", "data": "QQ=="}})),
+        "messages.0.content.0.image.source.base64.media_type: Field required",
+    ),
+    (
+        "a mark that is none",
+        anthropic(user(text("x", cache_control={"type": "forever"}))),
+        "messages.0.content.0.text.cache_control.type: Input should be 'ephemeral'",
+    ),
+    (
+        "a result that may be an error",
+        anthropic(USER, assistant(use("a")), user(result("a") | {"is_error": "no"})),
+        "messages.2.content.0.tool_result.is_error: Input should be a valid boolean",
+    ),
+    ("a number of tokens as text", anthropic(USER, max_tokens="1"), "max_tokens: Input should be a valid integer"),
     ("no message", anthropic(), "messages: at least one message is required"),
     ("no content", anthropic({"role": "user"}), "messages.0.content: Field required"),
     ("unknown role", anthropic(USER | {"role": "tool"}), "messages.0.role: Input should be 'user' or 'assistant'"),

@@ -99,6 +99,19 @@ REFUSED: list[tuple[str, object, str]] = [
         ),
     ),
     (
+        "bytes that are none",
+        gemini(turn({"inlineData": {"mimeType": "image/png", "data": "?"}})),
+        ("Invalid value at 'contents[0].parts[0].inline_data.data' (TYPE_BYTES), Base64 decoding failed for \"?\""),
+    ),
+    (
+        "what only Google's other service knows",
+        gemini(HI, model(function_call(partialArgs=[])), turn(function_response())),
+        (
+            'Invalid JSON payload received. Unknown name "partialArgs" at'
+            " 'contents[1].parts[0].function_call': Cannot find field."
+        ),
+    ),
+    (
         "two kinds in a part",
         gemini(turn({"text": "hi", "functionCall": {"name": "read"}})),
         "Invalid value at 'contents[0].parts[0]' (oneof), oneof field 'data' is already set. Cannot set 'functionCall'",

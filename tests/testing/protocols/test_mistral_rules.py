@@ -29,6 +29,12 @@ REFUSED: list[tuple[str, Json, int, str]] = [
     ("options of a stream", chat(USER, stream=True, stream_options={"include_usage": True}), 422, EXTRA),
     ("a limit of another name", chat(USER, max_completion_tokens=1), 422, EXTRA),
     ("a field of another", chat(USER, {"role": "assistant", "content": "x", "refusal": None}, USER), 422, EXTRA),
+    (
+        "a prefix that is none",
+        chat(USER, {"role": "assistant", "content": "x", "prefix": "yes"}),
+        422,
+        "Input should be a valid boolean",
+    ),
     ("an unknown role", chat({"role": "developer", "content": "x"}), 422, "does not match any of the expected tags"),
     ("a result of null", chat(USER, called(ID), returned(ID, None)), 422, "Input should be a valid string"),
     ("no message", chat(), 400, "Conversation must have at least one message"),

@@ -51,6 +51,27 @@ REFUSED: list[tuple[str, object, str, str | None, str | None]] = [
         "messages[0].state",
         "unknown_parameter",
     ),
+    (
+        "a field of another role",
+        chat(USER | {"tool_call_id": "a"}),
+        "Unknown parameter: 'messages[0].tool_call_id'.",
+        "messages[0].tool_call_id",
+        "unknown_parameter",
+    ),
+    (
+        "an image without its address",
+        chat({"role": "user", "content": [{"type": "image_url", "image_url": {"detail": "low"}}]}),
+        "Missing required parameter: 'messages[0].content[0].image_url.url'.",
+        "messages[0].content[0].image_url.url",
+        "missing_required_parameter",
+    ),
+    (
+        "an image as seen by nobody",
+        chat({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x", "detail": "best"}}]}),
+        "Invalid value: 'best'. Supported values are: 'auto', 'low', 'high', and 'original'.",
+        "messages[0].content[0].image_url.detail",
+        "invalid_value",
+    ),
     ("no message", chat(), f"Invalid 'messages': {EMPTY}", "messages", "empty_array"),
     (
         "unknown role",

@@ -95,6 +95,20 @@ REFUSED: list[tuple[str, Json, str, str | None, str | None]] = [
         "unknown_parameter",
     ),
     (
+        "a status that there is not",
+        asking(USER, call("a", status="done"), output("a")),
+        "Invalid value: 'done'. Supported values are: 'in_progress', 'completed', and 'incomplete'.",
+        "input[1].status",
+        "invalid_value",
+    ),
+    (
+        "a summary's part without its kind",
+        asking(USER, {**thought(), "summary": [{"text": "hm"}]}, SAID),
+        "Missing required parameter: 'input[1].summary[0].type'.",
+        "input[1].summary[0].type",
+        "missing_required_parameter",
+    ),
+    (
         "unknown role",
         asking({"role": "tool", "content": "x"}),
         "Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and 'user'.",

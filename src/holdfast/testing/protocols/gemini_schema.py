@@ -6,13 +6,12 @@ Names are accepted in camel case and snake case, as in protobuf's JSON; error po
 from __future__ import annotations
 
 import base64
-import binascii
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from holdfast.testing.protocols.protocol import Refusal
 from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
+from holdfast.testing.protocols.vendor_schema import VendorSchema
 
 _BODY = frozenset(
     {
@@ -28,7 +27,7 @@ _BODY = frozenset(
         "store",
     }
 )
-_CONTENT = frozenset({"parts", "role"})
+_SCHEMA = VendorSchema("gemini", protobuf=True)
 _DATA = frozenset(  # a part must have one of these
     {
         "text",
@@ -42,27 +41,16 @@ _DATA = frozenset(  # a part must have one of these
         "tool_response",
     }
 )
-_PART = _DATA | {"thought", "thought_signature", "part_metadata", "video_metadata", "media_resolution"}
-_CALL = frozenset({"id", "name", "args"})
-_RESPONSE = frozenset({"id", "name", "response", "parts", "will_continue", "scheduling"})
-_TOOL = frozenset(
-    {
-        "function_declarations",
-        "google_search",
-        "google_search_retrieval",
-        "google_maps",
-        "code_execution",
-        "computer_use",
-        "file_search",
-        "mcp_servers",
-        "url_context",
-    }
-)
-_DECLARATION = frozenset(
-    {"name", "description", "behavior", "parameters", "parameters_json_schema", "response", "response_json_schema"}
-)
 _STRUCT = "type.googleapis.com/google.protobuf.Struct"
-_CAPITAL = re.compile("[A-Z]")
+
+_STRUCTS = ("args", "response", "part_metadata")
+_PROTOBUF = {
+    "string": "TYPE_STRING",
+    "boolean": "TYPE_BOOL",
+    "integer": "TYPE_INT32",
+    "number": "TYPE_DOUBLE",
+    "array": "a list",
+}
 
 _Json = dict[str, object]
 
@@ -104,7 +92,9 @@ def parse_gemini_body(body: object) -> GeminiBody:
     """Return the conversation. Raise `Refusal` for the first invalid field."""
     if not is_json_object(body):
         raise Refusal('Invalid JSON payload received. Unknown name "": Root element must be a message.')
-    fields = _message(body, _BODY, "")
+    fields = _message(body)
+    if unknown := next((key for key in body if _SCHEMA.snake(key) not in _BODY), None):
+        raise _unknown(unknown, "")
     system = fields.get("system_instruction")
     config = _object(fields.get("tool_config", {}), "tool_config", "ToolConfig")
     return GeminiBody(
@@ -112,18 +102,19 @@ def parse_gemini_body(body: object) -> GeminiBody:
         system=None if system is None else _content(system, "system_instruction"),
         contents=tuple(_content(item, f"contents[{i}]") for i, item in enumerate(_list(fields, "contents", ""))),
         tools=tuple(_tool(item, f"tools[{i}]") for i, item in enumerate(_list(fields, "tools", ""))),
-        calling=any(_snake(key) == "function_calling_config" for key in config),
+        calling=any(_SCHEMA.snake(key) == "function_calling_config" for key in config),
     )
 
 
 def _content(item: object, at: str) -> Content:
-    fields = _message(_object(item, at, "Content"), _CONTENT, at)
+    _declared(item, "Content", at)
+    fields = _message(_object(item, at, "Content"))
     parts = tuple(_part(part, f"{at}.parts[{i}]") for i, part in enumerate(_list(fields, "parts", at)))
-    return Content(at=at, role=_text(fields, "role", at) or "user", parts=parts)
+    return Content(at=at, role=str(fields.get("role") or "user"), parts=parts)
 
 
 def _part(item: object, at: str) -> GeminiPart:
-    fields = _message(_object(item, at, "Part"), _PART, at)
+    fields = _message(_object(item, at, "Part"))
     kinds = [kind for kind in fields if kind in _DATA]
     if len(kinds) > 1:
         what = f"oneof field 'data' is already set. Cannot set '{_camel(kinds[1])}'"
@@ -131,47 +122,58 @@ def _part(item: object, at: str) -> GeminiPart:
     kind = kinds[0] if kinds else ""
     name, args = "", None
     if kind in {"function_call", "function_response"}:
-        known = _CALL if kind == "function_call" else _RESPONSE
-        inner = _message(_object(fields[kind], f"{at}.{kind}", kind), known, f"{at}.{kind}")
-        name = _text(inner, "name", f"{at}.{kind}")
-        _text(inner, "id", f"{at}.{kind}")
+        inner = _message(_object(fields[kind], f"{at}.{kind}", kind))
+        name = str(inner.get("name", ""))
         data = "args" if kind == "function_call" else "response"
         args = _object(inner.get(data, {}), f"{at}.{kind}.{data}", _STRUCT)
     return GeminiPart(
         at=at,
         kind=kind,
-        text=_text(fields, "text", at),
+        text=str(fields.get("text", "")),
         name=name,
         args=args,
         thought=fields.get("thought") is True,
-        signature=_bytes(fields, "thought_signature", at),
+        signature=_bytes(str(fields.get("thought_signature", ""))),
     )
 
 
 def _tool(item: object, at: str) -> tuple[str, ...]:
-    fields = _message(_object(item, at, "Tool"), _TOOL, at)
+    _declared(item, "Tool", at)
+    fields = _message(_object(item, at, "Tool"))
     names: list[str] = []
     for i, declared in enumerate(_list(fields, "function_declarations", at)):
         place = f"{at}.function_declarations[{i}]"
-        inner = _message(_object(declared, place, "FunctionDeclaration"), _DECLARATION, place)
-        names.append(_text(inner, "name", place))
+        _declared(declared, "FunctionDeclaration", place)
+        inner = _message(_object(declared, place, "FunctionDeclaration"))
+        names.append(str(inner.get("name", "")))
     if not names and not fields.keys() - {"function_declarations"}:
         what = f"* GenerateContentRequest.{at}.tool_type: required one_of 'tool_type' must have one initialized field"
         raise Refusal(what)
     return tuple(names)
 
 
-def _message(raw: Mapping[str, object], known: frozenset[str], at: str) -> _Json:
+def _message(raw: Mapping[str, object]) -> _Json:
     """Return the fields under their snake case names, without nulls."""
-    fields: _Json = {}
-    for key, value in raw.items():
-        name = _snake(key)
-        if name not in known:
-            where = f" at '{at}'" if at else ""
-            raise _invalid(at, f'Invalid JSON payload received. Unknown name "{key}"{where}: Cannot find field.')
-        if value is not None:
-            fields[name] = value
-    return fields
+    return {_SCHEMA.snake(key): value for key, value in raw.items() if value is not None}
+
+
+def _declared(value: object, name: str, at: str) -> None:
+    """Refuse what is not as the SDK declares it, in the words of Google's gateway."""
+    fault = _SCHEMA.fault(value, name)
+    if fault is None:
+        return
+    steps = [f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault.path]
+    place = f"{at}{''.join(steps)}"
+    match fault.problem:
+        case "missing" | "unknown" | "kind":
+            raise _unknown(str(fault.path[-1]), f"{at}{''.join(steps[:-1])}")
+        case "base64":
+            what = f"Invalid value at '{place}' (TYPE_BYTES), Base64 decoding failed for \"{fault.value}\""
+            raise _invalid(place, what)
+        case "type" | "value":
+            last = str(fault.path[-1]) if fault.path else name
+            kind = _PROTOBUF.get(fault.expected[0], _STRUCT if last in _STRUCTS else last)
+            raise _wrong(place, kind, fault.value)
 
 
 def _object(value: object, at: str, kind: str) -> _Json:
@@ -190,20 +192,8 @@ def _list(fields: _Json, name: str, at: str) -> list[object]:
     raise _wrong(f"{at}.{name}".strip("."), "a list", value)
 
 
-def _text(fields: _Json, name: str, at: str) -> str:
-    value = fields.get(name, "")
-    if not isinstance(value, str):
-        raise _wrong(f"{at}.{name}", "TYPE_STRING", value)
-    return value
-
-
-def _bytes(fields: _Json, name: str, at: str) -> bytes | None:
-    text = _text(fields, name, at)
-    try:
-        return base64.b64decode(text.translate(_URL_SAFE) + "=" * (-len(text) % 4), validate=True) if text else None
-    except binascii.Error as error:
-        what = f"Invalid value at '{at}.{name}' (TYPE_BYTES), Base64 decoding failed for \"{text}\""
-        raise _invalid(f"{at}.{name}", what) from error
+def _bytes(text: str) -> bytes | None:
+    return base64.b64decode(text.translate(_URL_SAFE) + "=" * (-len(text) % 4)) if text else None
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -218,8 +208,9 @@ def _invalid(at: str, what: str) -> Refusal:
     return Refusal(what, param=at)
 
 
-def _snake(name: str) -> str:
-    return _CAPITAL.sub(lambda letter: f"_{letter[0].lower()}", name)
+def _unknown(name: str, at: str) -> Refusal:
+    where = f" at '{at}'" if at else ""
+    return _invalid(at, f'Invalid JSON payload received. Unknown name "{name}"{where}: Cannot find field.')
 
 
 def _camel(name: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from holdfast.testing.protocols.protocol import Refusal
 from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
+from holdfast.testing.protocols.vendor_schema import VendorSchema, pydantic_words
 
 _PARAMETERS = frozenset(
     {
@@ -15,20 +16,22 @@ _PARAMETERS = frozenset(
         *("prediction", "prompt_mode", "safe_prompt", "reasoning_effort"),
     }
 )
-_KEYS = {
-    "system": frozenset({"role", "content"}),
-    "user": frozenset({"role", "content"}),
-    "assistant": frozenset({"role", "content", "tool_calls", "prefix"}),
-    "tool": frozenset({"role", "content", "tool_call_id", "name"}),
-}
+_SCHEMA = VendorSchema("mistral")
+_ROLES = ("system", "user", "assistant", "tool")
 _FOLLOWS = {  # roles allowed before a role; None is the start
     "system": {None, "system", "user"},
     "user": {None, "system", "user", "assistant", "tool"},
     "assistant": {None, "system", "user", "assistant", "tool"},
     "tool": {"assistant", "tool"},
 }
-_CALL = frozenset({"id", "type", "function", "index"})
-_FUNCTION = frozenset({"name", "arguments", "description", "parameters", "strict"})
+_DETAILS = {
+    "missing": "missing",
+    "unknown": "extra_forbidden",
+    "type": "model_attributes_type",
+    "value": "literal_error",
+    "kind": "union_tag_invalid",
+    "base64": "value_error",
+}
 _ID = re.compile(r"[a-zA-Z0-9]{9}\Z")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 
@@ -42,6 +45,7 @@ def check(body: object) -> dict[str, object]:
         if key not in body:
             raise _detail("missing", "body", key, said="Field required")
     for i, tool in enumerate(_objects(body.get("tools"))):
+        _declared(tool, "Tool", "body", "tools", str(i))
         _function(tool, "body", "tools", str(i))
     messages = list(_objects(body["messages"]))
     if not messages:
@@ -56,18 +60,17 @@ def check(body: object) -> dict[str, object]:
 def _message(message: dict[str, object], index: int) -> None:
     role, content = message.get("role"), message.get("content")
     at = ("body", "messages", str(index))
-    if not isinstance(role, str) or role not in _KEYS:
-        listed = ", ".join(f"'{each}'" for each in _KEYS)
+    if not isinstance(role, str) or role not in _ROLES:
+        listed = ", ".join(f"'{each}'" for each in _ROLES)
         what = f"Input tag '{role}' found using 'role' does not match any of the expected tags: {listed}"
         raise _detail("union_tag_invalid", *at, said=what)
-    _known(message, _KEYS[role], *at, role)
     if role != "assistant" and not isinstance(content, str | list):
         raise _detail("string_type", *at, role, "content", said="Input should be a valid string")
+    _declared(message, role, *at, role)
     calls = list(_objects(message.get("tool_calls")))
     if role == "assistant" and not content and not calls:
         raise _order("Assistant message must have either content or tool_calls, but not none.", code="3240")
     for call in calls:
-        _known(call, _CALL, *at, role, "tool_calls")
         _function(call, *at, role, "tool_calls")
         _identifier(call.get("id"))
     if role == "tool":
@@ -78,7 +81,6 @@ def _function(owner: dict[str, object], *at: str) -> None:
     function = owner.get("function")
     if not is_json_object(function):
         raise _detail("missing", *at, "function", said="Field required")
-    _known(function, _FUNCTION, *at, "function")
     if not _NAME.match(str(function.get("name"))):
         what = f"Function name was {function.get('name')} but must be a-z, A-Z, 0-9, or contain underscores and dashes,"
         raise Refusal(f"{what} with a maximum length of 64.", kind="invalid_function_call", code="3280")
@@ -129,6 +131,11 @@ def _known(owner: dict[str, object], keys: frozenset[str], *at: str) -> None:
     for key in owner:
         if key not in keys:
             raise _detail("extra_forbidden", *at, key, said="Extra inputs are not permitted")
+
+
+def _declared(value: object, name: str, *at: str) -> None:
+    if fault := _SCHEMA.fault(value, name):
+        raise _detail(_DETAILS[fault.problem], *at, *map(str, fault.path), said=pydantic_words(fault))
 
 
 def _detail(kind: str, *at: str, said: str) -> Refusal:

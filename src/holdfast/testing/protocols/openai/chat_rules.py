@@ -11,70 +11,19 @@ from dataclasses import dataclass
 from holdfast.testing.protocols.openai.fields import (
     an_object,
     array,
+    declared,
     function_name,
     missing,
-    require_known_keys,
     sized,
     text,
     wrong_type,
 )
 from holdfast.testing.protocols.protocol import Refusal
 from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
+from holdfast.testing.protocols.vendor_schema import VendorSchema
 
-_PARAMETERS = frozenset(
-    {
-        "model",
-        "messages",
-        "audio",
-        "frequency_penalty",
-        "function_call",
-        "functions",
-        "logit_bias",
-        "logprobs",
-        "max_completion_tokens",
-        "max_tokens",
-        "metadata",
-        "modalities",
-        "n",
-        "parallel_tool_calls",
-        "prediction",
-        "presence_penalty",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "reasoning_effort",
-        "response_format",
-        "safety_identifier",
-        "seed",
-        "service_tier",
-        "stop",
-        "store",
-        "stream",
-        "stream_options",
-        "temperature",
-        "tool_choice",
-        "tools",
-        "top_logprobs",
-        "top_p",
-        "user",
-        "verbosity",
-        "web_search_options",
-    }
-)
+_SCHEMA = VendorSchema("openai-chat", nulls=True)
 _ROLES = ("system", "assistant", "user", "function", "tool", "developer")
-_MESSAGE_KEYS = frozenset(
-    {
-        "role",
-        "content",
-        "name",
-        "refusal",
-        "audio",
-        "tool_calls",
-        "tool_call_id",
-        "function_call",
-        "reasoning_content",
-        "reasoning",
-    }
-)
 _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 _MOST_ID = 40
 _MOST = 128
@@ -96,8 +45,7 @@ def check(body: object) -> dict[str, object]:
         raise Refusal("you must provide a model parameter")
     if "messages" not in body:
         raise missing("messages")
-    require_known_keys(body, _PARAMETERS, "")
-    text(body["model"], "model")
+    declared(_SCHEMA, body, "Body")
     items = array(body["messages"], "messages", least=1)
     messages = [_message(item, f"messages[{i}]") for i, item in enumerate(items)]
     _tools(body)
@@ -119,8 +67,8 @@ def _message(item: object, at: str) -> _Message:
         listed = ", ".join(f"'{each}'" for each in _ROLES[:-1])
         what = f"Invalid value: '{shown}'. Supported values are: {listed}, and '{_ROLES[-1]}'."
         raise Refusal(what, param=f"{at}.role", code="invalid_value")
-    require_known_keys(message, _MESSAGE_KEYS, f"{at}.")
     _content(message.get("content"), at, role)
+    declared(_SCHEMA, message, "Message", at)
     answers = ""
     if role == "tool":
         answers = _identifier(message, "tool_call_id", at)
@@ -144,9 +92,7 @@ def _content(content: object, at: str, role: str) -> None:
         if role == "tool" and kind not in {"text", "image_url"}:
             what = f"Invalid '{at}'. Content blocks are expected to be either text or image_url type."
             raise Refusal(what, param=at, code="invalid_value")
-        if kind == "text":
-            text(part.get("text"), f"{at}.content[{i}].text")
-        elif kind is None:
+        if kind is None:
             raise missing(f"{at}.content[{i}].type")
 
 
@@ -163,7 +109,6 @@ def _calls(message: dict[str, object], at: str) -> tuple[str, ...]:
             raise missing(f"{place}.type")
         function = an_object(call.get("function"), f"{place}.function")
         function_name(function, f"{place}.function")
-        text(function.get("arguments"), f"{place}.function.arguments")
     return tuple(ids)
 
 
@@ -176,6 +121,7 @@ def _tools(body: dict[str, object]) -> None:
             raise missing(f"tools[{i}].type")
         if tool["type"] == "function":
             function_name(an_object(tool.get("function"), f"tools[{i}].function"), f"tools[{i}].function")
+            declared(_SCHEMA, tool, "Tool", f"tools[{i}]")
 
 
 def _pairs(messages: list[_Message]) -> None:

@@ -6,6 +6,7 @@ import re
 
 from holdfast.testing.protocols.protocol import Refusal
 from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
+from holdfast.testing.protocols.vendor_schema import KindStep, VendorSchema
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _KINDS: dict[type, str] = {
@@ -16,6 +17,14 @@ _KINDS: dict[type, str] = {
     str: "a string",
     list: "an array",
     dict: "an object",
+}
+_EXPECTED = {
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "number": "a decimal",
+    "string": "a string",
+    "array": "an array of objects",
+    "object": "an object",
 }
 _MOST_NAME = 64
 
@@ -83,11 +92,38 @@ def text(value: object, at: str) -> str:
     return value
 
 
-def require_known_keys(owner: dict[str, object], keys: frozenset[str], prefix: str) -> None:
-    """Check that the object has no other keys than these. Raise `Refusal`."""
-    for key in owner:
-        if key not in keys:
-            raise Refusal(f"Unknown parameter: '{prefix}{key}'.", param=f"{prefix}{key}", code="unknown_parameter")
+def declared(schema: VendorSchema, value: object, name: str, at: str = "") -> None:
+    """Check the value against what OpenAI's SDK declares under the name. Raise `Refusal`."""
+    fault = schema.fault(value, name)
+    if fault is None:
+        return
+    steps = (
+        f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault.path if not isinstance(each, KindStep)
+    )
+    place = f"{at}{''.join(steps)}".removeprefix(".")
+    match fault.problem:
+        case "missing":
+            raise missing(place)
+        case "unknown":
+            raise Refusal(f"Unknown parameter: '{place}'.", param=place, code="unknown_parameter")
+        case "type" | "base64":
+            raise wrong_type(place, _expected(fault.expected), fault.value)
+        case "value" | "kind":
+            raise not_one_of(place, fault.value, fault.expected)
+
+
+def _expected(types: tuple[str, ...]) -> str:
+    words = [_EXPECTED[each] for each in types if each in _EXPECTED]
+    if len(words) == 1:
+        return words[0]
+    return "one of " + " or ".join(words[:1] + [each.split(" ", 1)[1] for each in words[1:]])
+
+
+def not_one_of(at: str, value: object, allowed: tuple[str, ...]) -> Refusal:
+    """Return the refusal of a value that is none of those allowed."""
+    *most, last = (f"'{each}'" for each in allowed)
+    listed = f"{', '.join(most)}, and {last}" if most else last
+    return Refusal(f"Invalid value: '{value}'. Supported values are: {listed}.", param=at, code="invalid_value")
 
 
 def missing(at: str) -> Refusal:

@@ -13,39 +13,20 @@ from holdfast.testing.protocols import signatures
 from holdfast.testing.protocols.openai.fields import (
     an_object,
     array,
+    declared,
     function_name,
     missing,
-    require_known_keys,
+    not_one_of,
     sized,
     text,
 )
 from holdfast.testing.protocols.protocol import Refusal
 from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
+from holdfast.testing.protocols.vendor_schema import VendorSchema
 
-_PARAMETERS = frozenset(
-    {
-        *("model", "input", "instructions", "include", "tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-        *("store", "stream", "stream_options", "max_output_tokens", "max_tool_calls", "temperature", "top_p"),
-        *("top_logprobs", "text", "truncation", "metadata", "user", "background", "conversation", "prompt"),
-        *("previous_response_id", "context_management", "service_tier", "safety_identifier", "moderation"),
-        *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
-    }
-)
-_INCLUDED = frozenset(
-    {
-        *("reasoning.encrypted_content", "message.output_text.logprobs", "file_search_call.results"),
-        *("web_search_call.action.sources", "message.input_image.image_url", "code_interpreter_call.outputs"),
-        "computer_call_output.output.image_url",
-    }
-)
+_SCHEMA = VendorSchema("openai-responses", nulls=True)
 _ROLES = ("assistant", "system", "developer", "user")
 _TYPES = ("message", "function_call", "function_call_output", "reasoning", "item_reference")
-_KEYS = {
-    "message": frozenset({"type", "role", "content", "id", "status", "phase"}),
-    "function_call": frozenset({"type", "call_id", "name", "arguments", "id", "status", "namespace"}),
-    "function_call_output": frozenset({"type", "call_id", "output", "id", "status"}),
-    "reasoning": frozenset({"type", "summary", "content", "encrypted_content", "id", "status"}),
-}
 _PREFIX = {"message": "msg", "function_call": "fc", "function_call_output": "fc", "reasoning": "rs"}
 _PARTS = ("input_text", "input_image", "output_text", "refusal", "input_file", "computer_screenshot", "summary_text")
 _SAID = {  # content types allowed in a message of a role, or in a result
@@ -61,14 +42,13 @@ def check(body: object) -> dict[str, object]:
     """Return the body. Raise `Refusal` for the first broken rule."""
     if not is_json_object(body) or body.get("model") in {None, ""}:
         raise missing("model")
-    require_known_keys(body, _PARAMETERS, "")
-    model = text(body["model"], "model")
+    declared(_SCHEMA, body, "Body")
     if body.get("input") is None:
         raise Refusal("One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation' must be provided.")
     if body.get("previous_response_id") is not None:
         what = f"Previous response with id '{body['previous_response_id']}' not found."
         raise Refusal(what, param="previous_response_id", code="previous_response_not_found")
-    _included(body, model)
+    _included(body, str(body["model"]))
     _tools(body)
     if not isinstance(body["input"], str):
         items = [_item(item, f"input[{i}]") for i, item in enumerate(array(body["input"], "input", least=1))]
@@ -81,9 +61,7 @@ def check(body: object) -> dict[str, object]:
 def _included(body: dict[str, object], model: str) -> None:
     if body.get("include") is None:
         return
-    for i, each in enumerate(array(body["include"], "include")):
-        if each not in _INCLUDED:
-            raise _not_one_of(f"include[{i}]", each, tuple(sorted(_INCLUDED)))
+    declared(_SCHEMA, body["include"], "Include", "include")
     if (
         model.startswith(_NEVER_REASON)
         and is_json_array(body["include"])
@@ -101,8 +79,7 @@ def _tools(body: dict[str, object]) -> None:
             raise missing(f"tools[{i}].type")
         if tool["type"] == "function":
             function_name(tool, f"tools[{i}]")
-            if "parameters" not in tool:
-                raise missing(f"tools[{i}].parameters")
+            declared(_SCHEMA, tool, "Tool", f"tools[{i}]")
 
 
 # --- one item --------------------------------------------------------------------------------------------------------
@@ -113,10 +90,9 @@ def _item(raw: object, at: str) -> dict[str, object]:
     item = an_object(raw, at)
     kind = item.get("type", "message")
     if kind not in _TYPES:
-        raise _not_one_of(at, kind, _TYPES)
+        raise not_one_of(at, kind, _TYPES)
     if kind == "item_reference":
         raise _not_kept(item.get("id"))
-    require_known_keys(item, _KEYS[kind], f"{at}.")
     if item.get("id") is not None:
         own = sized(text(item["id"], f"{at}.id"), f"{at}.id", most=_MOST_ID)
         if not own.startswith(_PREFIX[kind]):
@@ -128,12 +104,14 @@ def _item(raw: object, at: str) -> dict[str, object]:
         case "function_call":
             _call_id(item, at)
             function_name(item, at)
-            text(item.get("arguments"), f"{at}.arguments")
         case "function_call_output":
             _call_id(item, at)
             _content(item, "output", at, role="")
         case _:
-            _thought(item, at)
+            _array(item, "summary", at)
+    declared(_SCHEMA, item, "Item", at)
+    if kind == "reasoning":
+        _thought(item, at)
     return {**item, "type": kind}
 
 
@@ -142,7 +120,7 @@ def _message(item: dict[str, object], at: str) -> None:
         raise missing(f"{at}.role")
     role = item["role"]
     if role not in _ROLES:
-        raise _not_one_of(f"{at}.role" if "type" in item else at, role, _ROLES)
+        raise not_one_of(f"{at}.role" if "type" in item else at, role, _ROLES)
     _content(item, "content", at, role=role)
 
 
@@ -156,9 +134,7 @@ def _content(item: dict[str, object], key: str, at: str, *, role: str) -> None:
         if kind is None:
             raise missing(f"{place}.type")
         if kind not in _SAID[role]:
-            raise _not_one_of(place, kind, tuple(each for each in _PARTS if each in _SAID[role]))
-        if kind in {"input_text", "output_text"}:
-            text(part.get("text"), f"{place}.text")
+            raise not_one_of(place, kind, tuple(each for each in _PARTS if each in _SAID[role]))
 
 
 def _array(item: dict[str, object], key: str, at: str) -> list[object]:
@@ -256,9 +232,3 @@ def _not_kept(own: object) -> Refusal:
         " set to true, or remove this item from your input."
     )
     return Refusal(what, status=404, param="input")
-
-
-def _not_one_of(at: str, value: object, allowed: tuple[str, ...]) -> Refusal:
-    *most, last = (f"'{each}'" for each in allowed)
-    listed = f"{', '.join(most)}, and {last}" if most else last
-    return Refusal(f"Invalid value: '{value}'. Supported values are: {listed}.", param=at, code="invalid_value")
