@@ -100,6 +100,62 @@ def test_a_name_that_is_null_is_none() -> None:
     assert rules([{**USER, "name": None}], "openai-chat") == set()
 
 
+@EVERY_PROFILE
+@pytest.mark.parametrize(
+    "name", [{}, {"name": None}, {"name": ""}, {"name": []}], ids=["none", "null", "empty", "list"]
+)
+def test_a_result_of_the_role_function_without_a_name_gets_that_of_its_call(profile: str, name: Json) -> None:
+    asked: Json = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
+    messages: list[object] = [USER, asked, {"role": "function", "content": "a.txt", **name}]
+    result = mended(messages, profile)[2]
+    assert result["content"] == "a.txt"
+    if profile == "openai-chat":
+        assert "result-name-missing" in rules(messages, profile)
+        assert result == {"role": "function", "name": "ls", "content": "a.txt"}
+
+
+@EVERY_PROFILE
+@pytest.mark.parametrize("kind", ["function", "custom", None, 5])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_call_is_of_the_kind_that_it_says_where_it_holds_that(profile: str, kind: object, *, both: bool) -> None:
+    held: Json = {"function": {"name": "ls", "arguments": '{"path": "KEPT1"}'}} if both else {}
+    call: Json = {"id": "abcdefgh1", "type": kind, "custom": {"name": "ls", "input": "KEPT2"}, **held}
+    messages: list[object] = [USER, {"role": "assistant", "content": "", "tool_calls": [call]}, RESULT]
+    if not both and kind != "custom":
+        assert "foreign-content" in rules(messages, profile)
+    now = str(mended(messages, profile)[1])
+    assert "KEPT2" in now
+    assert "KEPT1" in now or not both
+
+
+@EVERY_PROFILE
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "file", "file": {"url": "https://example.org/KEPT.pdf"}},
+        {"type": "file", "file": {"filename": "KEPT"}},
+        {"type": "file", "file": {"file_data": "", "filename": "KEPT"}},
+        {"type": "input_audio", "input_audio": {"data": "", "format": "wav", "x": "KEPT"}},
+    ],
+)
+def test_a_file_and_a_sound_that_are_nowhere_are_quoted(profile: str, part: Json) -> None:
+    messages: list[object] = [{"role": "user", "content": [{"type": "text", "text": "Read this."}, part]}]
+    assert "foreign-content" in rules(messages, profile)
+    parts = as_array(mended(messages, profile)[0]["content"])
+    assert [as_object(each)["type"] for each in parts] == ["text", "text"]
+    assert "KEPT" in str(parts)
+
+
+@pytest.mark.parametrize("content", [None, "", " ", [{"type": "text", "text": ""}]])
+@pytest.mark.parametrize("profile", ["deepseek", "mistral-templates", "openai-compatible", "any"])
+def test_a_refusal_beside_a_content_that_says_nothing_is_its_text(profile: str, content: object) -> None:
+    messages: list[object] = [USER, {"role": "assistant", "content": content, "refusal": "KEPT"}, USER]
+    assert "foreign-content" in rules(messages, profile)
+    said = mended(messages, profile)[1]
+    assert "refusal" not in said
+    assert "KEPT" in str(said["content"])
+
+
 def test_what_remains_of_a_conversation_that_was_mended_is_told() -> None:
     call: Json = {"type": "tool_use", "id": "abcdefgh1", "name": "ls", "input": {}}
     messages: list[object] = [{"role": "user", "content": "Which?"}, {"role": "assistant", "content": [call]}]

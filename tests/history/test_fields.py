@@ -12,7 +12,7 @@ from anthropic.types import MessageParam
 from anthropic.types.beta import BetaMessageParam
 from google.genai import types as google
 from mistral_common.protocol.instruct import messages as mistral
-from openai.types.chat import ChatCompletionMessageParam
+from openai.types.chat import ChatCompletionMessage, ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 from typing_extensions import get_type_hints, is_typeddict
 
@@ -87,7 +87,8 @@ VENDORS: dict[str, tuple[list[Any], Kinds, Mapping[str, set[str]]]] = {
         list(declared(ChatCompletionMessageParam)),
         OPENAI_CHAT_FIELDS,
         {
-            "/assistant": {"reasoning_content", "reasoning"},  # rules on thinking judge them
+            # Rules on thinking judge two of them; the third is of an answer, and its SDK sends it back.
+            "/assistant": {"reasoning_content", "reasoning", "annotations"},
             "/tool": {"name"},  # which was of it once, and is taken
             "/assistant.tool_calls/": {"type"},
         },
@@ -140,7 +141,7 @@ STORED: dict[str, tuple[Json, Json]] = {
     ),
     "openai-chat": (
         {"role": "assistant", "content": "so", "refusal": None, "annotations": [], "reasoning_details": []},
-        {"role": "assistant", "content": "so", "refusal": None},
+        {"role": "assistant", "content": "so", "refusal": None, "annotations": []},
     ),
     "openai-responses": (
         {"role": "assistant", "content": [{"type": "output_text", "text": "so", "cache_control": {}}], "model": "gpt"},
@@ -174,6 +175,20 @@ def test_who_ignores_unknown_fields_gets_them() -> None:
     said = [SAYS["anthropic"], stored, SAYS["anthropic"]]
     assert check(said, format="anthropic", profile="deepseek") == []
     assert repair(said, format="anthropic", profile="deepseek").messages is said
+
+
+def test_openai_takes_back_an_answer_as_its_sdk_sends_it_and_groq_does_not() -> None:
+    answer = ChatCompletionMessage.model_validate(
+        {"role": "assistant", "content": "so", "refusal": None, "annotations": []}
+    )
+    said: list[object] = [_USER, answer.model_dump(exclude_unset=True), _USER]  # which is how the SDK writes one
+    assert check(said, format="openai-chat") == []
+    cited = {"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 1, "title": "t", "url": "u"}}
+    assert check([_USER, {"role": "assistant", "content": "so", "annotations": [cited]}], format="openai-chat") == []
+    told = check(said, format="openai-chat", profile="openai-compatible")
+    assert [(each.position, each.rule) for each in told] == [("messages[1]", "unknown-field")]
+    mended = repair(said, format="openai-chat", profile="openai-compatible")
+    assert mended.messages == [_USER, {"role": "assistant", "content": "so"}, _USER]
 
 
 def test_mistral_refuses_what_is_only_null() -> None:

@@ -116,3 +116,34 @@ def test_what_does_not_load_for_a_field_is_told_and_what_is_mended_loads(data: s
 
 def test_the_fields_are_there_to_be_spoiled() -> None:
     assert len(PLACES) > 20
+
+
+@pytest.mark.parametrize("profile", PAIRS["pydantic-ai"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        [[]],
+        [None],
+        [{}],
+        [{"type": "text", "text": ""}],
+        [{"type": "missing", "loc": ["a"], "msg": "x"}],
+        [{"type": "missing", "loc": "a", "msg": "x", "input": None}],
+        [{"type": "missing", "loc": [None], "msg": "x", "input": None}],
+        [{"type": "missing", "loc": [], "msg": "x", "input": None, "ctx": 5}],
+    ],
+)
+def test_feedback_that_is_none_becomes_text(profile: str, content: list[object]) -> None:
+    feedback: Json = {"part_kind": "retry-prompt", "tool_name": "ls", "tool_call_id": "abcdefgh1", "content": content}
+    assert not loads(history(feedback))
+    done = repair(history(feedback), format="pydantic-ai", profile=profile)
+    assert done.remaining == ()
+    assert repair(done.messages, format="pydantic-ai", profile=profile).edits == ()
+    assert loads(done.messages)
+
+
+def test_feedback_of_pydantic_s_errors_stays() -> None:
+    error: Json = {"type": "missing", "loc": ["a", 0], "msg": "x", "input": None, "ctx": {}, "url": "u"}
+    feedback: Json = {"part_kind": "retry-prompt", "tool_name": "ls", "tool_call_id": "abcdefgh1", "content": [error]}
+    log = history(feedback)
+    assert loads(log)
+    assert repair(log, format="pydantic-ai", profile="openai-chat").messages is log

@@ -129,3 +129,23 @@ def test_a_call_of_the_kind_without_an_id_gets_one_where_its_result_needs_it() -
     assert mended.remaining == ()
     call, result = (as_object(message) for message in mended.messages[1:])
     assert as_object(as_array(call["tool_calls"])[0])["id"] == result["tool_call_id"]
+
+
+@pytest.mark.parametrize("profile", PAIRS["gemini"])
+def test_a_result_out_of_a_response_in_two_contents_is_quoted_behind_both(profile: str) -> None:
+    orphaned: Json = {"functionResponse": {"name": "g", "response": {"output": "KEPT"}}}
+    call: Json = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "AAAA"}
+    answers: list[object] = [{"functionResponse": {"name": "f", "response": {"output": str(at)}}} for at in range(2)]
+    log: list[object] = [
+        {"role": "user", "parts": [{"text": "x"}]},
+        {"role": "model", "parts": [orphaned, call]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": answers},
+    ]
+    done = repair(log, format="gemini", profile=profile)
+    assert done.remaining == ()
+    asked, model, user = (as_array(as_object(each)["parts"]) for each in done.messages)
+    assert len(asked) == 1
+    assert len(model) == len(answers)
+    assert list(user[:2]) == answers
+    assert "KEPT" in str(user[2])

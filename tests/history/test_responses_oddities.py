@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.history import check, repair
 from holdfast.history.formats.format import as_object
+from holdfast.history.profiles import PAIRS
 from sdk_types import openai_refusal
 
 Json = dict[str, object]
@@ -140,3 +141,45 @@ def test_reasoning_without_an_id_has_no_field_for_it(own: object) -> None:
     items: list[object] = [USER, {"type": "reasoning", "id": own, "summary": []}, {"role": "assistant", "content": "x"}]
     assert [each.rule for each in check(items, format="openai-responses")] == ["item-id-illegal"]
     assert repair(items, format="openai-responses").messages[1] == {"type": "reasoning", "summary": []}
+
+
+@pytest.mark.parametrize("content", [{}, "", " ", 0, False, 5, [{}], [None], "x", {"a": "b"}])
+@pytest.mark.parametrize("profile", PAIRS["openai-responses"])
+def test_reasoning_whose_content_is_no_thoughts_stays_without_it(profile: str, content: object) -> None:
+    thought: Json = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"}
+    messages: list[object] = [USER, {**thought, "content": content}, ANSWER, USER]
+    assert check(messages, format="openai-responses", profile=profile) != []
+    done = repair(messages, format="openai-responses", profile=profile)
+    assert done.remaining == ()
+    assert repair(done.messages, format="openai-responses", profile=profile).edits == ()
+    if profile == "openai-responses":
+        assert done.messages == [USER, thought, ANSWER, USER]
+
+
+@pytest.mark.parametrize("summary", [["KEPT"], [{"text": "KEPT"}], [{"type": "text", "text": "KEPT"}], [None]])
+def test_a_summary_of_what_is_no_summary_is_empty(summary: list[object]) -> None:
+    messages: list[object] = [USER, {"type": "reasoning", "id": "rs_1", "summary": summary}, ANSWER, USER]
+    assert openai_refusal("openai-responses", messages)
+    done = repair(messages, format="openai-responses")
+    assert done.messages == [USER, {"type": "reasoning", "id": "rs_1", "summary": []}, ANSWER, USER]
+
+
+def test_reasoning_before_a_message_that_gets_words_only_now_produced_nothing() -> None:
+    thought: Json = {"type": "reasoning", "summary": []}
+    told: Json = {"type": "message", "role": "user", "output": "KEPT"}
+    items: list[object] = [USER, thought, told, ANSWER, USER]
+    assert "thinking-unbound" in {each.rule for each in check(items, format="openai-responses")}
+    done = repair(items, format="openai-responses")
+    assert done.remaining == ()
+    assert thought not in done.messages
+    assert "KEPT" in str(done.messages)
+
+
+@pytest.mark.parametrize("own", [{}, {"id": None}, {"id": 5}, {"id": ["KEPT"]}])
+@pytest.mark.parametrize("profile", PAIRS["openai-responses"])
+def test_a_reference_to_nothing_is_quoted(profile: str, own: Json) -> None:
+    items: list[object] = [USER, {"type": "item_reference", **own}, ANSWER, USER]
+    assert check(items, format="openai-responses", profile=profile) != []
+    done = repair(items, format="openai-responses", profile=profile)
+    assert done.remaining == ()
+    assert "item_reference" in str(as_object(done.messages[1])["content"])

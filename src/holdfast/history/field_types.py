@@ -61,7 +61,7 @@ def suspects(messages: Sequence[object], types: Objects) -> Iterator[int]:
 def faults(raw: object, types: Objects, path: Path) -> tuple[FieldFault, ...]:
     """Return every field of the object that is of a wrong type, and every object in it that is nothing."""
     if not isinstance(raw, dict):
-        return ()
+        return (FieldFault(path),) if types.closed else ()
     held = cast("_Object", raw)
     kind = held.get(types.by) or ""
     known = types.kinds.get(kind) if isinstance(kind, str) else None
@@ -157,6 +157,8 @@ def _is(value: object, type_: object) -> bool:
 def _shape(types: Objects) -> Any:  # noqa: ANN401 - a type of types that are made here
     """Return the type that `msgspec` has for such an object, which takes nothing in which something is wrong."""
     made = [_struct(types, kind, fields) for kind, fields in types.kinds.items() if kind or not types.by]
+    if types.by and len(made) == 1:  # of several, each has to say its kind
+        made.append(_struct(types, "\0", {}))
     shape = made[0]
     for each in made[1:]:
         shape |= each
@@ -238,6 +240,7 @@ _CHAT_CONTENT = _parts(
 _OF_ASSISTANT = {
     "refusal": _Text,
     "audio": _alone({"id!": str}, None),
+    "annotations": _List,
     "reasoning_content": _Text,
     "reasoning": _Text,
     "tool_calls": _CHAT_CALLS,
@@ -294,6 +297,7 @@ _RESPONSES_PARTS = _parts(
 _SAID: _Fields = {"content": _RESPONSES_PARTS, "phase": _Text, **_ITEM}
 _ANSWERED: _Fields = {"output": _RESPONSES_PARTS, **_ITEM}
 _TOLD_IN_SUMMARY = Objects("type", MappingProxyType({"summary_text": {"text!": str}}), closed=True, many=True)
+_THOUGHTS = list[Any] | str | dict[str, Any] | None  # any but a list is written as one
 _COMMAND: _Fields = {
     "type?": Literal["exec"],
     "command?": list[str],
@@ -313,7 +317,7 @@ _RESPONSES = _kinds(
     {
         "": _SAID,
         "message": _SAID,
-        "reasoning": {"summary": _TOLD_IN_SUMMARY, "encrypted_content": _Text, **_ITEM},
+        "reasoning": {"summary": _TOLD_IN_SUMMARY, "content": _THOUGHTS, "encrypted_content": _Text, **_ITEM},
         "function_call": _ITEM,
         "custom_tool_call": _ITEM,
         "function_call_output": _ANSWERED,
@@ -324,6 +328,7 @@ _RESPONSES = _kinds(
             "action?": _alone(_COMMAND),
         },
         "local_shell_call_output": {},
+        "item_reference": {"id!": str},
         "web_search_call": {"id": _Text, "action?": _kinds("type", _SEARCHES, beside=None)},
     },
 )

@@ -312,13 +312,17 @@ OPENAI_CHAT_FIELDS = _chat(
     {
         **dict.fromkeys(("system", "developer"), "role content name"),
         "user": "role content name",
-        "assistant": f"role content name tool_calls function_call refusal audio {_THINKING}",
+        "assistant": f"role content name tool_calls function_call refusal audio annotations {_THINKING}",
         "tool": "role content tool_call_id name",
         "function": "role content name",
     },
     judged="tool_calls function_call",
 )
-"""Messages of Chat as OpenAI has them; what others call thinking is left to the rules on thinking."""
+"""Messages of Chat as OpenAI has them; what others call thinking is left to the rules on thinking.
+
+`annotations` stand in every answer of OpenAI's, and its SDK sends back an answer that is put into the list of messages
+as it is: OpenAI takes them. Others do not: Groq's words are "property 'annotations' is unsupported".
+"""
 
 _STRICT_PARTS = {
     "text": _one("type text"),

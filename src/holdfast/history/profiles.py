@@ -88,7 +88,7 @@ OPENAI_CHAT = Profile(
         recorded="foreign-content",
         quoted=f"no-messages unknown-role empty-content {_PAIRING} duplicate-call-id result-id-missing call-id-length"
         " tool-name-illegal empty-calls too-many-calls arguments-type media-invalid lone-surrogate unknown-field"
-        " media-unseen text-too-long",
+        " media-unseen text-too-long result-name-missing",
         inherent="malformed-message block-misplaced call-id-missing",
         hearsay=f"{_RUMOURS} arguments-too-long arguments-too-deep",
     ),

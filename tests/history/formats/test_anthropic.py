@@ -424,6 +424,13 @@ def test_a_tool_of_the_provider_that_the_user_does_not_wait_for_is_quoted() -> N
     ]
 
 
+def test_a_call_of_the_provider_s_own_before_a_message_that_goes_is_quoted_where_the_response_went_on() -> None:
+    log: list[object] = [USER, assistant(FETCH, text("x")), {"role": "user", "content": []}]
+    assert "server-call-without-result" in {each.rule for each in check(log, format="anthropic")}
+    done = mended(*log)
+    assert [edit.path for edit in done.edits if isinstance(edit, Quote)] == [(1, "content", 0)]
+
+
 @pytest.mark.parametrize(
     ("blocks", "becomes"),
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 
 import msgspec
 
@@ -35,6 +36,7 @@ from holdfast.history.formats.openai_chat_writer import (
     build_message,
     calls_in,
     chat_role,
+    custom_of,
     flat_function,
     has_unusable_name,
     name_of,
@@ -51,6 +53,8 @@ _KINDS: dict[Role, frozenset[str]] = {
     "tool": frozenset({"text", "image_url"}),
 }
 _TEXTS = frozenset({"text", "refusal"})
+_HOLDS: Mapping[str, tuple[str, ...]] = MappingProxyType({"file": ("file_data", "file_id"), "input_audio": ("data",)})
+"""Where a file and a sound are; whatever else is known of one, it is nothing without."""
 _SPELLING: frozenset[Flag] = frozenset({"spelling"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
 _BESIDE: frozenset[Flag] = frozenset({"beside"})
@@ -127,7 +131,8 @@ def _assistant(index: int, raw: Json) -> Message:
     calls = tuple(_calls(index, raw, flags))
     if content != "" or not (calls or raw.get("refusal") or raw.get("audio")):
         items.extend(content_of((index, "content"), "assistant", content, _part))
-    alone = content is None and not calls  # then a provider that does not know them finds nothing
+    spoken = any("blank" not in item.flags for item in items if item.kind != "thinking")
+    alone = not (spoken or calls)  # then a provider that does not know them finds nothing
     if as_text(raw.get("refusal")) is not None:
         written = _by("assistant", "refusal") if alone else ()
         items.append(Item("text", "assistant", (index, "refusal"), flags=_SPELLING, written=written))
@@ -169,14 +174,14 @@ def _misplaced(calls: Iterator[Item], role: Role) -> Iterator[Item]:
 
 
 def _call(path: Path, raw: Json) -> Item:
-    custom = as_object(raw.get("custom"))
-    is_custom = is_object(raw.get("custom"))
+    held = custom_of(raw)
+    is_custom, custom = held is not None, held or {}
     flat = flat_function(raw)
     function = flat or as_object(raw.get("function"))
     call = as_text(raw.get("id"))
     flags: set[Flag] = set()
     kind = raw.get("type", "untyped")
-    if kind not in ("function", "function_call", "untyped"):
+    if is_custom or kind not in ("function", "function_call", "untyped"):
         kind = "custom" if is_custom and kind == "custom" else "mistyped"
     if kind != "function":
         flags.add("spelling")
@@ -191,7 +196,7 @@ def _call(path: Path, raw: Json) -> Item:
             flags.add("arguments-type")
         elif not is_arguments(arguments):
             flags.add("arguments")
-    name = as_text(function.get("name")) or as_text(custom.get("name"))
+    name = as_text((custom if is_custom else function).get("name"))
     if not flags:
         return Item("call", "assistant", path, call, name)
     kinds = ("custom", kind) if is_custom and kind != "custom" else (kind,)
@@ -213,7 +218,7 @@ def _result(index: int, raw: Json) -> Item:
         written = _by("tool", "function")
     elif call is None:
         flags.add("id-missing")
-    if raw.get("name") == "":
+    if raw.get("name") == "" or (raw.get("role") == "function" and name_of(raw) is None):
         flags.add("name-missing")
     if has_unusable_name(raw):
         flags.add("mistyped")
@@ -254,7 +259,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
     kind = as_text(as_object(part).get("type"))
     if role in ("user", "assistant") and (result := result_of_another(path, role, part, OpenAIChat.grammar)):
         return result
-    if not is_object(part) or kind is None or kind not in _KINDS[role] or not (kind in _TEXTS or part.get(kind)):
+    if not is_object(part) or kind is None or kind not in _KINDS[role] or not (kind in _TEXTS or _holds(part, kind)):
         return foreign(path, role, part)
     if kind == "image_url":
         return _image(path, role, part.get("image_url"))
@@ -265,6 +270,13 @@ def _part(path: Path, role: Role, part: object) -> Item:
     flags = NO_FLAGS if text.strip() else BLANK
     spelled = (NO_FLAGS, ()) if kind == "text" else (_SPELLING, _by(role, kind))
     return Item("text", role, path, flags=flags | spelled[0], written=spelled[1])
+
+
+def _holds(part: Json, kind: str) -> bool:
+    """Return whether the part holds what it is by its kind: a file or a sound is somewhere."""
+    held = part.get(kind)
+    wanted = _HOLDS.get(kind)
+    return bool(held) if wanted is None else any(as_text(as_object(held).get(each)) for each in wanted)
 
 
 def _image(path: Path, role: Role, image: object) -> Item:

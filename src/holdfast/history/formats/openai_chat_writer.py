@@ -71,6 +71,13 @@ def flat_function(call: Json) -> Json:
     return {_FLAT[key]: value for key, value in call.items() if key in _FLAT}
 
 
+def custom_of(call: Json) -> Json | None:
+    """Return what a call of a custom tool says, None if it is of a function: its kind tells where it holds both."""
+    custom = call.get("custom")
+    by_name = call.get("type") == "function" and is_object(call.get("function"))
+    return custom if is_object(custom) and not by_name else None
+
+
 def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
     """Return the message that a touched row stands for."""
     sources = (as_object(messages[index]) for index in row.sources)
@@ -185,7 +192,7 @@ def _built_result(piece: DraftPart, base: Json, messages: Sequence[object]) -> J
         base["tool_call_id"] = piece.id
     if "kind" in piece.added:
         base["role"] = "tool"
-    if piece.name != piece.item.name and "name" in base:
+    if piece.name != piece.item.name and ("name" in base or base.get("role") == "function"):
         base["name"] = piece.name
     if piece.text is not None or piece.as_text or piece.left_out:
         base["content"] = _result_content(piece, base.get("content"))
@@ -226,13 +233,16 @@ def _built_call(piece: DraftPart, messages: Sequence[object]) -> object:
         return raw
     call: Json = {"function": raw} if piece.item.path[1] == "function_call" else dict(as_object(raw))
     if "kind" in piece.added:
+        custom = custom_of(call)
         call = {**call, "type": "function"}
-        if is_object(custom := call.pop("custom", None)):
+        if custom is not None:
             arguments = {"input": custom.get("input"), **{key: custom[key] for key in custom if key != "name"}}
+            arguments |= {"function": beside} if is_object(beside := call.get("function")) else {}
+            del call["custom"]
             call["function"] = {"name": custom.get("name"), "arguments": json_text(arguments)}
     if flat := flat_function(call):
         call = {**{key: value for key, value in call.items() if key not in _FLAT}, "function": flat}
-    kind = "custom" if is_object(call.get("custom")) else "function"
+    kind = "function" if custom_of(call) is None else "custom"
     function = dict(as_object(call.get(kind)))
     if piece.id != piece.item.id:
         call["id"] = piece.id

@@ -37,10 +37,12 @@ from holdfast.history.formats.openai_responses_writer import (
     has_odd_value,
     id_key,
     is_file_part,
+    is_hollow_content,
     is_image_part,
     is_message,
 )
 from holdfast.history.formats.other_wire_results import result_beside, result_of_another
+from holdfast.history.formats.shape_marks import tells_fields
 from holdfast.history.media.images import NO_TYPE, look_at, type_of
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
 
@@ -221,11 +223,13 @@ def _reasoning(index: int, raw: Json) -> Item:
         flags.add(own)
     content = raw.get("content")
     told = [as_object(part).get("text") for part in as_array(content)]
-    if (content is not None and not is_array(content)) or not all(isinstance(text, str) for text in told):
+    if is_hollow_content(content):
+        flags.add("mistyped")
+    elif (content is not None and not is_array(content)) or not all(isinstance(text, str) for text in told):
         flags.add("foreign")
     if not any(as_text(text) for text in told) and not as_text(content):
         flags.add("untold")
-    if content:
+    if content and "mistyped" not in flags:
         flags.add("thoughts")
     maker = None
     if as_text(raw.get("encrypted_content")):
@@ -323,7 +327,7 @@ def _bound(projected: list[Message]) -> list[Message]:
     for index in range(len(projected) - 1, -1, -1):
         message = projected[index]
         if message.role != "assistant":
-            follows = follows and not message.items
+            follows = follows and not (message.items or tells_fields(message))
         elif message.items and message.items[0].kind == "thinking":
             if not follows:
                 told[index] = _told(message, "unbound")

@@ -80,6 +80,11 @@ def id_key(result: Json) -> str:
     return "id" if result.get("type") == "local_shell_call_output" and "call_id" not in result else "call_id"
 
 
+def is_hollow_content(content: object) -> bool:
+    """Return whether the content of reasoning is no list, and tells nothing: an empty object, a blank text."""
+    return content == {} or (isinstance(content, str) and not content.strip())
+
+
 def build_item(row: DraftMessage, messages: Sequence[object]) -> object:
     """Return the item that a touched row stands for: the one it was, changed, or a message."""
     if row.pieces and _is_item(row.pieces[0]):
@@ -125,6 +130,8 @@ def _item(piece: DraftPart, messages: Sequence[object]) -> object:
 def _change_reasoning(item: Json, piece: DraftPart) -> None:
     if "field" in piece.added:
         item["summary"] = []
+    if "mistyped" in piece.dropped:
+        del item["content"]
     if piece.as_text:
         item["content"] = [{"type": "reasoning_text", "text": words(item["content"])}]
     if "thoughts" in piece.dropped:

@@ -38,6 +38,11 @@ def with_odd(message: Message, odd: Sequence[Odd]) -> Message:
     return msgspec.structs.replace(message, odd=tuple(told)) if told else message
 
 
+def tells_fields(message: Message) -> bool:
+    """Return whether the message has fields that go and say something, so that it gets a text."""
+    return any(each.said for each in (*message.odd, *message.mistyped))
+
+
 def marked(message: Message, *, foreign: bool, unkept: bool) -> Message:
     """Return the message with what another signed (`foreign`) and what the provider did not keep (`unkept`) marked."""
     items = [_marked(item, foreign=foreign, unkept=unkept) for item in message.items]

@@ -106,8 +106,10 @@ def _quote(answer: PairedResult, what: str, shape: Shape) -> Quote:
     if item.role != "assistant":
         return Quote(item.path, what + named)
     following = item.message + 1
+    while following in shape.joined:  # of one response, which nothing may part
+        following += 1
     into = following < len(shape.messages) and shape.messages[following].role == "user"
-    return Quote(item.path, what + named, place=EditPlace(following if into else item.message, into=into))
+    return Quote(item.path, what + named, place=EditPlace(following if into else following - 1, into=into))
 
 
 # --- ids and names ---------------------------------------------------------------------------------------------------

@@ -213,6 +213,7 @@ RULES = (
         "result-name-missing",
         "Every result has the name of its call.",
         {
+            "openai-chat": "Missing parameter 'name': messages with role 'function' must have a 'name'.",
             "gemini": "* GenerateContentRequest.contents[{message}].parts[{part}].function_response.name: Name cannot"
             " be empty.",
             "mistral": "Function name was  but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum"

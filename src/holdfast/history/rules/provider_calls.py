@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from itertools import islice
 
 from holdfast.history.rules.rule import Found, about
 from holdfast.history.shape import SERVED, Item, Message, Path, Shape
@@ -31,12 +32,13 @@ def server_pairs(shape: Shape, answers: AbstractSet[Path]) -> Iterator[Found]:
                 calls[item.id] = item
             elif item.kind == "server-result" and calls.pop(item.id, None) is None:
                 yield about("server-result-without-call", item, "has no call before it that waits for it")
-    if _goes_on(shape.messages[-1]):
+    held = (message for message in reversed(shape.messages) if message.items)  # one that holds nothing goes
+    if any(_goes_on(message) for message in islice(held, 1)):
         for item in calls.values():
             yield about("server-call-without-result", item, "has no result, and the response went on")
 
 
 def _goes_on(message: Message) -> bool:
-    """Return whether the message, the last one, ends neither in a pause of the provider's nor in calls to answer."""
+    """Return whether the message, the last that says something, ends neither in the provider's pause nor in calls."""
     said = [item.kind for item in message.items if "blank" not in item.flags]
     return message.role == "assistant" and bool(said) and said[-1] not in SERVED and "call" not in said

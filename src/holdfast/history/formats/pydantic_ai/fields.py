@@ -86,7 +86,16 @@ def mistyped(raw: Json) -> list[str]:
 
 def is_feedback(content: object) -> bool:
     """Return whether it is feedback for the model: a text, or a list of what is wrong."""
-    return isinstance(content, str) or (is_array(content) and all(map(is_object, content)))
+    return isinstance(content, str) or (is_array(content) and all(map(_is_error, content)))
+
+
+def _is_error(raw: object) -> bool:
+    """Return whether it is one of the errors that pydantic finds in arguments."""
+    if not is_object(raw) or "input" not in raw or not is_array(place := raw.get("loc")):
+        return False
+    named = isinstance(raw.get("type"), str) and isinstance(raw.get("msg"), str)
+    beside = isinstance(raw.get("ctx", {}), dict) and isinstance(raw.get("url", ""), str)
+    return named and beside and all(isinstance(each, str | int) for each in place)
 
 
 def is_served(call: Json) -> bool:

@@ -25,6 +25,7 @@ from holdfast.history.formats.format import (
     is_object,
     json_text,
     not_a_message,
+    words,
 )
 from holdfast.history.formats.pydantic_ai.fields import is_feedback, is_served, loadable, mistyped
 from holdfast.history.formats.pydantic_ai.parts import (
@@ -205,6 +206,9 @@ def _result(path: Path, raw: Json) -> Item:
         flags.add("null")
     elif kind_of(raw) == "retry-prompt" and not is_feedback(content):
         flags.add("foreign")
+        text = words(content)  # which it becomes
+        if not text.strip():
+            flags.add("blank-block")
     if not text.strip():
         flags.add("blank")
     files = content if is_array(content) else (content,)
