@@ -7,7 +7,7 @@ import json
 import pytest
 
 from holdfast.history import check, repair
-from holdfast.history.formats.format import as_object
+from holdfast.history.formats.format import as_array, as_object
 from holdfast.history.profiles import PAIRS
 from sdk_types import openai_refusal
 
@@ -50,10 +50,97 @@ def test_what_the_provider_ran_itself_is_left_as_it_is(kind: str) -> None:
     assert check([USER, item, ANSWER], format="openai-responses") == []
 
 
-def test_a_status_that_an_item_has_to_have_stays() -> None:
-    call: Json = {"type": "apply_patch_call", "call_id": "p", "status": "odd", "operation": {}}
-    output: Json = {"type": "apply_patch_call_output", "call_id": "p", "status": "odd"}
-    assert repair([USER, call, output], format="openai-responses").edits == ()
+PATCH: Json = {"type": "delete_file", "path": "KEPT"}
+PATCHED: Json = {"type": "apply_patch_call", "call_id": "c", "operation": PATCH, "status": "completed"}
+SHELL: Json = {"type": "shell_call", "call_id": "c", "action": {"commands": ["KEPT"]}}
+ENDED: Json = {"stdout": "KEPT", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+COMPUTER: Json = {
+    "type": "computer_call",
+    "id": "cu_1",
+    "call_id": "c",
+    "action": {"type": "type", "text": "KEPT"},
+    "pending_safety_checks": [],
+    "status": "completed",
+}
+CODE: Json = {
+    "type": "code_interpreter_call",
+    "id": "ci_1",
+    "code": "KEPT",
+    "container_id": "c",
+    "outputs": [{"type": "logs", "logs": "x"}],
+    "status": "completed",
+}
+SEARCH: Json = {"type": "file_search_call", "id": "fs_1", "queries": ["KEPT"], "status": "completed"}
+SERVED: Json = {"type": "mcp_call", "id": "mcp_1", "name": "f", "arguments": "KEPT", "server_label": "s"}
+APPROVAL: Json = {"type": "mcp_approval_response", "approval_request_id": "KEPT", "approve": True}
+NEVER_SO: list[tuple[Json, Json]] = [
+    (PATCHED, {"status": "odd"}),
+    (PATCHED, {"operation": {"type": "KEPT"}}),
+    (PATCHED, {"operation": {**PATCH, "path": ["KEPT"]}}),
+    (SHELL, {"action": {"commands": "KEPT"}}),
+    (SHELL, {"action": {"said": "KEPT"}}),
+    (COMPUTER, {"status": 5}),
+    (COMPUTER, {"pending_safety_checks": {}}),
+    (COMPUTER, {"action": {"type": "type", "text": ["KEPT"]}}),
+    (COMPUTER, {"action": {"type": "KEPT"}}),
+    (CODE, {"code": ["KEPT"]}),
+    (CODE, {"outputs": [{"type": "logs"}]}),
+    (CODE, {"id": 5}),
+    (SEARCH, {"queries": "KEPT"}),
+    (SEARCH, {"queries": [5, "KEPT"]}),
+    (SERVED, {"arguments": {"a": "KEPT"}}),
+    (SERVED, {"name": None}),
+    (APPROVAL, {"approve": ["yes"]}),
+]
+
+
+@pytest.mark.parametrize(("item", "wrong"), NEVER_SO)
+def test_an_item_of_openai_s_own_that_is_nothing_is_quoted(item: Json, wrong: Json) -> None:
+    items: list[object] = [USER, {**item, **wrong}, ANSWER, USER]
+    assert not loads(items)
+    assert "foreign-content" in {each.rule for each in check(items, format="openai-responses")}
+    done = repair(items, format="openai-responses")
+    assert done.remaining == ()
+    assert loads(done.messages)
+    assert "KEPT" in str(as_object(done.messages[1])["content"])
+
+
+@pytest.mark.parametrize("item", [CODE, SEARCH, SERVED, APPROVAL], ids=lambda item: str(item["type"]))
+def test_an_item_of_openai_s_own_stays(item: Json) -> None:
+    items: list[object] = [USER, item, ANSWER, USER]
+    assert loads(items)
+    assert repair(items, format="openai-responses").messages is items
+
+
+RESULTS: list[tuple[Json, Json, object]] = [
+    (SHELL, {"output": [ENDED]}, None),
+    (SHELL, {"output": "KEPT"}, "KEPT"),
+    (SHELL, {"output": [{**ENDED, "outcome": "KEPT"}]}, '"KEPT"'),
+    (SHELL, {"output": [["KEPT"]]}, "KEPT"),
+    (PATCHED, {"status": "failed", "output": "KEPT"}, None),
+    (PATCHED, {"status": "completed", "output": ["KEPT"]}, "KEPT"),
+    (PATCHED, {"status": "odd", "output": "KEPT"}, '{"output": "KEPT", "status": "odd"}'),
+    (PATCHED, {"status": ["KEPT"]}, '{"status": ["KEPT"]}'),
+]
+
+
+@pytest.mark.parametrize(("call", "held", "says"), RESULTS)
+def test_a_result_of_openai_s_own_kind_says_what_it_held_and_stays_with_its_call(
+    call: Json, held: Json, says: object
+) -> None:
+    items: list[object] = [USER, call, {"type": f"{call['type']}_output", "call_id": "c", **held}]
+    assert loads(items) is (says is None)
+    done = repair(items, format="openai-responses")
+    assert done.remaining == ()
+    assert loads(done.messages)
+    assert done.messages[:2] == items[:2]
+    if says is None:
+        assert done.messages is items
+    elif call is SHELL:
+        (stream,) = as_array(as_object(done.messages[2])["output"])
+        assert str(says) in str(as_object(stream)["stderr"])
+    else:
+        assert as_object(done.messages[2])["output"] == says
 
 
 def test_a_null_id_of_the_users_message_is_no_fault() -> None:

@@ -14,11 +14,10 @@ it is quoted instead. So `{"type": "document", "source": {"type": "url", "url": 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Never, cast
+from typing import Any, NamedTuple, Never, cast
 
 import msgspec
 
@@ -31,7 +30,7 @@ class Objects(msgspec.Struct, frozen=True, eq=False):
     """The objects that may stand in a place, by what their field `by` says, with the types of their fields.
 
     "" is one that does not say it. `said` tells that a message says them, `closed` that there are no others, `many`
-    that a list of them may stand there too. `beside` is the type of what else may.
+    that a list of them may stand there too, `listed` that only a list may. `beside` is the type of what else may.
     """
 
     by: str
@@ -39,6 +38,7 @@ class Objects(msgspec.Struct, frozen=True, eq=False):
     said: bool = False
     closed: bool = False
     many: bool = False
+    listed: bool = False
     beside: object = None
 
 
@@ -91,7 +91,7 @@ def with_faults(message: Message, found: Sequence[FieldFault], raw: object) -> M
             around = (fault.path[:length] for length in range(1, len(fault.path) + 1))
             at = next((places[path] for path in around if path in places), None)
             if at is not None:
-                items[at] = _as_nothing(items[at], fault.path)
+                items[at] = _as_nothing(items[at])
     named: dict[Path, list[str]] = {}
     for fault in found:
         if fault.name is not None:
@@ -115,9 +115,9 @@ def held(raw: object, path: Path) -> object:
     return raw
 
 
-def _as_nothing(item: Item, path: Path) -> Item:
+def _as_nothing(item: Item) -> Item:
     """Return what is left of the item: of a result what it holds as text, of anything else a quotation."""
-    if item.kind == "result" and len(path) > len(item.path):
+    if item.kind == "result":
         return msgspec.structs.replace(item, flags=item.flags | _FOREIGN)
     role = "assistant" if item.role == "tool" else item.role
     return Item("other", role, item.path, name=item.name, flags=_FOREIGN)
@@ -135,7 +135,7 @@ def _of_field(value: object, type_: object, path: Path, field: str) -> tuple[Fie
         elif isinstance(value, dict):
             inner = faults(cast("_Object", value), type_, here)
         many = type_.many and isinstance(value, list | tuple)
-        right = many or isinstance(value, dict) or _is(cast("object", value), type_.beside)
+        right = many or (isinstance(value, dict) and not type_.listed) or _is(cast("object", value), type_.beside)
         if right and (type_.said or all(fault.name is not None for fault in inner)):
             return inner
     elif _is(value, type_):
@@ -179,6 +179,8 @@ def _annotation(type_: object) -> Any:  # noqa: ANN401 - the same
     if not isinstance(type_, Objects):
         return type_
     inner = _shape(type_)
+    if type_.listed:
+        return list[inner] if type_.beside is Never else list[inner] | type_.beside
     here = inner if type_.beside is Never else inner | type_.beside
     return here | list[inner] if type_.many else here
 
@@ -201,184 +203,32 @@ _SILENT = frozenset(
 )
 """Fields that hold no words: bytes, flags, thinking, facts about an answer."""
 
-# --- the tables ------------------------------------------------------------------------------------------------------
 
-_Fields = Mapping[str, object]
-_Text = str | None
-_List = list[Any] | None
-_Map = dict[str, Any] | None
-_Scalar = str | int | float | bool | None
+# --- how a table is written ------------------------------------------------------------------------------------------
+
+FieldTable = Mapping[str, object]
+TEXT = str | None
+LIST = list[Any] | None
+MAP = dict[str, Any] | None
+SCALAR = str | int | float | bool | None
 """What may stand in the place of a list of parts, and is judged by other rules."""
 
 
-def _kinds(by: str, kinds: Mapping[str, _Fields], *, beside: object = Never, closed: bool = False) -> Objects:
+def by_kind(by: str, kinds: Mapping[str, FieldTable], *, beside: object = Never, closed: bool = False) -> Objects:
+    """Return the objects of a place where they say by `by` of what kind they are."""
     return Objects(by, MappingProxyType(dict(kinds)), closed=closed, beside=beside)
 
 
-def _alone(fields: _Fields, beside: object = Never) -> Objects:
+def of_one_kind(fields: FieldTable, beside: object = Never) -> Objects:
     """Return the objects of a place where they say nothing of their kind."""
-    return _kinds("", {"": fields}, beside=beside)
+    return by_kind("", {"": fields}, beside=beside)
 
 
-def _parts(by: str, kinds: Mapping[str, _Fields], beside: object = _Scalar) -> Objects:
+def contents(by: str, kinds: Mapping[str, FieldTable], beside: object = SCALAR) -> Objects:
     """Return what a content may hold."""
     return Objects(by, MappingProxyType(dict(kinds)), said=True, many=True, beside=beside)
 
 
-_HELD = {"function?": _alone({}, None), "custom?": _alone({}, None)}
-_CHAT_CALLS = _parts("", {"": _HELD})
-_CHAT_CONTENT = _parts(
-    "type",
-    {
-        "text": {},
-        "refusal": {},
-        "image_url": {"image_url?": _alone({"detail": _Text}, _Scalar)},
-        "input_audio": {"input_audio!": _alone({"data!": str, "format!": str})},
-        "file": {"file!": _alone({"file_data": _Text, "file_id": _Text, "filename": _Text})},
-    },
-)
-_OF_ASSISTANT = {
-    "refusal": _Text,
-    "audio": _alone({"id!": str}, None),
-    "annotations": _List,
-    "reasoning_content": _Text,
-    "reasoning": _Text,
-    "tool_calls": _CHAT_CALLS,
-}
-_CHAT = _kinds(
-    "role",
-    {
-        **{role: {"content": _CHAT_CONTENT} for role in ("system", "developer", "user", "tool", "function")},
-        "assistant": {"content": _CHAT_CONTENT, **_OF_ASSISTANT},
-    },
-)
-
-_MARKED: _Fields = {"cache_control": _Map}
-_SOURCE = {"base64": {"data!": str, "media_type!": str}, "url": {"url!": str}, "file": {"file_id!": str}}
-_PAPER = {**_SOURCE, "text": {"data!": str}, "content": {"content!": str | list[Any]}}
-_TOLD: Mapping[str, _Fields] = {
-    "text": {"citations": _List, **_MARKED},
-    "image": _MARKED,
-    "document": {
-        "source!": _kinds("type", _PAPER, closed=True),
-        "title": _Text,
-        "context": _Text,
-        "citations": _Map,
-        **_MARKED,
-    },
-}
-_SERVED: _Fields = {"id!": str, "name!": str, **_MARKED}
-_BLOCKS = _parts(
-    "type",
-    {
-        **_TOLD,
-        "thinking": {"signature": _Text},
-        "redacted_thinking": {},
-        "tool_use": {"caller": _Map, **_MARKED},
-        "server_tool_use": _SERVED,
-        "web_search_tool_result": {"tool_use_id!": str, "content!": dict[str, Any] | list[dict[str, Any]], **_MARKED},
-        "tool_result": {"content": _parts("type", _TOLD), "is_error": bool | None, **_MARKED},
-    },
-)
-_ANTHROPIC = _kinds("role", {role: {"content": _BLOCKS} for role in ("user", "assistant")})
-
-_Status = Literal["in_progress", "completed", "incomplete", "failed"] | None
-_ITEM: _Fields = {"status": _Status}
-_RESPONSES_PARTS = _parts(
-    "type",
-    {
-        "input_text": {},
-        "input_image": {"detail": _Text},
-        "input_file": {"filename": _Text, "detail": _Text},
-        "output_text": {"annotations": list[dict[str, Any]], "logprobs": _List},
-        "refusal": {},
-    },
-)
-_SAID: _Fields = {"content": _RESPONSES_PARTS, "phase": _Text, **_ITEM}
-_ANSWERED: _Fields = {"output": _RESPONSES_PARTS, **_ITEM}
-_TOLD_IN_SUMMARY = Objects("type", MappingProxyType({"summary_text": {"text!": str}}), closed=True, many=True)
-_THOUGHTS = list[Any] | str | dict[str, Any] | None  # any but a list is written as one
-_COMMAND: _Fields = {
-    "type?": Literal["exec"],
-    "command?": list[str],
-    "env?": dict[str, str] | None,
-    "timeout_ms": float | None,
-}
-_ADDRESS: _Fields = {"pattern": _Text, "url": _Text}  # Codex may leave out either
-_SEARCHES = {
-    "": {"type!": str},
-    "search": {"query": _Text, "queries": list[str] | None, "sources": _List},
-    "open_page": {"url": _Text},
-    "find_in_page": _ADDRESS,
-    "find": _ADDRESS,
-}
-_RESPONSES = _kinds(
-    "type",
-    {
-        "": _SAID,
-        "message": _SAID,
-        "reasoning": {"summary": _TOLD_IN_SUMMARY, "content": _THOUGHTS, "encrypted_content": _Text, **_ITEM},
-        "function_call": _ITEM,
-        "custom_tool_call": _ITEM,
-        "function_call_output": _ANSWERED,
-        "custom_tool_call_output": _ANSWERED,
-        "local_shell_call": {
-            "id?": _Text,
-            "status?": _Status,
-            "action?": _alone(_COMMAND),
-        },
-        "local_shell_call_output": {},
-        "item_reference": {"id!": str},
-        "web_search_call": {"id": _Text, "action?": _kinds("type", _SEARCHES, beside=None)},
-    },
-)
-
-
-_Name = str | int | None
-"""A name of an enumeration, or its number in protocol buffers."""
-
-
-def _snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
-
-
-def _either(fields: _Fields) -> dict[str, object]:
-    """Return the fields by their names in camel case and in snake case; either may be the one that is there."""
-    return {written: type_ for name, type_ in fields.items() for written in (name, _snake(name))}
-
-
-_BYTES = _alone(_either({"data!": str, "mimeType": _Text, "displayName": _Text}), None)
-_PLACE = _alone(_either({"fileUri?": str, "mimeType": _Text, "displayName": _Text}), None)
-_FILES = _either({"inlineData?": _BYTES, "fileData?": _PLACE})
-_HOLDING_FILES = _parts("", {"": _FILES}, None)
-_GEMINI = _alone(
-    {
-        "parts": _parts(
-            "",
-            {
-                "": {
-                    "thought": bool | None,
-                    **_FILES,
-                    **_either(
-                        {
-                            "functionCall?": _alone({"id": _Text}, _Scalar),
-                            "functionResponse?": _alone(
-                                {"id": _Text, "parts": _parts("", {"": _FILES}, None)}, _Scalar
-                            ),
-                            "executableCode?": _alone({"code!": str, "language?": _Name, "id": _Text}, None),
-                            "codeExecutionResult?": _alone({"outcome?": _Name, "output?": _Text, "id": _Text}, None),
-                            "videoMetadata": _Map,
-                            "mediaResolution": _Map,
-                            "partMetadata": _Map,
-                        }
-                    ),
-                }
-            },
-        )
-    },
-)
-
-TYPES: Mapping[str, Objects] = MappingProxyType(
-    {"openai-chat": _CHAT, "anthropic": _ANTHROPIC, "openai-responses": _RESPONSES, "gemini": _GEMINI}
-)
-"""By the name of a format, its messages. Those of pydantic-ai are judged where they are read: a request is parted."""
+def listed(by: str, kinds: Mapping[str, FieldTable], beside: object = Never) -> Objects:
+    """Return the objects of which a list stands in a place, all of these kinds."""
+    return Objects(by, MappingProxyType(dict(kinds)), closed=True, many=True, listed=True, beside=beside)

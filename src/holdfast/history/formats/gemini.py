@@ -29,7 +29,7 @@ from holdfast.history.formats.format import (
     told_by,
     words,
 )
-from holdfast.history.formats.gemini_parts import KINDS, KNOWN, field, key_of, signature_of
+from holdfast.history.formats.gemini_parts import KINDS, KNOWN, field, is_base64, key_of, signature_of
 from holdfast.history.formats.other_wire_results import result_beside, result_of_another, text_of_another
 from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64
@@ -249,7 +249,7 @@ def _media(raw: object) -> Media | None:
         return inspect_base64(declared or "no type", data.translate(STANDARD) + padding)
     if declared == pdf.TYPE:
         return pdf.look(data.translate(STANDARD) + padding, name=as_text(blob.get("displayName")) or "")
-    return Media()
+    return Media() if is_base64(data) else None
 
 
 # --- from a row to its message ---------------------------------------------------------------------------------------

@@ -43,11 +43,16 @@ def key_of(part: Json) -> str:
     return next((key for key in keys if key != "text"), keys[0] if keys else "")
 
 
+def is_base64(text: str) -> bool:
+    """Return whether the text is base64, in either alphabet, with its padding or without."""
+    return _BASE64.fullmatch(text) is not None and len(text.rstrip("=")) % 4 != 1
+
+
 def signature_of(raw: Json) -> bool | None:
     """Return whether the signature is base64, as its field has to be (one cut short is not), None if there is none."""
     signature = field(raw, "thoughtSignature")
-    if not signature:
+    if signature is None or signature in ("", b""):
         return None
     return isinstance(signature, bytes) or (  # as an SDK holds it
-        isinstance(signature, str) and _BASE64.fullmatch(signature) is not None and len(signature.rstrip("=")) % 4 != 1
+        isinstance(signature, str) and is_base64(signature)
     )

@@ -120,11 +120,29 @@ def _item(piece: DraftPart, messages: Sequence[object]) -> object:
     elif piece.kind == "result":
         _change_result(item, piece)
         if piece.beside:
-            told, held = _text("tool", piece.told), item.get("output")
-            item["output"] = [*(held if is_array(held) else [_text("tool", words(held))] if held else []), told]
+            item["output"] = _output_with(item, piece.told)
     elif piece.kind == "thinking":
         _change_reasoning(item, piece)
     return item
+
+
+def _output_with(item: Json, told: str) -> object:
+    """Return what the result holds, and what else it tells, as its kind writes a text."""
+    held = item.get("output")
+    match item.get("type"):
+        case "shell_call_output":
+            return [*as_array(held), _stream(told)]
+        case "apply_patch_call_output" | "local_shell_call_output":
+            return "\n\n".join(filter(None, (words(held) if held else "", told)))
+        case "computer_call_output":  # which is an image
+            return held
+        case _:
+            return [*(held if is_array(held) else [_text("tool", words(held))] if held else []), _text("tool", told)]
+
+
+def _stream(text: str) -> Json:
+    """Return an output of a shell of which nothing else is known: that it came to an end would be a claim."""
+    return {"stdout": "", "stderr": text, "outcome": {"type": "timeout"}}
 
 
 def _change_reasoning(item: Json, piece: DraftPart) -> None:
@@ -160,7 +178,14 @@ def _change_result(item: Json, piece: DraftPart) -> None:
         item[id_key(item)] = piece.id
     if piece.name != piece.item.name and "name" in item:
         item["name"] = piece.name
-    if piece.text is not None or piece.as_text or piece.left_out:
+    kind = item.get("type")
+    if piece.as_text and kind == "shell_call_output":
+        item["output"] = [_stream(words(item.get("output")))]
+    elif piece.as_text and kind == "apply_patch_call_output":
+        ended = item.get("status") in ("completed", "failed")
+        told = item.get("output") if ended else {key: item[key] for key in ("status", "output") if key in item}
+        item |= {"status": item["status"] if ended else "failed", "output": words(told)}
+    elif piece.text is not None or piece.as_text or piece.left_out:
         item["output"] = _output(piece, item)
 
 
@@ -194,7 +219,7 @@ def _made_up(piece: DraftPart, messages: Sequence[object]) -> Json:
     kind = as_object(messages[piece.call.item.message]).get("type")
     result: Json = {"type": f"{kind}_output", "call_id": piece.id}
     if kind == "shell_call":
-        result["output"] = [{"stdout": "", "stderr": piece.text, "outcome": {"type": "timeout"}}]
+        result["output"] = [_stream(piece.text or "")]
     elif kind == "computer_call":
         result["output"] = {"type": "computer_screenshot", "image_url": _NOTHING_SEEN}
     else:

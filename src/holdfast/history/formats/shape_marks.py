@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from holdfast.history.field_types import TYPES, FieldFault, Objects, faults, suspects
+from holdfast.history.field_tables import TYPES
+from holdfast.history.field_types import FieldFault, Objects, faults, suspects
 from holdfast.history.fields import Kinds, odd_fields
 from holdfast.history.formats.field_removal import without_fields
 from holdfast.history.shape import Flag, Item, Message, Odd, Path
@@ -14,7 +15,6 @@ from holdfast.history.shape import Flag, Item, Message, Odd, Path
 _ANOTHER = "another"
 """The maker of what is signed, where it is not the one that is asked: which one does not matter."""
 
-_QUOTED: frozenset[Flag] = frozenset({"foreign", "other-wire"})
 _REWRITTEN: frozenset[Flag] = frozenset({"spelling", "arguments-type"})
 _READ = frozenset({"function", "custom", "arguments", "args"})
 """Where a call that is written again may say what it does."""
@@ -24,7 +24,7 @@ def with_odd(message: Message, odd: Sequence[Odd]) -> Message:
     """Return the message with the fields that are not known, but for what is written again or quoted whole."""
     if message.flags & {"malformed", "unknown-role"}:
         return message
-    quoted = [item.path for item in message.items if item.flags & _QUOTED]
+    quoted = [item.path for item in message.items if _is_whole(item)]
     written = [item.path for item in message.items if item.flags & _REWRITTEN]
     told: list[Odd] = []
     for each in odd:
@@ -36,6 +36,11 @@ def with_odd(message: Message, odd: Sequence[Odd]) -> Message:
         else:
             told.append(each)
     return msgspec.structs.replace(message, odd=tuple(told)) if told else message
+
+
+def _is_whole(item: Item) -> bool:
+    """Return whether all that the item holds is written again as text: of a result it is what the tool said."""
+    return "other-wire" in item.flags or ("foreign" in item.flags and item.kind != "result")
 
 
 def tells_fields(message: Message) -> bool:

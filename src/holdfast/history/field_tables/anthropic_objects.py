@@ -1,0 +1,85 @@
+"""Of which types the fields of Anthropic's messages and blocks are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from holdfast.history.field_types import MAP, TEXT, FieldTable, by_kind, contents, listed, of_one_kind
+
+_MARKED: FieldTable = {"cache_control": MAP}
+_SOURCE = {"base64": {"data!": str, "media_type!": str}, "url": {"url!": str}, "file": {"file_id!": str}}
+_SAYS: Mapping[str, FieldTable] = {"text": {"text!": str}}
+_PAPER: Mapping[str, FieldTable] = {
+    **_SOURCE,
+    "text": {"data!": str, "media_type!": Literal["text/plain"]},
+    "content": {"content!": listed("type", {**_SAYS, "image": {"source!": dict[str, Any]}}, str)},
+}
+_CITING = of_one_kind({"enabled": bool | None}, None)
+_CITED: FieldTable = {"cited_text!": str}
+_OF_A_PAPER: FieldTable = {**_CITED, "document_index!": int, "document_title": TEXT, "file_id": TEXT}
+_CITATIONS = listed(
+    "type",
+    {
+        "char_location": {**_OF_A_PAPER, "start_char_index!": int, "end_char_index!": int},
+        "page_location": {**_OF_A_PAPER, "start_page_number!": int, "end_page_number!": int},
+        "content_block_location": {**_OF_A_PAPER, "start_block_index!": int, "end_block_index!": int},
+        "web_search_result_location": {**_CITED, "encrypted_index!": str, "title": TEXT, "url!": str},
+        "search_result_location": {
+            **_CITED,
+            "search_result_index!": int,
+            "source!": str,
+            "title": TEXT,
+            "start_block_index!": int,
+            "end_block_index!": int,
+        },
+    },
+    None,
+)
+_TOLD: Mapping[str, FieldTable] = {
+    "text": {"citations": _CITATIONS, **_MARKED},
+    "image": _MARKED,
+    "document": {
+        "source!": by_kind("type", _PAPER, closed=True),
+        "title": TEXT,
+        "context": TEXT,
+        "citations": _CITING,
+        **_MARKED,
+    },
+    "search_result": {
+        "source!": str,
+        "title!": str,
+        "content!": listed("type", _SAYS),
+        "citations": _CITING,
+        **_MARKED,
+    },
+}
+_MODEL = of_one_kind({"model!": str})
+_CHANGED = of_one_kind({"type!": str})
+_SERVED: FieldTable = {"id!": str, "name!": str, **_MARKED}
+_BLOCKS = contents(
+    "type",
+    {
+        **_TOLD,
+        "thinking": {"signature": TEXT},
+        "redacted_thinking": {},
+        "tool_use": {"caller": MAP, **_MARKED},
+        "server_tool_use": _SERVED,
+        "mcp_tool_use": {**_SERVED, "server_name!": str},
+        "mcp_tool_result": {
+            "tool_use_id!": str,
+            "content": listed("type", _SAYS, str),
+            "is_error": bool | None,
+            **_MARKED,
+        },
+        "web_fetch_tool_result": {"tool_use_id!": str, "content!": dict[str, Any], **_MARKED},
+        "container_upload": {"file_id!": str, **_MARKED},
+        "compaction": {"content?": TEXT, **_MARKED},
+        "fallback": {"from?": _MODEL, "to?": _MODEL},
+        "tool_addition": {"tool!": _CHANGED, **_MARKED},
+        "tool_removal": {"tool!": _CHANGED, **_MARKED},
+        "web_search_tool_result": {"tool_use_id!": str, "content!": dict[str, Any] | list[dict[str, Any]], **_MARKED},
+        "tool_result": {"content": contents("type", _TOLD), "is_error": bool | None, **_MARKED},
+    },
+)
+ANTHROPIC_TYPES = by_kind("role", {role: {"content": _BLOCKS} for role in ("user", "assistant")})

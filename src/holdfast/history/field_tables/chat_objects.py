@@ -1,0 +1,33 @@
+"""Of which types the fields of Chat's messages are."""
+
+from __future__ import annotations
+
+from holdfast.history.field_types import LIST, SCALAR, TEXT, by_kind, contents, of_one_kind
+
+_HELD = {"function?": of_one_kind({}, None), "custom?": of_one_kind({}, None)}
+_CHAT_CALLS = contents("", {"": _HELD})
+_CHAT_CONTENT = contents(
+    "type",
+    {
+        "text": {},
+        "refusal": {},
+        "image_url": {"image_url?": of_one_kind({"detail": TEXT}, SCALAR)},
+        "input_audio": {"input_audio!": of_one_kind({"data!": str, "format!": str})},
+        "file": {"file!": of_one_kind({"file_data": TEXT, "file_id": TEXT, "filename": TEXT})},
+    },
+)
+_OF_ASSISTANT = {
+    "refusal": TEXT,
+    "audio": of_one_kind({"id!": str}, None),
+    "annotations": LIST,
+    "reasoning_content": TEXT,
+    "reasoning": TEXT,
+    "tool_calls": _CHAT_CALLS,
+}
+CHAT_TYPES = by_kind(
+    "role",
+    {
+        **{role: {"content": _CHAT_CONTENT} for role in ("system", "developer", "user", "tool", "function")},
+        "assistant": {"content": _CHAT_CONTENT, **_OF_ASSISTANT},
+    },
+)

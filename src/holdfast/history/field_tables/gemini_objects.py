@@ -1,0 +1,53 @@
+"""Of which types the fields of Gemini's contents and parts are."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.history.field_types import MAP, SCALAR, TEXT, FieldTable, contents, listed, of_one_kind
+
+_Name = str | int | None
+"""A name of an enumeration, or its number in protocol buffers."""
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def _either(fields: FieldTable) -> dict[str, object]:
+    """Return the fields by their names in camel case and in snake case; either may be the one that is there."""
+    return {written: type_ for name, type_ in fields.items() for written in (name, _snake(name))}
+
+
+_BYTES = of_one_kind(_either({"data!": str, "mimeType": TEXT, "displayName": TEXT}), None)
+_PLACE = of_one_kind(_either({"fileUri?": str, "mimeType": TEXT, "displayName": TEXT}), None)
+_FILES = _either({"inlineData?": _BYTES, "fileData?": _PLACE})
+_RUN_BY_IT = of_one_kind(_either({"id": TEXT, "toolType?": _Name, "args?": MAP, "response?": MAP}), None)
+GEMINI_TYPES = of_one_kind(
+    {
+        "parts": contents(
+            "",
+            {
+                "": {
+                    "thought": bool | None,
+                    **_FILES,
+                    **_either(
+                        {
+                            "functionCall?": of_one_kind({"id": TEXT}, SCALAR),
+                            "functionResponse?": of_one_kind(
+                                {"id": TEXT, "parts": listed("", {"": _FILES}, None)}, SCALAR
+                            ),
+                            "executableCode?": of_one_kind({"code!": str, "language?": _Name, "id": TEXT}, None),
+                            "toolCall?": _RUN_BY_IT,
+                            "toolResponse?": _RUN_BY_IT,
+                            "codeExecutionResult?": of_one_kind({"outcome?": _Name, "output?": TEXT, "id": TEXT}, None),
+                            "videoMetadata": MAP,
+                            "mediaResolution": MAP,
+                            "partMetadata": MAP,
+                        }
+                    ),
+                }
+            },
+        )
+    },
+)

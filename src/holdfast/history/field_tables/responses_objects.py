@@ -1,0 +1,106 @@
+"""Of which types the fields of Responses' items are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from holdfast.history.field_types import LIST, TEXT, FieldTable, by_kind, contents, listed, of_one_kind
+
+_Status = Literal["in_progress", "completed", "incomplete", "failed"] | None
+_ITEM: FieldTable = {"status": _Status}
+_RESPONSES_PARTS = contents(
+    "type",
+    {
+        "input_text": {},
+        "input_image": {"detail": TEXT},
+        "input_file": {"filename": TEXT, "detail": TEXT},
+        "output_text": {"annotations": list[dict[str, Any]], "logprobs": LIST},
+        "refusal": {},
+    },
+)
+_SAID: FieldTable = {"content": _RESPONSES_PARTS, "phase": TEXT, **_ITEM}
+_ANSWERED: FieldTable = {"output": _RESPONSES_PARTS, **_ITEM}
+_TOLD_IN_SUMMARY = listed("type", {"summary_text": {"text!": str}})
+_THOUGHTS = list[Any] | str | dict[str, Any] | None  # any but a list is written as one
+_COMMAND: FieldTable = {
+    "type?": Literal["exec"],
+    "command?": list[str],
+    "env?": dict[str, str] | None,
+    "timeout_ms": float | None,
+}
+_ADDRESS: FieldTable = {"pattern": TEXT, "url": TEXT}  # Codex may leave out either
+_SEARCHES = {
+    "": {"type!": str},
+    "search": {"query": TEXT, "queries": list[str] | None, "sources": LIST},
+    "open_page": {"url": TEXT},
+    "find_in_page": _ADDRESS,
+    "find": _ADDRESS,
+}
+_DONE: FieldTable = {"status": Literal["in_progress", "completed", "incomplete"] | None}
+_OWN: FieldTable = {"id?": TEXT}
+_POINT: FieldTable = {"x!": int, "y!": int}
+_ACTIONS = {
+    "click": {"button!": Literal["left", "right", "wheel", "back", "forward"], **_POINT},
+    "double_click": _POINT,
+    "drag": {"path!": listed("", {"": _POINT})},
+    "keypress": {"keys!": list[str]},
+    "move": _POINT,
+    "screenshot": {},
+    "scroll": {"scroll_x!": int, "scroll_y!": int, **_POINT},
+    "type": {"text!": str},
+    "wait": {},
+}
+_COMMANDS: FieldTable = {"commands!": list[str], "timeout_ms": float | None, "max_output_length": float | None}
+_OUTCOMES = by_kind("type", {"timeout": {}, "exit": {"exit_code!": int}}, closed=True)
+_STREAMS: FieldTable = {"stdout!": str, "stderr!": str, "outcome!": _OUTCOMES}
+_CHANGE: FieldTable = {"path!": str, "diff!": str}
+_PATCHES = by_kind("type", {"create_file": _CHANGE, "update_file": _CHANGE, "delete_file": {"path!": str}}, closed=True)
+_ASKED: FieldTable = {"arguments?": str, "name?": str, "server_label?": str}
+_RAN: Mapping[str, FieldTable] = {
+    "code_interpreter_call": {
+        **_OWN,
+        "code?": TEXT,
+        "container_id?": str,
+        "outputs?": listed("type", {"logs": {"logs!": str}, "image": {"url!": str}}, None),
+    },
+    "file_search_call": {**_OWN, "queries?": list[str], "results": list[dict[str, Any]] | None},
+    "image_generation_call": {**_OWN, "result?": TEXT, "revised_prompt": TEXT},
+    "mcp_call": {**_OWN, **_ASKED, "approval_request_id": TEXT, "output": TEXT},
+    "mcp_list_tools": {**_OWN, "server_label?": str, "tools?": list[dict[str, Any]]},
+    "mcp_approval_request": {**_OWN, **_ASKED},
+    "mcp_approval_response": {**_OWN, "approval_request_id?": str, "approve?": bool, "reason": TEXT},
+    "web_search_call": {"id": TEXT, "action?": by_kind("type", _SEARCHES, beside=None)},
+    "compaction": {"id": TEXT, "encrypted_content?": str},
+    "item_reference": {"id!": str},
+}
+"""What the provider ran or keeps itself. A field that is missing is one that programs leave out, and is let pass."""
+RESPONSES_TYPES = by_kind(
+    "type",
+    {
+        "": _SAID,
+        "message": _SAID,
+        "reasoning": {"summary": _TOLD_IN_SUMMARY, "content": _THOUGHTS, "encrypted_content": TEXT, **_ITEM},
+        "function_call": _ITEM,
+        "custom_tool_call": _ITEM,
+        "function_call_output": _ANSWERED,
+        "custom_tool_call_output": _ANSWERED,
+        "local_shell_call": {
+            "id?": TEXT,
+            "status?": _Status,
+            "action?": of_one_kind(_COMMAND),
+        },
+        "local_shell_call_output": {},
+        "shell_call": {"action?": of_one_kind(_COMMANDS), **_DONE},
+        "shell_call_output": {"output?": listed("", {"": _STREAMS}), "max_output_length": float | None, **_DONE},
+        "apply_patch_call": {"operation?": _PATCHES, "status?": Literal["in_progress", "completed"]},
+        "apply_patch_call_output": {"status?": Literal["completed", "failed"], "output?": TEXT},
+        "computer_call": {
+            **_OWN,
+            "action?": by_kind("type", _ACTIONS, closed=True, beside=None),
+            "pending_safety_checks?": list[dict[str, Any]],
+            "status?": Literal["in_progress", "completed", "incomplete"],
+        },
+        **_RAN,
+    },
+)
