@@ -43,7 +43,13 @@ BROAD_EXCEPTS = {
 }
 
 # Adapters speak to libraries that say Any; field_types makes types for msgspec, which says it, of these tables.
-ANY_ALLOWED = ("history/field_types.py", "history/field_tables/*", "providers/pydantic_ai/messages.py", "providers/protocols/*", "testing/*")
+ANY_ALLOWED = (
+    "history/field_types.py",
+    "history/field_tables/*",
+    "providers/pydantic_ai/messages.py",
+    "providers/protocols/*",
+    "testing/*",
+)
 
 BANNED_WORDS = {"Manager", "Handler", "Helper", "Helpers", "Util", "Utils", "Service"}
 BANNED_MODULES = {"utils", "util", "common", "types", "constants", "core", "helpers", "misc"}
