@@ -40,8 +40,8 @@ def pytest_report_header() -> str:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return how many processes share the tests: one more than cores, for some tests wait for what they started."""
-    return (os.cpu_count() or 1) + 1
+    """Return how many processes share the tests: two more than cores, for many tests wait for what they started."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)
