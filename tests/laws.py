@@ -7,14 +7,14 @@ from hypothesis import settings
 from tiers import TIER
 
 LEAST = 20
-WIDER = 3
+WIDER = 2
 DEEP = 2_000
 
 
 def law(examples: int = 100, *, shared_by: int = 1) -> settings:
     """Return the settings of a law that so many tests share: together they try so many examples, in deeper tiers more.
 
-    Three times as many in the wider tier, two thousand in the deep one; each test at least twenty.
+    Twice as many in the wider tier, two thousand in the deep one; each test at least twenty.
     """
     many = {"quick": examples, "wider": WIDER * examples, "deep": max(DEEP, examples)}[TIER]
     return settings(max_examples=max(min(LEAST, many), -(-many // shared_by)))
