@@ -10,7 +10,7 @@
     │   ├── AppendConflict         the journal has more entries than the writer assumed
     │   └── StorageFailed          the journal cannot be written (disk full, I/O error)
     ├── ProviderFailed             the provider refused, failed or did not answer (exit 1 or 75)
-    ├── Unsendable                 the conversation breaks a rule of its provider (exit 1)
+    ├── InvalidRequest                 the conversation breaks a rule of its provider (exit 1)
     ├── DamageError                a document or journal is damaged               (exit 4)
     └── ToolFailed                 a tool failed; the model reads the message
 
@@ -146,7 +146,7 @@ class ProviderFailed(HoldfastError):
         return self.fault in RETRYABLE
 
 
-class Unsendable(HoldfastError):
+class InvalidRequest(HoldfastError):
     """The conversation breaks a rule of its provider and cannot be repaired; `rule` is the rule's ID."""
 
     def __init__(self, message: str, *, rule: str) -> None:

@@ -473,7 +473,7 @@ async def test_the_agent_keeps_nothing_of_a_turn_that_ended() -> None:
     rig.agent.stop()
     await turn
     assert rig.agent.turn is None
-    assert not rig.agent._abandoned
+    assert not rig.agent._detached
     assert len(asyncio.all_tasks()) == 1
 
 

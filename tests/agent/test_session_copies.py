@@ -130,7 +130,7 @@ async def test_a_copy_whose_process_died_does_not_take_up_what_the_original_asks
     turn = asyncio.create_task(original.run("go"))
     await person.asked.wait()
     copy = driving(copy_that_was_killed(catalog, session.id), ScriptedModel(), mode="ask", ask=nobody)
-    assert await copy.carry_on() is None
+    assert await copy.resume_turn() is None
     assert not nobody.asked.is_set()
     person.may_go.set()
     assert (await turn).cause == "finished"

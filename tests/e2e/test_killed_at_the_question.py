@@ -89,7 +89,7 @@ async def _taken_up(folder: Path) -> list[str]:
         emit=lambda _: None,
         ask=ask,
     )
-    ended = await agent.carry_on()
+    ended = await agent.resume_turn()
     await agent.close()
     assert ended is not None
     assert ended.cause == "finished"

@@ -218,7 +218,7 @@ class Play:
         assert isinstance(self.subject, Agent)
         self.began = True
         try:
-            await self.subject.carry_on()
+            await self.subject.resume_turn()
         finally:
             self.ended.append(self.loop.time())
 
@@ -371,7 +371,7 @@ def _state(agent: Agent) -> Iterator[str]:
     held = {
         "everything": agent.turn is None,
         "the claim": agent._claim is None,
-        "abandoned tasks": not agent._abandoned,
+        "detached tasks": not agent._detached,
         "unwritten outcomes": not agent.recovery._unwritten,
     }
     for what, gone in held.items():

@@ -81,11 +81,11 @@ def _next_prompt(scenario: Scenario, journal: list[Entry]) -> Iterator[str]:
             yield f"{entry.text!r} was sent, and nobody said so"
     accepted = max(index for index, entry in enumerate(entries) if isinstance(entry, PromptAccepted))
     sent = fold(entries[: accepted + 1])
-    summed_up = [asked.text for asked in sent.prompts if asked.at < 0]
+    has_summary = [asked.text for asked in sent.prompts if asked.at < 0]
     prompts = [entry.text for entry in entries[:accepted] if isinstance(entry, PromptAccepted)]
-    yield from judged(sent, [text for text in prompts if text not in summed_up])
+    yield from judged(sent, [text for text in prompts if text not in has_summary])
     first = sent.messages[0]
-    if summed_up and not (isinstance(first, UserMessage) and summed_up[0] in first.texts[0]):
+    if has_summary and not (isinstance(first, UserMessage) and has_summary[0] in first.texts[0]):
         yield f"the first request is not carried over: {first}"
 
 

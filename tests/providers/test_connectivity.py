@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from holdfast.providers.connectivity import ConnectivityStep, check_connectivity, proxy_for
-from holdfast.providers.provider_info import SITES, address_of, site_of
+from holdfast.providers.provider_info import SITES, address_of, info_of
 from holdfast.providers.registry import PROVIDERS
 from polling import HANGS, expect_within
 
@@ -193,4 +193,4 @@ def test_every_provider_is_known_with_its_address() -> None:
         assert address.startswith(("https://", "http://localhost")) or provider.name == "bedrock"
         if provider.address_variable:
             assert address_of(provider, {provider.address_variable: "http://x"}) == "http://x"
-        assert site_of(provider).title
+        assert info_of(provider).title

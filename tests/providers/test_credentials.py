@@ -83,23 +83,23 @@ def test_a_damaged_file_is_said_without_what_is_in_it(tmp_path: Path, text: str)
 def test_a_file_that_cannot_be_used_is_mended_and_nothing_of_it_lost(tmp_path: Path) -> None:
     path = tmp_path / "holdfast-keys.json"
     file = KeyFile(path)
-    assert (file.usable(), file.mend()) == (({}, ""), "")
+    assert (file.usable(), file.repair()) == (({}, ""), "")
     file.keep(NAME, "sk-1", place="file")
     path.chmod(0o644)
     keys, wrong = file.usable()
     assert (dict(keys), wrong.endswith("Its keys are not used.")) == ({}, True)
-    assert "readable only by you" in file.mend()
+    assert "readable only by you" in file.repair()
     assert file.usable() == ({NAME: ProviderKey("file", "sk-1")}, "")
 
     for number in (1, 2):
         path.write_text("{half a")
         path.chmod(0o644)
         aside = tmp_path / f"holdfast-keys.json.{number}"
-        assert str(aside) in file.mend()
+        assert str(aside) in file.repair()
         assert (aside.read_text(), stat.S_IMODE(aside.stat().st_mode)) == ("{half a", 0o600)
         assert file.usable() == ({}, "")
     path.symlink_to(path)
-    assert "holdfast-keys.json.3" in file.mend()
+    assert "holdfast-keys.json.3" in file.repair()
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ import sys
 from pathlib import Path
 import asyncio, os
 from holdfast.providers.credentials import system_keyring as vault
-from holdfast.providers.credentials.provider_keys import KeyFile, aimed, with_keyring_value as asked, found
+from holdfast.providers.credentials.provider_keys import KeyFile, endpoint_with_key, with_keyring_value as asked, found
 from holdfast.providers.registry import PROVIDERS
 vault._PATIENCE = 1.0
 file = KeyFile(Path("holdfast-keys.json"))
@@ -203,7 +203,7 @@ def test_one_that_lost_the_key_and_one_that_is_not_there(tmp_path: Path) -> None
 def test_the_keyring_is_asked_for_what_a_run_needs_and_nothing_else(tmp_path: Path) -> None:
     with_ring(tmp_path, f"file.keep('{NAME}', 'sk-ring', place='keyring')")
     with_ring(tmp_path, "file.keep('OPENAI_API_KEY', 'sk-file', place='file')")
-    run = "print(aimed('%s:m', {}, PROVIDERS, found(%s, PROVIDERS, file.read())).key)"
+    run = "print(endpoint_with_key('%s:m', {}, PROVIDERS, found(%s, PROVIDERS, file.read())).key)"
     assert with_ring(tmp_path, run % ("openai", {}), how="locked") == "sk-file\n"
     assert with_ring(tmp_path, run % ("ollama", {}), how="locked") == "None\n"
     assert with_ring(tmp_path, run % ("anthropic", {NAME: "sk-of-now"}), how="locked") == "sk-of-now\n"

@@ -106,15 +106,15 @@ class Agent:
         self._toolbox = toolbox
         self._emit = emit
         self._commands = UserCommands(self.journal, toolbox, emit)
-        self._abandoned = DetachedTasks()
+        self._detached = DetachedTasks()
         self.recovery = Recovery(
-            self.journal, reading, toolbox=toolbox, commands=self._commands, checks=checks, abandoned=self._abandoned
+            self.journal, reading, toolbox=toolbox, commands=self._commands, checks=checks, detached=self._detached
         )
-        self._connection = Connection(connect, limits, self._abandoned)
+        self._connection = Connection(connect, limits, self._detached)
         self._compacting = Compacting(
             self.journal,
             summarizer=Summarizer(
-                connection=self._connection, abandoned=self._abandoned, limits=limits, notify=self._shortening
+                connection=self._connection, detached=self._detached, limits=limits, notify=self._shortening
             ),
             toolbox=toolbox,
             context=context,
@@ -131,7 +131,7 @@ class Agent:
             connection=self._connection,
             compacting=self._compacting,
             toolbox=toolbox,
-            abandoned=self._abandoned,
+            detached=self._detached,
             emit=emit,
             policy=self._policy,
             remember=self._remember,
@@ -166,7 +166,7 @@ class Agent:
             self.journal.append(*found.changed, e.PromptAccepted(turn=turn, text=valid_unicode(prompt), images=images))
             return await self._begin(claim, found.raised)
 
-    async def carry_on(self) -> e.TurnEnded | None:
+    async def resume_turn(self) -> e.TurnEnded | None:
         """Resume the turn in which a crash interrupted a question to the user, and return how it ended, as `run` does.
 
         Calls that had started are settled. The call that was asked about is asked about again, whatever the mode, and
@@ -235,7 +235,7 @@ class Agent:
         return self.turn is not None
 
     async def shell(self, command: str, *, share: bool) -> e.ShellEnded:
-        """Run the user's own command, beside a running turn if there is one, and return how it ended. `stop` ends it.
+        """Run the user's own command, during a running turn if there is one, and return how it ended. `stop` ends it.
 
         The model reads it with the next prompt, and only if `share` is set. Raises `UsageError` or `ToolFailed` if it
         cannot be started.
@@ -301,7 +301,7 @@ class Agent:
             await self._commands.end(limits.stop_grace)
             await self._connection.drop()
             await self._toolbox.close()
-            await self._abandoned.end(limits.drop_wait)
+            await self._detached.end(limits.drop_wait)
         finally:
             self._store.close()
 
@@ -312,7 +312,7 @@ class Agent:
         """Claim the session; raises `UsageError` while something runs. A turn that has begun releases it by itself."""
         if self._claim is not None:
             raise UsageError("Session is busy: a turn is running. Stop it, or wait for it to finish.")
-        claim = self._claim = _Claim(StopSignal(self._abandoned))
+        claim = self._claim = _Claim(StopSignal(self._detached))
         try:
             yield claim
         finally:
@@ -344,7 +344,7 @@ class Agent:
                 ended = await turn.run()
                 if turn.stop.again or following(self.conversation) is None:
                     return ended
-                turn = self._next_turn(StopSignal(self._abandoned))
+                turn = self._next_turn(StopSignal(self._detached))
                 found = await self.recovery.look(turn.stop)
                 if found.raised is not None:
                     raise found.raised

@@ -34,7 +34,7 @@ class _Running:
 
 
 class UserCommands:
-    """The user's commands in one session. Any number may run at once, beside a turn."""
+    """The user's commands in one session. Any number may run at once, also during a turn."""
 
     def __init__(self, journal: JournalWriter, toolbox: Toolbox, emit: Callable[[Event], None]) -> None:
         self._journal = journal
@@ -82,7 +82,7 @@ class UserCommands:
             if late:
                 await asyncio.wait(late, timeout=within)
 
-    def gone(self, open_: Iterable[OpenShell]) -> tuple[OpenShell, ...]:
+    def orphaned(self, open_: Iterable[OpenShell]) -> tuple[OpenShell, ...]:
         """Return the open commands that an earlier process started."""
         known = self._running.keys() | self._unwritten.keys()
         return tuple(shell for shell in open_ if shell.started.id not in known)

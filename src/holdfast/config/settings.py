@@ -62,7 +62,7 @@ Tokens = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the tool `fetch` may access besides public addresses: networks such as 127.0.0.1 or 10.0.0.0/8."""
+    """What the tool `fetch` may access in addition to public addresses: networks such as 127.0.0.1 or 10.0.0.0/8."""
 
     addresses: tuple[str, ...] = ()
 

@@ -1,1 +1,1 @@
-"""A model, reached: the Model protocol, providers by name, credentials, connections."""
+"""Access to models: the Model protocol, providers by name, credentials, connections."""

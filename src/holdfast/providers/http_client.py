@@ -273,7 +273,7 @@ def _taken(begun: bytearray, chunk: bytes) -> list[bytes]:
 
 
 async def _drained(body: AsyncIterator[bytes]) -> None:
-    """Read the body to its end, so that the connection can be reused; give up on a timeout or an error."""
+    """Read the body to its end, so that the connection can be reused; stop on a timeout or an error."""
     with contextlib.suppress(TimeoutError, httpx2.TransportError):  # the response is complete
         async with asyncio.timeout(LAST_BYTES):
             async for _ in body:

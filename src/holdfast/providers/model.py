@@ -69,7 +69,7 @@ class Model(Protocol):
     def stream(
         self, conversation: Conversation, *, whole: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
-        """Send the conversation from `session.outgoing` and yield its events. Raise `ProviderFailed`.
+        """Send the conversation from `session.request.normalize` and yield its events. Raise `ProviderFailed`.
 
         `whole` asks for the response in one piece, without streaming.
         """

@@ -55,7 +55,7 @@ SITES: Mapping[str, ProviderInfo] = MappingProxyType(
 )
 
 
-def site_of(provider: Provider) -> ProviderInfo:
+def info_of(provider: Provider) -> ProviderInfo:
     """Return the facts about a provider."""
     return SITES.get(provider.name) or ProviderInfo(
         title=f"your own server at {strip_credentials(provider.address or '')}"
@@ -71,4 +71,4 @@ def overriding(provider: Provider, environ: Mapping[str, str]) -> str:
 def address_of(provider: Provider, environ: Mapping[str, str]) -> str:
     """Return the base URL of the provider, "" if only its SDK knows it."""
     own = environ.get(provider.address_variable, "") if provider.address_variable else ""
-    return own or provider.address or site_of(provider).address
+    return own or provider.address or info_of(provider).address

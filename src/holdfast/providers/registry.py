@@ -181,13 +181,13 @@ def _provider(name: str, server: Server) -> Provider:
     return Provider(
         name=name,
         kind=server.kind,
-        profile=_FOREIGN[server.kind] if server.images else blind(_FOREIGN[server.kind]),
+        profile=_FOREIGN[server.kind] if server.images else without_vision(_FOREIGN[server.kind]),
         key_variable=server.api_key_env,
         address=server.base_url,
     )
 
 
-def blind(profile: Profile) -> Profile:
+def without_vision(profile: Profile) -> Profile:
     """Return the profile of a provider whose models cannot see images."""
     return msgspec.structs.replace(profile, media=NO_MEDIA)
 

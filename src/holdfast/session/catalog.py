@@ -19,7 +19,7 @@ import msgspec
 from holdfast.errors import HoldfastError, SessionUnknown, StateError, UsageError
 from holdfast.session.journal.entries import ModelChanged, PromptAccepted, RequestStarted, SessionOpened, Titled
 from holdfast.session.journal.store import Reading
-from holdfast.session.storage.unfinished_sessions import is_nothing, remains
+from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, make_folder, sync_path, write_whole
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
@@ -197,9 +197,9 @@ class Catalog:
             lease = Lease.take(folder)
             try:
                 if is_nothing(folder):
-                    gone = self._moved(folder)
-                    if not remains(gone):
-                        shutil.rmtree(gone, ignore_errors=True)
+                    moved = self._moved(folder)
+                    if not has_blobs(moved):
+                        shutil.rmtree(moved, ignore_errors=True)
             finally:
                 lease.release()
 

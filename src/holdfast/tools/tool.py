@@ -32,7 +32,7 @@ class ToolOutput:
     """The result of a run: the model reads `text`; `ok` False makes the call `failed` (a non-zero exit, for example).
 
     `interrupted` means that the tool was stopped early; `text` is then what it had. `seen` is the file whose content
-    the model now knows, `images` are shown besides the text.
+    the model now knows, `images` are shown with the text.
     """
 
     text: str
@@ -128,7 +128,7 @@ class Toolbox(Protocol):
     def tools(self) -> Mapping[str, Tool]: ...
 
     async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
-        """Wait up to a second; return whether all processes of an earlier holdfast are known to be gone.
+        """Wait up to a second; return whether all processes of an earlier holdfast are known to have exited.
 
         `commands` are those without an outcome, by the name of their live output, with their process if known.
         """

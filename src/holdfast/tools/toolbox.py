@@ -86,7 +86,7 @@ class LocalToolbox:
         self._fetch.networks = networks
 
     async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
-        """Wait up to a second; return whether all processes of an earlier holdfast are known to be gone.
+        """Wait up to a second; return whether all processes of an earlier holdfast are known to have exited.
 
         A command's end is known from its supervisor, its watchdog, a reboot, or the end of its namespace. If supervisor
         and watchdog were both killed, it is unknown.

@@ -210,7 +210,7 @@ async def test_a_summary_that_was_cut_says_so() -> None:
 def test_an_earlier_summary_is_quoted_before_lines_are() -> None:
     summary = "Goal: " + "what counts " * 400
     calls = [UserMessage((), (summary, *["word " * 200 for _ in range(400)]))]
-    first, *rest = quoted_summary(calls, summed_up=True, room=9_000)
+    first, *rest = quoted_summary(calls, has_summary=True, room=9_000)
     assert summary.strip() in first
     assert rest
 

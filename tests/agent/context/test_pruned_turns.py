@@ -74,8 +74,8 @@ async def test_it_is_told_once_in_a_line_as_it_happens_and_afterwards() -> None:
     gone = "From here on the model gets a shortened output of 1 call"
     line = f"{gone} (saves about {entry.saved:,} tokens). Nothing is deleted."
     out, err = io.StringIO(), io.StringIO()
-    text = TextOutput(out, err, gone=lambda _: None)
-    stream = StreamJsonOutput(out, gone=lambda _: None)
+    text = TextOutput(out, err, on_closed=lambda _: None)
+    stream = StreamJsonOutput(out, on_closed=lambda _: None)
     for event in session.events:
         if isinstance(event, Fact):
             text.event(event)

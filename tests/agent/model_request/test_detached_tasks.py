@@ -72,10 +72,10 @@ async def test_a_stream_deaf_to_cancellation_is_held_until_it_ends() -> None:
     assert ended.cause == "user"
     assert loop.time() - before < 0.3
     gc.collect()
-    assert len(rig.agent._abandoned) == 2  # the stream, and the closing of its connection
+    assert len(rig.agent._detached) == 2  # the stream, and the closing of its connection
     assert rig.agent.conversation.answer == "half"
     await asyncio.sleep(0.6)
-    assert len(rig.agent._abandoned) == 0
+    assert len(rig.agent._detached) == 0
     assert not others()
     assert rig.agent.conversation.answer == "half"
 
@@ -148,7 +148,7 @@ async def test_closing_the_session_waits_for_it_within_a_bound() -> None:
     await rig.agent.close()
     assert loop.time() - before < 0.35
     assert (await turn).cause == "external"
-    assert rig.agent._abandoned._tasks == others()  # held by the agent, not by nobody
+    assert rig.agent._detached._tasks == others()  # held by the agent, not by nobody
     await asyncio.sleep(0.5)
     assert not others()
 
@@ -166,7 +166,7 @@ async def test_a_connection_deaf_to_a_stop_is_held_until_it_ends() -> None:
     await asyncio.sleep(0.05)
     rig.agent.stop(StopCause("timeout", "1 s"))
     assert (await turn).cause == "timeout"
-    assert len(rig.agent._abandoned) == 1
+    assert len(rig.agent._detached) == 1
     await rig.agent.close()
     await asyncio.sleep(0.5)
     assert not others()
@@ -180,13 +180,13 @@ async def test_what_an_abandoned_task_raises_is_told() -> None:
             raise LookupError("gone") from None
 
     said: list[Exception] = []
-    abandoned = DetachedTasks()
+    detached = DetachedTasks()
     task = asyncio.create_task(fails())
     await asyncio.sleep(0)
-    abandoned.add(task, said.append)
-    await abandoned.end(1)
+    detached.add(task, said.append)
+    await detached.end(1)
     assert [str(error) for error in said] == ["gone"]
-    assert len(abandoned) == 0
+    assert len(detached) == 0
 
 
 async def test_tools_that_cannot_be_named_settle_the_turn_and_then_it_is_raised() -> None:

@@ -116,7 +116,7 @@ async def test_what_may_have_been_answered_is_not_asked_again() -> None:
 
     store = Holed(JOURNAL[:10], [8, 9, 10])
     rig = Rig(ScriptedModel([]), [says("act", effect="execute")], mode="ask", ask=ask, store=store)
-    assert await rig.agent.carry_on() is None
+    assert await rig.agent.resume_turn() is None
     assert asked == []
     assert [(each.call, each.text) for each in rig.facts if isinstance(each, CallEnded)] == [
         (ACT.id, model_notices.lost())

@@ -76,7 +76,7 @@ def results(rig: Rig) -> list[tuple[str, str]]:
 async def test_the_person_is_asked_again_once_and_the_turn_goes_on() -> None:
     person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=False, words="enough"))
     again = rig(person, crashed())
-    ended = await again.agent.carry_on()
+    ended = await again.agent.resume_turn()
     assert ended is not None
     assert (ended.turn, ended.cause) == (1, "finished")
     assert person.asked == ["dead00001", "dead00002"]
@@ -84,7 +84,7 @@ async def test_the_person_is_asked_again_once_and_the_turn_goes_on() -> None:
     asked = [entry.call for entry in again.entries if isinstance(entry, ApprovalAsked)]
     assert asked == ["dead00001", "dead00002"], "the question stands in the journal once"
     assert again.agent.turn is None
-    assert await again.agent.carry_on() is None
+    assert await again.agent.resume_turn() is None
     again.model.extend([Say("yes")])
     assert (await again.agent.run("thanks")).turn == 2
 
@@ -93,7 +93,7 @@ async def test_the_person_is_asked_again_once_and_the_turn_goes_on() -> None:
 async def test_nothing_runs_on_an_answer_that_was_given_before_the_crash(*, allowed: bool) -> None:
     person = Person()
     again = rig(person, crashed(ApprovalAnswered(call="dead00001", allowed=allowed, words="no")))
-    assert await again.agent.carry_on() is None
+    assert await again.agent.resume_turn() is None
     assert [entry.call for entry in again.entries if isinstance(entry, CallStarted)] == ["dead00000"]
     outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]
     assert outcomes == ["interrupted", "not_started", "not_started"]
@@ -104,7 +104,7 @@ async def test_what_was_asked_about_is_asked_again_whatever_the_mode() -> None:
     again = rig(person, crashed())
     again.mode = "yolo"
     again.agent = again.new_agent()
-    await again.agent.carry_on()
+    await again.agent.resume_turn()
     assert person.asked == ["dead00001"]
     assert results(again) == [("dead00000", "interrupted"), ("dead00001", "denied"), ("dead00002", "ok")]
 
@@ -114,7 +114,7 @@ async def test_what_the_mode_forbids_now_is_not_asked_about() -> None:
     again = rig(person, crashed())
     again.mode = "plan"
     again.agent = again.new_agent()
-    await again.agent.carry_on()
+    await again.agent.resume_turn()
     assert person.asked == []
     assert results(again)[1:] == [("dead00001", "denied"), ("dead00002", "denied")]
 
@@ -137,7 +137,7 @@ async def test_files_that_changed_are_told_before_the_turn_goes_on() -> None:
     person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
     box = Elsewhere([says("act", effect="execute")])
     again = Rig(ScriptedModel([[Say("all done")]]), mode="ask", ask=person, store=store, toolbox=box)
-    await again.agent.carry_on()
+    await again.agent.resume_turn()
     last = again.model.requests[-1].messages[-1]
     assert isinstance(last, UserMessage)
     (note,) = last.texts
@@ -151,7 +151,7 @@ async def test_files_that_changed_are_told_before_the_turn_goes_on() -> None:
 
 async def test_with_nobody_to_ask_the_turn_is_settled() -> None:
     again = rig(None, crashed())
-    assert await again.agent.carry_on() is None
+    assert await again.agent.resume_turn() is None
     ended = again.entries[-1]
     assert isinstance(ended, TurnEnded)
     assert ended.cause == "crash"
@@ -173,7 +173,7 @@ async def test_a_new_prompt_settles_the_turn_instead() -> None:
 async def test_a_turn_in_which_nobody_was_waited_for_is_settled(journal: list[Entry]) -> None:
     person = Person()
     again = rig(person, journal)
-    assert await again.agent.carry_on() is None
+    assert await again.agent.resume_turn() is None
     assert person.asked == []
     assert isinstance(again.entries[-1], TurnEnded)
 
@@ -188,7 +188,7 @@ async def test_a_stop_at_the_question_settles_what_is_left() -> None:
     store = MemoryStore()
     store.append(crashed(), expected=0)
     again = Rig(ScriptedModel(), [waits("act")], mode="ask", ask=never, store=store)
-    ended = await again.agent.carry_on()
+    ended = await again.agent.resume_turn()
     assert ended is not None
     assert ended.cause == "user"
     outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]
@@ -199,7 +199,7 @@ async def test_what_was_queued_goes_on_waiting_for_the_turn_that_goes_on() -> No
     person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
     again = rig(person, crashed(Queued(id="q9", text="and then", when="later")))
     again.model.extend([Say("that too")])
-    ended = await again.agent.carry_on()
+    ended = await again.agent.resume_turn()
     assert ended is not None
     assert ended.turn == 2
     assert again.agent.conversation.queued == ()
@@ -216,9 +216,9 @@ async def test_a_crash_at_the_question_asked_again_asks_once_more() -> None:
 
     first.ask = dies
     first.agent = first.new_agent()
-    await first.agent.carry_on()
+    await first.agent.resume_turn()
     other = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
     again = rig(other, seen[0])
-    await again.agent.carry_on()
+    await again.agent.resume_turn()
     assert other.asked == ["dead00001", "dead00002"]
     assert results(again)[0] == ("dead00000", "interrupted")

@@ -230,7 +230,7 @@ async def test_the_branch_that_was_left_is_named_and_a_copy_knows_of_it() -> Non
     document = export(rig.agent.conversation)
     assert document["rewound"] == [2]
     imported = import_document(json.dumps(document).encode())
-    assert imported.mended == ()
+    assert imported.repairs == ()
     store = MemoryStore()
     store.append(fork_entries(Reading(records), "copy"), expected=0)
     copy = Rig(ScriptedModel([[Say("hello")]]), store=store)

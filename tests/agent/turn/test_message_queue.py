@@ -226,7 +226,7 @@ async def test_who_waits_for_a_turn_to_begin_learns_that_none_does() -> None:
     store = MemoryStore()
     store.append([opened(), PromptAccepted(turn=1, text="old")], expected=0)
     rig = Rig(ScriptedModel(), store=store, toolbox=Slow([]))
-    settling = asyncio.create_task(rig.agent.carry_on())
+    settling = asyncio.create_task(rig.agent.resume_turn())
     await asyncio.sleep(0)
     assert not await rig.agent.begun()
     assert await settling is None

@@ -189,8 +189,8 @@ def test_a_summary_counts_in_place_of_what_it_stands_for_until_it_is_taken_back(
         journal += [msgspec.structs.replace(said, step=turn), TurnEnded(turn=turn, reason="end_turn", cause="finished")]
     assert near(context_tokens(fold(journal)), 55_000)
     journal.append(Compacted(step=1, note="n" * 4 * KB, why="asked", summary="s", model=MODEL, usage=Usage()))
-    summed_up = context_tokens(fold(journal))
-    assert near(summed_up, 22_100 * 45_000 // 31_070, 0.05), "the share that is left of what was counted"
+    has_summary = context_tokens(fold(journal))
+    assert near(has_summary, 22_100 * 45_000 // 31_070, 0.05), "the share that is left of what was counted"
     other = fold([*journal, ModelChanged(model="anthropic:m")])
     assert near(context_tokens(other), 22_100, 0.05), "another model's is an estimate of what it would be sent"
     assert near(context_tokens(fold([*journal, Rewound(turn=2)])), 25_000), "it was not summed up then"

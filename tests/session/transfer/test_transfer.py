@@ -110,7 +110,7 @@ def test_the_shape_that_stuck_sessions_is_taken_as_it_is() -> None:
         ["read", "read", "read"],
         ([("failed", "no such file")] * 3, ["and", "again", "hello?"]),
     ]
-    assert read(document).mended == ()
+    assert read(document).repairs == ()
 
 
 def test_a_valid_history_with_a_retry_is_unchanged() -> None:
@@ -123,7 +123,7 @@ def test_a_valid_history_with_a_retry_is_unchanged() -> None:
         response(text("done")),
     ]
     imported = read(document)
-    assert imported.mended == ()
+    assert imported.repairs == ()
     assert plain(fold(imported.entries(OPENED)).messages) == [
         ([], ["go"]),
         ["read"],
@@ -151,8 +151,8 @@ def test_an_envelope_with_calls_held_twice() -> None:
     imported = read(document)
     assert plain(fold(imported.entries(OPENED)).messages)[1] == ["read", "bash"]
     assert (imported.session, imported.model) == ("s1", "anthropic:m")
-    assert imported.mended == (
-        "These parts of the file beside its messages were left out: project, tool_ignore, total_tokens.",
+    assert imported.repairs == (
+        "These parts of the file were left out: project, tool_ignore, total_tokens.",
         "Message 1: calls that were listed twice, in parts and in tool_calls, count once.",
         "Message 1: a call that was only in tool_calls was taken from there.",
     )
@@ -178,7 +178,7 @@ def test_one_bad_message_among_good_ones(bad: object) -> None:
     assert messages[-1] == ["done"]
     assert "KEPT" in str(messages[2])
     assert "next" in str(messages[2])
-    assert any("messages[2]" in change for change in read(document).mended)
+    assert any("messages[2]" in change for change in read(document).repairs)
 
 
 def test_a_call_without_a_name_gets_one_and_keeps_its_arguments() -> None:
@@ -190,13 +190,13 @@ def test_a_call_without_a_name_gets_one_and_keeps_its_arguments() -> None:
     assert part.name.startswith("tool_")
     assert part.arguments == "KEPT"
     assert plain((after,)) == [([("interrupted", NO_RESULT)], ["next"])]
-    assert "The tool name '' at messages[1].parts[0] becomes" in " ".join(read(document).mended)
+    assert "The tool name '' at messages[1].parts[0] becomes" in " ".join(read(document).repairs)
 
 
 def test_a_damaged_field_beside_the_parts_costs_only_that_field() -> None:
     document = [request(user("go")), response(text("yes"), model_name=7, usage={"input_tokens": "x"})]
     assert plain(conversation(document).messages) == [([], ["go"]), ["yes"]]
-    assert read(document).mended[0] == "Fields of messages[1] are of a wrong type; they go, or become text."
+    assert read(document).repairs[0] == "Fields of messages[1] are of a wrong type; they go, or become text."
 
 
 def test_dangling_calls_are_answered_where_they_are() -> None:
@@ -294,10 +294,10 @@ def test_results_find_their_calls_by_name_where_ids_do_not_tell(
 
 def test_a_repair_of_many_calls_is_told_in_a_few_sentences() -> None:
     document = [request(user("go")), response(*(call(f"c{number}") for number in range(9))), request(user("next"))]
-    mended = read(document).mended
-    assert len(mended) == 5
-    assert mended[0].startswith("The call at messages[1].parts[0] has no result; ")
-    assert mended[4].endswith(f"{NO_RESULT} The same 4 times more.")
+    repairs = read(document).repairs
+    assert len(repairs) == 5
+    assert repairs[0].startswith("The call at messages[1].parts[0] has no result; ")
+    assert repairs[4].endswith(f"{NO_RESULT} The same 4 times more.")
 
 
 def test_an_empty_response_does_not_part_a_call_from_its_result() -> None:
@@ -309,13 +309,13 @@ def test_an_empty_response_does_not_part_a_call_from_its_result() -> None:
         response(text("!")),
     ]
     assert plain(conversation(document).messages) == [([], ["go"]), ["read"], ([("ok", "found")], []), ["!"]]
-    assert read(document).mended == ("Message 2: the response had neither text nor calls and was left out.",)
+    assert read(document).repairs == ("Message 2: the response had neither text nor calls and was left out.",)
 
 
 def test_prompts_stand_after_results_wherever_they_were() -> None:
     document = [request(user("go")), response(call("a")), request(user("wait"), result("a"))]
     assert plain(conversation(document).messages)[2] == ([("ok", "found")], ["wait"])
-    assert "a prompt stood before a result" in read(document).mended[0]
+    assert "a prompt was before a result" in read(document).repairs[0]
 
 
 def test_what_is_not_text_is_named() -> None:

@@ -75,7 +75,7 @@ def test_a_conversation_that_went_out_and_came_back_is_the_same(journal: list[En
         return
     imported = import_document(json.dumps(document).encode())
     if conversation.streaming is None or not conversation.streaming.text.strip():
-        assert imported.mended == ()
+        assert imported.repairs == ()
     # An unfinished response is exported as the message it becomes when its turn is settled, and so are open calls.
     left = fold([*journal, *settle(conversation, StopCause("crash"))])
     assert reopened(imported, conversation).messages == left.messages
@@ -105,7 +105,7 @@ def test_an_image_goes_out_whole_and_is_named_on_the_way_in() -> None:
     assert isinstance(shown[0], BinaryContent)
     assert shown[0].data == png()
     imported = import_document(json.dumps(document).encode())
-    assert "content that is not text (binary) was left out" in " ".join(imported.mended)
+    assert "content that is not text (binary) was left out" in " ".join(imported.repairs)
     (back,) = reopened(imported, fold(journal)).messages
     assert back == UserMessage((), ("[binary, image/png: not kept by the import]", "what is this?"))
 
@@ -250,5 +250,5 @@ def test_what_was_mended_once_needs_no_more_mending(history: list[object]) -> No
         return
     again = read_json(export(once))
     assert again is not None
-    assert again.mended == ()
+    assert again.repairs == ()
     assert fold(again.entries(opened)).messages == once.messages

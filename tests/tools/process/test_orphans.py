@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.tool_calls import ProcessId
 from holdfast.tools.process import orphans
-from holdfast.tools.process.orphans import Remains, reap, said
+from holdfast.tools.process.orphans import OrphanReport, reap, said
 from holdfast.tools.process.process_table import CALL_VARIABLE, Process, below, boot, by_parent, living, running_process
 from polling import eventually
 from process_leaks import alive, linux_only
@@ -76,9 +76,9 @@ def test_a_process_without_a_mark_is_found_as_it_was_journalled(start: Start, ca
         ProcessId(pid=known.pid, start=known.start, boot="another"),
         ProcessId(pid=4_000_000, start=known.start, boot=known.boot),
     ):
-        assert reap({call}, [other]) == Remains()
+        assert reap({call}, [other]) == OrphanReport()
     assert process.poll() is None
-    assert reap({call}, [known]) == Remains(ended=(f"sleep ({process.pid})",))
+    assert reap({call}, [known]) == OrphanReport(ended=(f"sleep ({process.pid})",))
 
 
 def test_a_pid_that_has_a_new_owner_by_then_is_left_alone(
@@ -91,7 +91,7 @@ def test_a_pid_that_has_a_new_owner_by_then_is_left_alone(
     before = Process(pid=owner.pid, name=owner.name, parent=owner.parent, session=owner.session, start=owner.start - 1)
     monkeypatch.setattr(orphans, "living", lambda: [before])
     known = ProcessId(pid=before.pid, start=before.start, boot=boot())
-    assert reap({call}, [known]) == Remains()
+    assert reap({call}, [known]) == OrphanReport()
     assert process.poll() is None
 
 
@@ -105,7 +105,7 @@ def test_one_that_is_deaf_or_frozen_is_killed(start: Start, call: str) -> None:
 def test_one_that_cannot_be_ended_is_told(start: Start, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans, "_GIVE_UP", 0.1)  # before SIGKILL: another user's takes no signal at all
     process = start("trap '' TERM; exec sleep 300", PATH=os.defpath, **{CALL_VARIABLE: call})
-    assert reap({call}, []) == Remains(left=(f"sleep ({process.pid})",))
+    assert reap({call}, []) == OrphanReport(left=(f"sleep ({process.pid})",))
 
 
 def test_nobody_ends_what_it_was_started_from(call: str) -> None:
@@ -115,16 +115,16 @@ def test_nobody_ends_what_it_was_started_from(call: str) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", shell], env={CALL_VARIABLE: call}, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "Remains(ended=(), left=())\nstill here\n"
+    assert done.stdout == "OrphanReport(ended=(), left=())\nstill here\n"
 
 
 @pytest.mark.parametrize(
     ("remains", "words"),
     [
-        (Remains(), ""),
-        (Remains(ended=("sleep (7)",)), "still running, and ended now: sleep (7)"),
+        (OrphanReport(), ""),
+        (OrphanReport(ended=("sleep (7)",)), "still running, and ended now: sleep (7)"),
         (
-            Remains(ended=tuple("abcdefg"), left=("sudo (8)",)),
+            OrphanReport(ended=tuple("abcdefg"), left=("sudo (8)",)),
             (
                 "still running, and ended now: a, b, c, d, e and 2 more; "
                 "could not be ended and may still be running: sudo (8)"
@@ -132,5 +132,5 @@ def test_nobody_ends_what_it_was_started_from(call: str) -> None:
         ),
     ],
 )
-def test_it_is_said_in_a_few_words(remains: Remains, words: str) -> None:
+def test_it_is_said_in_a_few_words(remains: OrphanReport, words: str) -> None:
     assert said(remains) == words

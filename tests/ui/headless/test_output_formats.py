@@ -58,7 +58,7 @@ def never(why: str) -> None:
 
 def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -> None:
     out, err = io.StringIO(), io.StringIO()
-    output = TextOutput(out, err, gone=never)
+    output = TextOutput(out, err, on_closed=never)
     output.begin(OPENED)
     output.event(LiveText(1, "thinking aloud"))
     call = CallPart(id="A", name="bash", arguments='{"command": "make test"}')
@@ -92,7 +92,7 @@ def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -
 
 def test_a_terminal_sees_the_text_stream_and_nothing_it_would_act_on() -> None:
     out, err = Terminal(), Terminal()
-    output = TextOutput(out, err, gone=never)
+    output = TextOutput(out, err, on_closed=never)
     output.begin(OPENED)
     output.event(LiveText(1, "Hel"))
     output.event(LiveText(1, "lo" + HOSTILE))
@@ -106,7 +106,7 @@ def test_a_terminal_sees_the_text_stream_and_nothing_it_would_act_on() -> None:
 
 def test_a_command_is_shown_as_it_is_run() -> None:
     err = Terminal()
-    output = TextOutput(Terminal(), err, gone=never)
+    output = TextOutput(Terminal(), err, on_closed=never)
     call = CallPart(id="A", name="bash", arguments=json.dumps({"command": "true \x1b]; rm -rf ~ #\x07"}))
     output.event(Fact(3, ResponseEnded(step=1, model="m:m", parts=(call,), usage=Usage())))
     output.event(Fact(4, CallStarted(call="A", effect="execute")))
@@ -122,7 +122,7 @@ def test_a_command_is_shown_as_it_is_run() -> None:
 
 def test_a_reader_that_goes_away_is_noticed_once() -> None:
     noticed: list[str] = []
-    output = TextOutput(Gone(), io.StringIO(), gone=noticed.append)
+    output = TextOutput(Gone(), io.StringIO(), on_closed=noticed.append)
     output.end(ended())
     output.end(ended())
     assert output.close(None) == ""
@@ -131,7 +131,7 @@ def test_a_reader_that_goes_away_is_noticed_once() -> None:
 
 def test_stream_json_is_one_ascii_object_a_line() -> None:
     out = io.StringIO()
-    output = StreamJsonOutput(out, gone=never)
+    output = StreamJsonOutput(out, on_closed=never)
     output.begin(OPENED)
     call = CallPart(id="A", name="read", arguments='{"path": "a"}')
     for event in (
@@ -161,7 +161,7 @@ def test_stream_json_is_one_ascii_object_a_line() -> None:
 
 def test_calls_of_a_cut_response_are_not_told_as_calls() -> None:
     out = io.StringIO()
-    output = StreamJsonOutput(out, gone=never)
+    output = StreamJsonOutput(out, on_closed=never)
     call = CallPart(id="A", name="read", arguments="{}")
     output.event(Fact(3, ResponseEnded(step=1, model="m:m", parts=(call,), usage=Usage(), cut="max_tokens")))
     output.close(None)
@@ -170,7 +170,7 @@ def test_calls_of_a_cut_response_are_not_told_as_calls() -> None:
 
 def test_json_is_one_object_at_the_end() -> None:
     out = io.StringIO()
-    output = JsonOutput(out, gone=never)
+    output = JsonOutput(out, on_closed=never)
     output.begin(OPENED)
     output.event(LiveText(1, "half"))
     output.end(ended("approval", 3))

@@ -49,7 +49,7 @@ LEFT: list[Entry] = [
 def shown(*entries: Entry, before: tuple[Entry, ...] = ()) -> list[str]:
     """Return what a run says on standard error of these facts, after its first line."""
     err = io.StringIO()
-    output = TextOutput(io.StringIO(), err, gone=lambda _: None)
+    output = TextOutput(io.StringIO(), err, on_closed=lambda _: None)
     output.begin(
         RunOpened(session="s", model="m:m", mode="ask", cwd="/", tools=(), resumed=bool(before), last_turn=before)
     )

@@ -1,6 +1,6 @@
 """Compacts a conversation: a model summarizes its older part, and one journal entry puts the summary in its place.
 
-Before that entry is in the journal nothing has changed; after it everything has. If no summary can be had, the older
+Before that entry is in the journal nothing has changed; after it everything has. If no summary is available, the older
 part is dropped only when nothing could be sent otherwise, and the user and the model read that it was.
 """
 

@@ -63,21 +63,21 @@ def plan_compaction(
     if estimate((UserMessage((), waits),), model) <= max(most, LEAST):
         waits = ()
     exchanges = [_exchange(messages[at : at + 2], model, opens=at in prompts) for at in range(0, len(messages), 2)]
-    gone = len(messages) // 2 if waits else cut(exchanges, keep=keep, most=most)
-    first = 2 * gone
+    removed = len(messages) // 2 if waits else cut(exchanges, keep=keep, most=most)
+    first = 2 * removed
     left = messages[first] if first < len(messages) else None
     results = left.results if isinstance(left, UserMessage) else ()
     goes = messages[:first]
     if results or waits:
-        summed_up = left.said[:1] if isinstance(left, UserMessage) and not first and conversation.compacted else ()
-        goes = (*goes, UserMessage(results, (*summed_up, *waits)))
-    if not (gone or waits) or estimate(goes, model) < LEAST:
+        has_summary = left.said[:1] if isinstance(left, UserMessage) and not first and conversation.compacted else ()
+        goes = (*goes, UserMessage(results, (*has_summary, *waits)))
+    if not (removed or waits) or estimate(goes, model) < LEAST:
         return None
     earlier = conversation.compacted.step if conversation.compacted else 0
     through = next((each for at, each in reversed(prompts.items()) if at < first), None)
     return CompactionPlan(
         messages=goes,
-        step=steps[gone - 1] if gone else earlier,
+        step=steps[removed - 1] if removed else earlier,
         first=first,
         through=None if first in prompts else through,
         said=conversation.prompts[-1].behind if waits else 0,

@@ -50,10 +50,10 @@ class Summarizer:
     """Asks for summaries over a session's connection. `notify` gets progress messages for the user."""
 
     def __init__(
-        self, *, connection: Connection, abandoned: DetachedTasks, limits: Limits, notify: Callable[[str], None]
+        self, *, connection: Connection, detached: DetachedTasks, limits: Limits, notify: Callable[[str], None]
     ) -> None:
         self._connection = connection
-        self._abandoned = abandoned
+        self._detached = detached
         self._limits = limits
         self._notify = notify
 
@@ -89,7 +89,7 @@ class Summarizer:
                 model,
                 whole=whole,
                 limits=limits,
-                abandoned=self._abandoned,
+                detached=self._detached,
                 append=lambda _: None,
                 emit=lambda _: None,
             )
@@ -132,24 +132,26 @@ def request(
         version=opened.version if opened else "",
     )
     texts = [
-        "\n".join(quoted_summary(older, summed_up=conversation.compacted is not None, room=room - tokens_of(system)))
+        "\n".join(quoted_summary(older, has_summary=conversation.compacted is not None, room=room - tokens_of(system)))
     ]
     if wish.strip():
         texts.append(f"The user wants the summary to keep this in particular: {wish.strip()}")
     return replace(conversation, opened=asked, messages=(UserMessage((), tuple(texts)),), queued=())
 
 
-def quoted_summary(messages: Sequence[ConversationMessage], *, summed_up: bool, room: int) -> list[str]:
-    """Return the messages as JSON lines of at most `room` tokens. With `summed_up`, the first is an earlier summary.
+def quoted_summary(messages: Sequence[ConversationMessage], *, has_summary: bool, room: int) -> list[str]:
+    """Return the messages as JSON lines of at most `room` tokens. With `has_summary`, the first is an earlier summary.
 
     The earlier summary stays even if other messages do not fit.
     """
     lines: list[str] = []
     for longest in CUTS:
-        lines = [json.dumps(line, ensure_ascii=False) for line in _lines(messages, longest, room, summed_up=summed_up)]
+        lines = [
+            json.dumps(line, ensure_ascii=False) for line in _lines(messages, longest, room, has_summary=has_summary)
+        ]
         if sum(map(_weight, lines)) <= room:
             return lines
-    head, tail = lines[:summed_up], lines[summed_up:]
+    head, tail = lines[:has_summary], lines[has_summary:]
     left = room - sum(map(_weight, head))
     kept = 0
     for line in reversed(tail):
@@ -157,8 +159,8 @@ def quoted_summary(messages: Sequence[ConversationMessage], *, summed_up: bool, 
         if left < 0:
             break
         kept += 1
-    gone = json.dumps({"note": f"{len(tail) - kept} earlier messages are left out here: there is no room for them."})
-    return [*head, gone, *tail[len(tail) - kept :]]
+    notice = json.dumps({"note": f"{len(tail) - kept} earlier messages are left out here: there is no room for them."})
+    return [*head, notice, *tail[len(tail) - kept :]]
 
 
 def _weight(line: str) -> int:
@@ -166,7 +168,7 @@ def _weight(line: str) -> int:
 
 
 def _lines(
-    messages: Sequence[ConversationMessage], longest: int, room: int, *, summed_up: bool
+    messages: Sequence[ConversationMessage], longest: int, room: int, *, has_summary: bool
 ) -> Iterator[dict[str, str]]:
     for message in messages:
         match message:
@@ -174,10 +176,10 @@ def _lines(
                 for result in results:
                     yield {"result": cap(result.text, longest), "of": result.name, "outcome": result.outcome}
                 for one in said:
-                    most = max(4 * longest, room * BYTES // 2 if summed_up else 0)
+                    most = max(4 * longest, room * BYTES // 2 if has_summary else 0)
                     text = cap(one, most) if isinstance(one, str) else f"[an image: {one.described}]"
-                    yield {"earlier summary" if summed_up else "user": text}
-                    summed_up = False
+                    yield {"earlier summary" if has_summary else "user": text}
+                    has_summary = False
             case AssistantMessage(parts=parts):
                 for part in parts:
                     match part:

@@ -1,4 +1,4 @@
-"""The system prompt: one text, journalled when a session opens and sent unchanged ever after.
+"""The system prompt: one text, journalled when a session opens and sent unchanged from then on.
 
 Later changes go into notes (`holdfast.agent.context.changed_files`), so the prompt cache stays valid.
 """

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from holdfast.agent.stop_cause import StopCause
-from holdfast.errors import ApprovalUnavailable, ProviderFailed, StateError, Unsendable, UsageError
+from holdfast.errors import ApprovalUnavailable, InvalidRequest, ProviderFailed, StateError, UsageError
 
 T = TypeVar("T")
 
@@ -20,10 +20,10 @@ class TurnStopped(BaseException):
 
 
 class StopSignal:
-    """Whether, and why, a turn is to end. Work that ignores its cancellation goes to `abandoned`."""
+    """Whether, and why, a turn is to end. Work that ignores its cancellation goes to `detached`."""
 
-    def __init__(self, abandoned: DetachedTasks) -> None:
-        self._abandoned = abandoned
+    def __init__(self, detached: DetachedTasks) -> None:
+        self._detached = detached
         self._set: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.event = asyncio.Event()  # for running tools, which end by themselves
         self.cause: StopCause | None = None
@@ -55,7 +55,7 @@ class StopSignal:
             return task.result()
         finally:
             if not task.done():
-                self._abandoned.add(task)
+                self._detached.add(task)
             elif not task.cancelled():
                 task.exception()  # it ended at the same time as the stop; the stop wins
 
@@ -137,7 +137,7 @@ def stop_cause_of(error: BaseException) -> StopCause:
             stop_cause = StopCause("user")
         case asyncio.CancelledError() | SystemExit() | GeneratorExit():
             stop_cause = StopCause("external")
-        case Unsendable():
+        case InvalidRequest():
             stop_cause = StopCause("bug", said)
         case _:
             stop_cause = StopCause("bug", f"{type(error).__name__}: {said}")

@@ -18,12 +18,12 @@ LOADING = 600.0
 
 
 class Connection:
-    """At most one open model, with its name. A connection that does not close in time goes to `abandoned`."""
+    """At most one open model, with its name. A connection that does not close in time goes to `detached`."""
 
-    def __init__(self, connect: Callable[[str], Awaitable[Model]], limits: Limits, abandoned: DetachedTasks) -> None:
+    def __init__(self, connect: Callable[[str], Awaitable[Model]], limits: Limits, detached: DetachedTasks) -> None:
         self._connect = connect
         self._limits = limits
-        self._abandoned = abandoned
+        self._detached = detached
         self._model: Model | None = None
 
     async def model(self, name: str, stop: StopSignal) -> Model:
@@ -52,6 +52,6 @@ class Connection:
             closing = asyncio.ensure_future(model.aclose())
             done, late = await asyncio.wait({closing}, timeout=self._limits.drop_wait)
             for task in late:
-                self._abandoned.add(task)
+                self._detached.add(task)
             for task in done:
-                task.exception()  # a connection that fails to close is still given up
+                task.exception()  # a connection that fails to close is dropped anyway

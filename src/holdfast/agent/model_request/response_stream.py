@@ -44,7 +44,7 @@ class Stream:
         *,
         whole: bool,
         limits: Limits,
-        abandoned: DetachedTasks,
+        detached: DetachedTasks,
         append: Callable[[ResponseCheckpoint], None],
         emit: Callable[[Event], None],
     ) -> None:
@@ -52,7 +52,7 @@ class Stream:
         self._model = model
         self._whole = whole
         self._limits = limits
-        self._abandoned = abandoned
+        self._detached = detached
         self._append = append
         self._emit = emit
         self._queue: asyncio.Queue[StreamEvent | ProviderFailed] = asyncio.Queue(maxsize=QUEUE)
@@ -85,7 +85,7 @@ class Stream:
     ) -> StreamFinished:
         """Return the complete response; raises `ProviderFailed`, or `TurnStopped` on a stop.
 
-        When this returns or raises, the pump has ended or was abandoned after `limits.drop_wait`. A whole answer must
+        When this returns or raises, the pump has ended or was detached after `limits.drop_wait`. A whole answer must
         arrive within `limits.first_event`.
         """
         loop = asyncio.get_running_loop()
@@ -113,13 +113,13 @@ class Stream:
                     self._take(late)
 
     async def drop(self) -> None:
-        """End the pump within `limits.drop_wait`; otherwise abandon it, and its connection closes later."""
+        """End the pump within `limits.drop_wait`; otherwise detach it, and its connection closes later."""
         self._dropped = True
         pump = self._pump
         if pump is not None and not pump.done():
             pump.cancel()
             for late in (await asyncio.wait({pump}, timeout=self._limits.drop_wait))[1]:
-                self._abandoned.add(late)
+                self._detached.add(late)
 
     def checkpoint(self) -> None:
         """Journal the text received since the last checkpoint."""

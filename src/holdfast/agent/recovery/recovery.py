@@ -12,9 +12,9 @@ Here each prompt recovers first, and where nothing is open that costs nothing. M
 session must open, and be read, also with a full disk.
 
 What this process knows and the journal does not is kept here until it is journalled: why it left a turn open
-(`_unsettled`), outcomes that the disk refused (`_unwritten`), damage that was not reported yet (`_untold`, `_mended`),
-and whether outcomes may be among what cannot be read (`_gap`). An append that fails forgets none of it, and neither
-does a cancellation while `look` waits: nothing has changed by then, and the next prompt begins again.
+(`_unsettled`), outcomes that the disk refused (`_unwritten`), damage that was not reported yet (`_untold`,
+`_repaired`), and whether outcomes may be among what cannot be read (`_gap`). An append that fails forgets none of it,
+and neither does a cancellation while `look` waits: nothing has changed by then, and the next prompt begins again.
 
 Example: the disk is full while `pytest` runs. `call-ended` cannot be written, so its outcome is kept. The turn's end
 cannot be written either: the user reads it, and the journal has an open turn. With the next prompt, when there is
@@ -71,13 +71,13 @@ class Recovery:
         toolbox: Toolbox,
         commands: UserCommands,
         checks: Checks,
-        abandoned: DetachedTasks,
+        detached: DetachedTasks,
     ) -> None:
         self._journal = journal
         self._toolbox = toolbox
         self._commands = commands
         self._checks = checks
-        self._abandoned = abandoned
+        self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
         self._unwritten: dict[str, e.CallEnded] = {}  # outcomes that are not journalled yet
         self.learn(reading)
@@ -91,7 +91,7 @@ class Recovery:
         self._untold = tuple(found.what for found in reading.findings if found.what not in told)
         self._gap = has_gap(reading)
         self._checks.knows(told)
-        self._mended = self._checks.found(self._journal.conversation)
+        self._repaired = self._checks.found(self._journal.conversation)
 
     def keep(self, ended: e.CallEnded) -> None:
         """Keep an outcome that could not be journalled until its call is settled."""
@@ -121,7 +121,7 @@ class Recovery:
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation
         left = conversation.is_open and self._unsettled is None
-        shells = self._commands.gone(conversation.open_shells)
+        shells = self._commands.orphaned(conversation.open_shells)
         if not left and not shells:
             return "", None
         calls = conversation.open_calls if left else ()
@@ -134,17 +134,17 @@ class Recovery:
         if self._untold:
             note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
             entries.append(e.Repaired(findings=self._untold, note=note))
-        if self._mended:
-            entries.append(e.Repaired(findings=self._mended))
+        if self._repaired:
+            entries.append(e.Repaired(findings=self._repaired))
         if conversation.is_open:
             stop_cause = self._unsettled or StopCause("crash", processes)
             settled = settle(conversation, stop_cause, known=self._evidence(conversation))
             entries.extend(started_only(settled, conversation) if goes_on else settled)
         self._journal.append(*entries, *self._commands.left(conversation.open_shells, processes, began=self._began))
-        self._untold = self._mended = ()
+        self._untold = self._repaired = ()
         self._gap = False
         self._settled()
-        if not self._abandoned and not self._commands.any_running:
+        if not self._detached and not self._commands.any_running:
             self._toolbox.sweep(edits(conversation.open_calls))
 
     def settle_turn(

@@ -1,4 +1,4 @@
-"""Whom a turn asks about a call, and what they answer."""
+"""The interface through which a turn asks the user about a call."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Requests:
     async def send(self) -> ModelFinish:
         """Send the conversation until a response is journalled.
 
-        Raises `ProviderFailed` when no attempt is left, `Unsendable` if the conversation is invalid: then it is not
+        Raises `ProviderFailed` when no attempt is left, `InvalidRequest` if the conversation is invalid: then it is not
         sent.
         """
         context = self._context
@@ -65,7 +65,7 @@ class Requests:
                 model,
                 whole=whole,
                 limits=limits,
-                abandoned=context.abandoned,
+                detached=context.detached,
                 append=self._journal.append,
                 emit=context.emit,
             )
@@ -118,7 +118,7 @@ class Requests:
             return finished.finish
 
     def _valid(self) -> Conversation:
-        """Return the conversation to send, its repairs journalled; raises `Unsendable`."""
+        """Return the conversation to send, its repairs journalled; raises `InvalidRequest`."""
         checks, conversation = self._context.checks, self._journal.conversation
         valid = validate_request(conversation, checks.profile(conversation))
         if repairs := checks.unreported(valid.violations):

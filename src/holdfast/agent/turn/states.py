@@ -6,7 +6,7 @@ ends the turn through the one exit like every other failure. Each state can alwa
 except `SETTLING` itself, which ends with `SETTLED`.
 
 Why a table? With flags (`is_streaming`, `is_asking`, `is_stopping`) most combinations mean nothing, and every new
-feature adds some. A table can be printed, drawn (docs/turns.md, checked by a test) and enumerated: tests
+feature adds some. A table can be printed, drawn (docs/reference/turns.md, checked by a test) and enumerated: tests
 check that every state can be reached and left, and the debug log names every move. The table does not decide what to do
 next; `turn.py` does. It only refuses what must not happen, such as running a call while a request is streaming.
 
@@ -42,7 +42,7 @@ class State(Enum):
 class Signal(Enum):
     """What moves a turn to another state."""
 
-    TAKE_UP = "take up"  # resume calls that a crash left waiting for the user
+    RESUME = "resume"  # resume calls that a crash left waiting for the user
     SEND = "send"  # a request is journalled
     EVENT = "event"  # the first event of a response came
     FAIL = "fail"  # the attempt failed and will be repeated
@@ -59,7 +59,7 @@ class Signal(Enum):
 
 TRANSITIONS: dict[tuple[State, Signal], State] = {
     (State.IDLE, Signal.SEND): State.REQUESTING,
-    (State.IDLE, Signal.TAKE_UP): State.CHOOSING,
+    (State.IDLE, Signal.RESUME): State.CHOOSING,
     (State.REQUESTING, Signal.EVENT): State.STREAMING,
     (State.REQUESTING, Signal.FAIL): State.BACKING_OFF,
     (State.STREAMING, Signal.FAIL): State.BACKING_OFF,

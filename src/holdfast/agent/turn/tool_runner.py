@@ -94,7 +94,7 @@ class Calls:
             text = f"Tool {call.name!r} does not exist (expected one of {names}). Nothing was done."
         except ToolFailed as failed:
             text = str(failed)
-        except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn goes on
+        except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
         self._journal.append(e.CallEnded(call=call.id, outcome="failed", text=valid_unicode(text)))
         return None
@@ -185,7 +185,7 @@ class Calls:
             if task is None or task.cancelling():
                 raise
             output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
-        except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn goes on
+        except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
             output = ToolOutput(text=text, ok=False)
         self._record(call, output, round(asyncio.get_running_loop().time() - since, 3))

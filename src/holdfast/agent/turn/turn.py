@@ -35,7 +35,7 @@ from holdfast.agent.turn.requests import Requests
 from holdfast.agent.turn.states import Signal, State, cause_after, step
 from holdfast.agent.turn.tool_runner import Calls
 from holdfast.agent.turn.turn_context import TurnContext
-from holdfast.errors import ApprovalUnavailable, ProviderFailed, ProviderFault, StateError, Unsendable
+from holdfast.errors import ApprovalUnavailable, InvalidRequest, ProviderFailed, ProviderFault, StateError
 from holdfast.session.conversation.prune_results import prune_entry
 from holdfast.session.journal.entries import TurnEnded
 
@@ -43,7 +43,7 @@ _CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal",
 
 
 class Turn:
-    """One turn. It is made for a prompt and gone with its end; `stop` ends it."""
+    """One turn, created for one prompt; `stop` ends it."""
 
     def __init__(self, context: TurnContext, stop: StopSignal) -> None:
         self.stop = stop
@@ -63,7 +63,7 @@ class Turn:
             stop_cause = await self._steps()
         except TurnStopped:
             stop_cause = self.stop.cause or stop_cause
-        except (ApprovalUnavailable, ProviderFailed, StateError, Unsendable) as ended:
+        except (ApprovalUnavailable, ProviderFailed, StateError, InvalidRequest) as ended:
             stop_cause = stop_cause_of(ended)
             fault = ended.fault if isinstance(ended, ProviderFailed) else None
         except BaseException as error:  # an unusable model, a bug, a closing loop: settle, then propagate
@@ -82,7 +82,7 @@ class Turn:
         while True:
             self.stop.raise_if_set()
             if calls := journal.conversation.open_calls:
-                self._to(Signal.TAKE_UP)
+                self._to(Signal.RESUME)
             else:
                 stop_cause = await self._request()
                 if stop_cause is not None:
@@ -116,7 +116,7 @@ class Turn:
         finally:  # also if that failed; nothing is awaited from here on
             try:
                 for task in self._calls.running():  # a later outcome is journalled as `call-late`
-                    context.abandoned.add(task, context.journal.not_recorded)
+                    context.detached.add(task, context.journal.not_recorded)
                 ended = context.recovery.settle_turn(stop_cause, cut=self._requests.cut, seconds=self._calls.seconds())
             finally:
                 self._to(Signal.SETTLED)

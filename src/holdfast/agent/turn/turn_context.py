@@ -23,7 +23,7 @@ from holdfast.tools.tool import Toolbox
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnContext:
-    """What a session lends to each of its turns, which come and go.
+    """What a session provides to each of its turns.
 
     `policy` returns what runs without asking at this moment; `remember` allows a pattern in the project from now on.
     """
@@ -34,7 +34,7 @@ class TurnContext:
     connection: Connection
     compacting: Compacting
     toolbox: Toolbox
-    abandoned: DetachedTasks
+    detached: DetachedTasks
     emit: Callable[[Event], None]
     policy: Callable[[], Policy]
     remember: Callable[[Pattern], None]

@@ -66,7 +66,7 @@ def with_keyring_value(keys: Keys, name: str | None) -> Keys:
     return MappingProxyType({**keys, name: ProviderKey("keyring", system_keyring.get(name))})
 
 
-def aimed(name: str, environ: Mapping[str, str], providers: Providers, keys: Keys) -> ModelEndpoint:
+def endpoint_with_key(name: str, environ: Mapping[str, str], providers: Providers, keys: Keys) -> ModelEndpoint:
     """Return the endpoint of `name` (PROVIDER:MODEL) with its key from `keys`. Raise `ModelUnusable`."""
     provider, _ = split(name, providers)
     try:
@@ -114,7 +114,7 @@ class KeyFile:
         except ConfigInvalid as error:
             return MappingProxyType({}), f"{error} Its keys are not used."
 
-    def mend(self) -> str:
+    def repair(self) -> str:
         """Make the key file usable: restrict its permissions, or set it aside. Return what was done, "" if nothing.
 
         No content is lost. Raise `StorageFailed`.
@@ -172,7 +172,7 @@ class KeyFile:
 
     def _read(self) -> _Kept:
         try:
-            with open(self.path, "rb", opener=_waiting_for_nobody) as file:
+            with open(self.path, "rb", opener=_open_without_blocking) as file:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
                 raw = file.read()
         except FileNotFoundError:
@@ -208,6 +208,6 @@ class KeyFile:
             ) from error
 
 
-def _waiting_for_nobody(path: str, flags: int) -> int:
+def _open_without_blocking(path: str, flags: int) -> int:
     """Open a file without blocking on a named pipe that has no writer."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)

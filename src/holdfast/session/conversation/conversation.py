@@ -28,7 +28,7 @@ class Result:
 
 
 UserContent = str | Image
-"""The content of a user message besides results."""
+"""The content of a user message, apart from results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +176,9 @@ class Conversation:
     `messages` are the messages to send; open calls have provisional results in them. `open_turn` is the turn without an
     end, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order. `open_shells` are
     user commands without an end. `allowed` are patterns that need no approval. `queued` are messages neither sent nor
-    recalled, in order. `prompts` are those a rewind can go to, `rewound` the turns that were rewound. `counted` is
-    the last token count by a provider. `compacted` is the note that replaces older messages. `blind` are models that
-    reject images, `refused` are rejected images with the model that rejected them.
+    recalled, in order. `prompts` are those a rewind can go to, `rewound` the turns that were rewound. `counted` is the
+    last token count by a provider. `compacted` is the note that replaces older messages. `models_without_vision` are
+    models that reject images, `refused` are rejected images with the model that rejected them.
     """
 
     opened: e.SessionOpened | None
@@ -200,7 +200,7 @@ class Conversation:
     rewound: tuple[int, ...]
     counted: Counted | None
     compacted: e.Compacted | None
-    blind: frozenset[str]
+    models_without_vision: frozenset[str]
     refused: frozenset[tuple[str, Image]]
 
     @property

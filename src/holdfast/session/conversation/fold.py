@@ -54,7 +54,7 @@ class Fold:
         self._turn_steps = 0
         self._open_turn: int | None = None
         self._streaming: c.Streaming | None = None
-        self._blind: frozenset[str] = frozenset()
+        self._models_without_vision: frozenset[str] = frozenset()
         self._refused: frozenset[tuple[str, Image]] = frozenset()
         self._last_end: e.TurnEnded | None = None
         self._shells: dict[str, c.OpenShell] = {}  # user commands without an end
@@ -183,7 +183,7 @@ class Fold:
             rewound=tuple(self._rewound),
             counted=self._counted,
             compacted=cut.entry if cut else None,
-            blind=self._blind,
+            models_without_vision=self._models_without_vision,
             refused=self._refused,
         )
 
@@ -209,7 +209,7 @@ class Fold:
     def _unshow(self, model: str, images: tuple[Image, ...] | None) -> None:
         """Stop sending these images, or all, to the model, and drop what it signed with them; on every branch."""
         if images is None:
-            self._blind |= {model}
+            self._models_without_vision |= {model}
         else:
             self._refused |= {(model, image) for image in images}
         first = self._exchange.unshow(model, images)

@@ -60,10 +60,10 @@ class MessageBuilder:
 
     def compact(self, entry: Compacted) -> None:
         """Replace older messages by the entry's note. Nothing else changes, so it can be undone."""
-        gone = max((place for place, (step, _) in enumerate(self._answers, start=1) if step <= entry.step), default=0)
-        after = self.closed[2 * gone] if 2 * gone < len(self.closed) else c.UserMessage((), tuple(self.texts))
+        cut = max((place for place, (step, _) in enumerate(self._answers, start=1) if step <= entry.step), default=0)
+        after = self.closed[2 * cut] if 2 * cut < len(self.closed) else c.UserMessage((), tuple(self.texts))
         there = len(after.said) if isinstance(after, c.UserMessage) else 0  # later texts are not covered
-        self.cut, self._cuts = c.ActiveCompaction(entry, 2 * gone, min(entry.said, there), self.cut), True
+        self.cut, self._cuts = c.ActiveCompaction(entry, 2 * cut, min(entry.said, there), self.cut), True
 
     def uncompact(self) -> None:
         """Undo the last compaction."""

@@ -42,11 +42,11 @@ def prune_entry(conversation: Conversation, settings: ContextSettings) -> tuple[
         )
         for result, _ in results
     ]
-    gone = prune(outputs, protect=settings.prune_protect, least=settings.prune_least)
-    if not gone:
+    pruned = prune(outputs, protect=settings.prune_protect, least=settings.prune_least)
+    if not pruned:
         return ()
-    texts = {output.call: instead[output.call] for output in gone}
-    return (Pruned(outputs=texts, saved=sum(output.saves for output in gone)),)
+    texts = {output.call: instead[output.call] for output in pruned}
+    return (Pruned(outputs=texts, saved=sum(output.saves for output in pruned)),)
 
 
 def _newest_turns(conversation: Conversation, count: int) -> int:

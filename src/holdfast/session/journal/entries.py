@@ -35,7 +35,7 @@ Cause = Literal[
     "storage",  # the journal could not be written
     "crash",  # found at recovery: the process ended without recording why
     "bug",  # an exception in holdfast itself
-    "fork",  # the session was copied in the middle of the turn; the original may have gone on
+    "fork",  # the session was copied in the middle of the turn; the original may continue
     "import",  # the imported document ends in the middle of the turn
 ]
 """What ended a turn or cut a response. Set by holdfast's own code, never guessed from a library's exception."""
@@ -144,10 +144,10 @@ class Pruned(_Fact, frozen=True, tag="pruned"):
 class Compacted(_Fact, frozen=True, tag="compacted"):
     """`note` replaces everything up to the results of the response to request `step`.
 
-    Of the user texts beside those results, the first `said`, from unanswered turns, are replaced too. `summary` is the
-    part of the note that `model` wrote; `model` is "" if there is none or an earlier one was kept, and the rest was
-    left out. `messages` counts the replaced messages; `before` and `after` are approximate token counts. `usage` is
-    what the summary cost.
+    Of the user texts in the message of those results, the first `said`, from unanswered turns, are replaced too.
+    `summary` is the part of the note that `model` wrote; `model` is "" if there is none or an earlier one was kept, and
+    the rest was left out. `messages` counts the replaced messages; `before` and `after` are approximate token counts.
+    `usage` is what the summary cost.
     """
 
     step: int

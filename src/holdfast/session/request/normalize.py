@@ -28,12 +28,14 @@ def normalize(conversation: c.Conversation, profile: Profile) -> c.Conversation:
     """Return the conversation as it is sent to its model, whose provider has this profile."""
     ids = _Ids()
     refused = frozenset(image for model, image in conversation.refused if model == conversation.model)
-    album = _Album(NO_MEDIA if conversation.model in conversation.blind else profile.media, refused)
+    budget = _ImageBudget(
+        NO_MEDIA if conversation.model in conversation.models_without_vision else profile.media, refused
+    )
     messages: list[c.ConversationMessage] = []
     for message in conversation.messages:
         match message:
             case c.UserMessage():
-                said = tuple(album.said(message))
+                said = tuple(budget.said(message))
                 messages.extend(_of_user(message.results, said, ids, conversation.model, profile))
             case c.AssistantMessage():
                 messages.append(_of_assistant(message, ids, conversation.model, profile))
@@ -132,7 +134,7 @@ def _of_call(part: CallPart, ids: _Ids, *, own: bool) -> CallPart:
     return msgspec.structs.replace(part, item_id=None, provider=None, details=None)
 
 
-class _Album:
+class _ImageBudget:
     """The images of a conversation, as far as the provider accepts them. An image once sent is always sent again.
 
     A provider that accepts many images only if all are small never gets more than that limit once a large one was sent.
@@ -213,6 +215,6 @@ def sendable_arguments(raw: str) -> str:
 def sendable_name(name: str) -> str:
     """Return `name` if every provider accepts it as a tool name, else a valid one derived from it.
 
-    A model may call a tool by an impossible name. The result quotes the original name, and the conversation goes on.
+    A model may call a tool by an impossible name. The result quotes the original name, and the conversation continues.
     """
     return name if ANY.name_pattern.fullmatch(name) else legal_name(name)

@@ -4,8 +4,8 @@ How it works. `normalize` normalizes the conversation for its provider. `_Own` i
 `holdfast.history`: it projects the normalized messages to a shape and applies edits to them. `history.rules` checks the
 shape with the provider's profile. If no rule is broken (always, unless holdfast has a bug), the normalized conversation
 is sent as it is. Otherwise `history.repair` plans edits, they are applied to a copy, and the copy is checked again. If
-it passes, the repaired copy is sent and a `repaired` entry records the finding. If it does not, `Unsendable` is raised
-and nothing is sent.
+it passes, the repaired copy is sent and a `repaired` entry records the finding. If it does not, `InvalidRequest` is
+raised and nothing is sent.
 
 Why check at all, if the fold is valid by construction? The fold and the rules were written independently. A bug in one
 of them would otherwise cost the whole session: a provider that rejects one message rejects every later request too. The
@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from holdfast.errors import Unsendable
+from holdfast.errors import InvalidRequest
 from holdfast.history import rules
 from holdfast.history.apply_edits import apply
 from holdfast.history.draft_messages import DraftMessage, DraftPart
@@ -69,14 +69,14 @@ class ValidRequest:
 def validate_request(conversation: c.Conversation, profile: Profile) -> ValidRequest:
     """Return the conversation to send.
 
-    Raises `Unsendable` if it breaks a rule that no repair restores, or if a rule itself fails.
+    Raises `InvalidRequest` if it breaks a rule that no repair restores, or if a rule itself fails.
     """
     try:
         return _admitted(normalize(conversation, profile), profile)
-    except Unsendable:
+    except InvalidRequest:
         raise
     except Exception as error:
-        raise Unsendable(
+        raise InvalidRequest(
             f"{could_not_check(error)}. Nothing was sent. Rewind to an earlier prompt (/rewind), "
             "try another model, or export the conversation.",
             rule="",
@@ -95,19 +95,19 @@ def _admitted(sent: c.Conversation, profile: Profile) -> ValidRequest:
     violations = rules.check_shape(shape, profile)
     if not violations:
         return ValidRequest(sent, ())
-    mended = apply(form, messages, shape, repair_shape(shape, profile))
-    left = rules.check_shape(_shape(form, mended, sent), profile)
+    repaired = apply(form, messages, shape, repair_shape(shape, profile))
+    left = rules.check_shape(_shape(form, repaired, sent), profile)
     if long := {each.path for each in left if each.rule in ("text-too-long", "arguments-too-long")}:
-        mended = [_shortened(index, raw, long, profile.texts) for index, raw in enumerate(mended)]
-        left = rules.check_shape(_shape(form, mended, sent), profile)
+        repaired = [_shortened(index, raw, long, profile.texts) for index, raw in enumerate(repaired)]
+        left = rules.check_shape(_shape(form, repaired, sent), profile)
     if left:
-        raise Unsendable(
+        raise InvalidRequest(
             f"Conversation breaks the rule {left[0].rule!r} of {profile.name} and cannot be repaired: "
             f"{left[0].position}: {left[0].sentence} Nothing was sent. "
             "Rewind to an earlier prompt (/rewind), try another model, or export the conversation.",
             rule=left[0].rule,
         )
-    return ValidRequest(replace(sent, messages=tuple(form.read(mended))), violations)
+    return ValidRequest(replace(sent, messages=tuple(form.read(repaired))), violations)
 
 
 def arranged(sent: c.Conversation, profile: Profile) -> list[tuple[Role, c.ConversationMessage]]:
@@ -127,7 +127,7 @@ def left_broken(conversation: c.Conversation, profile: Profile) -> str:
     """Return the rule that prevents sending the next prompt, "" if repair restores all."""
     try:
         _admitted(_prompted(normalize(conversation, profile)), profile)
-    except Unsendable as error:
+    except InvalidRequest as error:
         return error.rule
     return ""
 

@@ -35,7 +35,7 @@ def is_nothing(folder: Path) -> bool:
         if not names <= _LEFT or (ABOUT in names and _had_entry(folder)) or any((folder / _SPOOL).glob("*")):
             return False
         if DATABASE not in names:  # bodies follow a journal: without one a session is being copied here
-            return ABOUT not in names and _WAL not in names and (not remains(folder) or is_abandoned(folder))
+            return ABOUT not in names and _WAL not in names and (not has_blobs(folder) or is_abandoned(folder))
         from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a session with a summary needs no SQLite
 
         return read_copy(folder) == Reading(records=())
@@ -43,7 +43,7 @@ def is_nothing(folder: Path) -> bool:
         return False
 
 
-def remains(folder: Path) -> bool:
+def has_blobs(folder: Path) -> bool:
     """Return whether entry bodies are left in a folder without a session."""
     return any((folder / BLOBS).glob("*"))
 

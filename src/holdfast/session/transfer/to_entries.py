@@ -2,7 +2,7 @@
 
 `holdfast.history` has read and repaired it: every call has its own id, and one result after it. Two things differ in a
 journal. Results stand before the prompts that came between a call and its result, and a result that came after the
-conversation had gone on is a late one.
+conversation had continued is a late one.
 """
 
 from __future__ import annotations
@@ -156,12 +156,12 @@ class _Builder:
         call = self._own[as_text(part.get("tool_call_id")) or ""]
         outcome, text = result_of(part, told)
         if call not in self._open:
-            told("a result came after the conversation had gone on; the model reads it as late.")
+            told("a result came after later messages; the model reads it as late.")
             self._late.append(e.CallLate(call=call, outcome=outcome, text=text))
             return
         self._open[call] = e.CallEnded(call=call, outcome=outcome, text=text)
         if any(is_prompt for is_prompt, _ in self._said):
-            told("a prompt stood before a result; results come first now.")
+            told("a prompt was before a result; results come first now.")
 
     def _close(self) -> None:
         """Journal what came since the last response: results, late results, then prompts and notes."""

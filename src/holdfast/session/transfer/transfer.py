@@ -49,13 +49,13 @@ class Imported:
     system: str
     tools: tuple[ToolSchema, ...]
     body: tuple[Entry, ...]
-    mended: tuple[str, ...]
+    repairs: tuple[str, ...]
 
     def changes(self, opened: SessionOpened) -> tuple[str, ...]:
         """Return what differs from the document in a session that begins with `opened`, one sentence each."""
         system = () if self.system in ("", opened.system) else (_SYSTEM,)
         thinking = () if self._keeps_thinking(opened) else (_THINKING,)
-        return (*self.mended, *system, *thinking)
+        return (*self.repairs, *system, *thinking)
 
     def entries(self, opened: SessionOpened) -> tuple[Entry, ...]:
         """Return the whole journal of a session that begins with `opened`."""
@@ -66,7 +66,7 @@ class Imported:
 
     def _keeps_thinking(self, opened: SessionOpened) -> bool:
         """Return whether signed thinking is usable: providers accept it only after exactly the same requests."""
-        same = opened.system == self.system and opened.tools == self.tools and not self.mended
+        same = opened.system == self.system and opened.tools == self.tools and not self.repairs
         return same or all(without_signatures(entry) == entry for entry in self.body)
 
 
@@ -128,19 +128,19 @@ def _imported(document: object) -> Imported:
     body = entries_of(repaired, messages, changes, ended=ended)
     unread = {key for key, value in (("ended", ended), ("tools", tools)) if value is None and key in envelope}
     unknown = ", ".join(sorted((envelope.keys() - _OWN_KEYS) | unread))
-    left = (f"These parts of the file beside its messages were left out: {unknown}.",) if unknown else ()
+    left = (f"These parts of the file were left out: {unknown}.",) if unknown else ()
     return Imported(
         session=_word(envelope, "session", "session_id"),
         model=_word(envelope, "model") or _last_model(body),
         system="\n\n".join(dict.fromkeys(text for message in messages for text in _system(as_object(message)))),
         tools=tools or (),
         body=body,
-        mended=(*left, *edits_told(repaired.edits), *changes.sentences()),
+        repairs=(*left, *edits_told(repaired.edits), *changes.sentences()),
     )
 
 
 def _is_readable(message: object) -> bool:
-    """Return whether it is a response, or a request that says something beside its system prompts."""
+    """Return whether it is a response, or a request that says something other than its system prompts."""
     found = FORMAT.message(0, message)
     said = (item for item in found.items if item.role != "system" and len(item.path) > 1)
     return found.role == "assistant" or any("foreign" not in item.flags for item in said)

@@ -2,8 +2,8 @@
 
 A record counts only with the seal whose hash is in the name of the live output. The journal has that name before the
 command starts. Only agent and supervisor know the seal until the supervisor writes it with the record, when the command
-and all its processes are gone. So the command cannot forge its own end. Imports the standard library only, because the
-supervisor does.
+and all its processes have exited. So the command cannot forge its own end. Imports the standard library only, because
+the supervisor does.
 """
 
 from __future__ import annotations

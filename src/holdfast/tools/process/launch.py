@@ -30,7 +30,7 @@ SUPERVISOR_LOCK = "keeper.lock"
 LOG = "keeper.log"
 
 START = 10.0  # seconds for the supervisor to become ready
-_ALONE = 2.5  # seconds for it or its watchdog to end everything once the other is gone
+_ALONE = 2.5  # seconds for it or its watchdog to end everything once the other has exited
 THAW = 0.02  # seconds between attempts to wake a frozen one
 
 
@@ -46,8 +46,8 @@ class Launched:
     within: bool
     pair: tuple[int, ...]
 
-    async def gone(self) -> None:
-        """Return once watchdog and supervisor are gone. When one ends, the other is woken and ended soon."""
+    async def both_ended(self) -> None:
+        """Return once watchdog and supervisor have exited. When one ends, the other is woken and ended soon."""
         try:
             # Before Python 3.12.4 the process's own `wait` also waits for its pipes, which a frozen supervisor holds
             # (github.com/python/cpython/issues/119710).
@@ -109,7 +109,7 @@ async def launched(folder: Path, *, contained: bool) -> Launched:
 
 
 def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:
-    """Return pidfds of child processes, except of those that are gone or where pidfds do not exist."""
+    """Return pidfds of child processes, except of those that have exited, or where pidfds do not exist."""
     found: list[int] = []
     for pid in pids if LINUX else ():
         with contextlib.suppress(OSError):

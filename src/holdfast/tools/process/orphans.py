@@ -34,14 +34,14 @@ NAMED = 5  # listed by name; more are only counted
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
+class OrphanReport:
     """The result, as "name (pid)": processes that were ended, and those that could not be."""
 
     ended: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
 
-def said(remains: Remains) -> str:
+def said(remains: OrphanReport) -> str:
     """Return a short description of the result, "" if nothing was found."""
     clauses: list[str] = []
     if remains.ended:
@@ -56,8 +56,8 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def reap(calls: Collection[str], known: Collection[ProcessId]) -> Remains:
-    """End what is left of `calls`, whose supervisor is gone, and return the result. Takes up to a second."""
+def reap(calls: Collection[str], known: Collection[ProcessId]) -> OrphanReport:
+    """End what is left of `calls`, whose supervisor has exited, and return the result. Takes up to a second."""
     found: dict[tuple[int, int], _Found] = {}
     began = time.monotonic()
     try:
@@ -71,7 +71,7 @@ def reap(calls: Collection[str], known: Collection[ProcessId]) -> Remains:
             over = time.monotonic() - began
             if not alive or over > _GIVE_UP:
                 ended = tuple(each.name for each in found.values() if each not in alive)
-                return Remains(ended, tuple(each.name for each in alive))
+                return OrphanReport(ended, tuple(each.name for each in alive))
             for each in alive if over > _GRACE else ():
                 each.signal(signal.SIGKILL)
             time.sleep(_TICK)
@@ -98,10 +98,10 @@ class _Found:
 
 
 def _open(process: Process) -> _Found | None:
-    """Return the process with a pidfd, None if it is gone or its pid was reused."""
+    """Return the process with a pidfd, None if it has exited or its pid was reused."""
     try:
         descriptor = os.pidfd_open(process.pid)
-    except OSError:  # gone, or out of descriptors: the next round gets it
+    except OSError:  # exited, or out of descriptors: the next round gets it
         return None
     now = running_process(process.pid)
     if now is None or now.start != process.start:

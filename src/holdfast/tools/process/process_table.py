@@ -91,7 +91,7 @@ def boot() -> str:
 
 
 def send(pid: int, *numbers: signal.Signals) -> bool:
-    """Signal a process; return False if it belongs to another user. A process that is gone counts as signalled."""
+    """Signal a process; return False if it belongs to another user. A process that has exited counts as signalled."""
     try:
         for number in numbers:
             os.kill(pid, number)

@@ -101,7 +101,7 @@ class Spool:
 
 
 class _Command:
-    """A command from its start until all its processes are gone."""
+    """A command from its start until all its processes have exited."""
 
     def __init__(self, request: Request, *, pid: int, pipe: int, spool: int) -> None:
         self.call = request["call"]
@@ -178,7 +178,7 @@ class SupervisorLoop:
             self.close("unguarded")
 
     def serve(self) -> None:
-        """Run until the agent or the watchdog is gone and every command has ended."""
+        """Run until the agent or the watchdog has exited and every command has ended."""
         if os.getppid() != self.watchdog:  # before the signal could be received
             self.close("unguarded")
         self._answer({"kind": "ready", "pid": self.pid})
@@ -197,7 +197,7 @@ class SupervisorLoop:
         return LIVE_EVERY if self.commands else None
 
     def close(self, cause: Cause = "stop") -> None:
-        """Accept no more requests and end every command; the loop returns when they are gone."""
+        """Accept no more requests and end every command; the loop returns when they have exited."""
         if self.closing:
             return
         self.closing = True
@@ -318,8 +318,8 @@ class SupervisorLoop:
     def _press(self, command: _Command, members: list[int], now: float) -> None:
         """End a command step by step: wait briefly, SIGTERM, then SIGKILL until nothing is left."""
         # /proc can miss a process that is just starting. Where it matters, the kernel decides.
-        nobody = not members and (self.childless or self.given_up or len(self.commands) > 1)
-        over = command.status is not None and nobody
+        none_left = not members and (self.childless or self.given_up or len(self.commands) > 1)
+        over = command.status is not None and none_left
         if over or (command.phase == "killing" and now >= command.until):
             self._finish(command, left=members)
         elif command.phase == "settling" and now >= command.until:
@@ -349,7 +349,7 @@ class SupervisorLoop:
         ended = {"kind": "ended", "call": command.call, "cause": command.cause, "status": command.status}
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
         ended |= {"leftovers": len(command.leftovers.difference(left)), "survivors": len(left)}
-        write_end(command.end_file, command.seal, json.dumps(ended))  # before reporting it: the agent may be gone
+        write_end(command.end_file, command.seal, json.dumps(ended))  # before reporting it: the agent may have exited
         self._answer(ended)
         del self.commands[command.call]
 

@@ -30,7 +30,7 @@ from holdfast.tool_calls import ProcessId
 from holdfast.tools.process.end_record import open_alone, read_alone
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.launch import SUPERVISOR_LOCK, Launched, launched
-from holdfast.tools.process.orphans import Remains, reap
+from holdfast.tools.process.orphans import OrphanReport, reap
 from holdfast.tools.process.watchdog import GONE
 from holdfast.tools.truncation import beginning
 
@@ -86,7 +86,7 @@ def _excerpt(spool: Path, *, seen: int) -> str:
 
 
 async def wait_gone(folder: Path, seconds: float = 1.0) -> bool:
-    """Wait up to `seconds`; return whether the session's supervisor and all its processes are gone."""
+    """Wait up to `seconds`; return whether the session's supervisor and all its processes have exited."""
     try:
         lock = os.open(folder / SUPERVISOR_LOCK, os.O_RDONLY)
     except FileNotFoundError:
@@ -310,8 +310,8 @@ class Supervisor:
         return started.process
 
     async def _listen(self, started: Launched) -> None:
-        """Pass on the supervisor's messages until it and its watchdog are gone, then notify all waiting commands."""
-        answers, gone = started.answers, asyncio.create_task(started.gone())
+        """Pass on the supervisor's messages until it and its watchdog have exited, then notify all waiting commands."""
+        answers, exited = started.answers, asyncio.create_task(started.both_ended())
         with contextlib.suppress(asyncio.IncompleteReadError):  # it died while writing a message
             while True:
                 message = _decoder.decode(await answers.readuntil(b"\n"))
@@ -322,7 +322,7 @@ class Supervisor:
         if started.process.stdin is not None:
             started.process.stdin.close()  # it has no reader and would stay open as long as this loop
         with contextlib.suppress(TimeoutError):  # frozen by someone else, and left to them
-            await asyncio.wait_for(gone, _PATIENCE)
+            await asyncio.wait_for(exited, _PATIENCE)
         for queue in self._waiting.values():
             queue.put_nowait(None)
 
@@ -333,7 +333,7 @@ class Supervisor:
         _end(process)
 
     def _send(self, process: asyncio.subprocess.Process, request: Mapping[str, object]) -> None:
-        """Write a request. If the supervisor is gone, the missing answer shows it."""
+        """Write a request. If the supervisor has exited, the missing answer shows it."""
         if process.stdin is not None and not process.stdin.is_closing():
             process.stdin.write(msgspec.json.encode(request) + b"\n")
 
@@ -372,7 +372,7 @@ def finished(ended: CommandEnded, spool: Path) -> CommandFinished:
     )
 
 
-def _lost(seconds: float, spool: Path, found: Remains, *, sure: bool) -> CommandFinished:
+def _lost(seconds: float, spool: Path, found: OrphanReport, *, sure: bool) -> CommandFinished:
     return CommandFinished(
         cause="lost",
         code=None,

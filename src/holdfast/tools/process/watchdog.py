@@ -50,7 +50,7 @@ def fork_watchdog(lock: int) -> int:
         if not end_with(watchdog, signal.SIGCONT):  # perhaps it is frozen; the supervisor checks its parent
             os._exit(1)
         return watchdog
-    end_with(os.getppid(), signal.SIGCONT)  # if frozen, it continues when the agent is gone
+    end_with(os.getppid(), signal.SIGCONT)  # if frozen, it continues when the agent has exited
 
     def pass_on(number: int, _frame: object) -> None:
         os.kill(supervisor, signal.SIGKILL if number == signal.SIGQUIT else signal.SIGTERM)
@@ -63,13 +63,13 @@ def fork_watchdog(lock: int) -> int:
         os.kill(supervisor, signal.SIGCONT)
     for number in passed_on:
         signal.signal(number, signal.SIG_IGN)
-    if _remains(watchdog):
+    if _survives(watchdog):
         os._exit(1)
     os.pwrite(lock, GONE, 0)
     os._exit(0)
 
 
-def _remains(watchdog: int) -> bool:
+def _survives(watchdog: int) -> bool:
     """Kill everything below the watchdog; return whether something cannot be killed."""
     until = time.monotonic() + _GIVE_UP
     while time.monotonic() < until:

@@ -123,12 +123,12 @@ def _repair(arguments: _Arguments) -> int:
             f"The document is damaged at {damage.at} ({literal(damage.position)}): {literal(damage.sentence)}"
             " A repair would lose the other values, so nothing was written. Keep one of them."
         )
-    mended = repair(given.document, format=given.format, profile=given.profile, **_request(arguments, given))
+    repaired = repair(given.document, format=given.format, profile=given.profile, **_request(arguments, given))
     writes = not arguments.dry_run
-    data = _written(given, mended) if writes else b""
+    data = _written(given, repaired) if writes else b""
     out, note = sys.stdout, "Nothing written (--dry-run)." if arguments.dry_run else ""
     if writes and arguments.in_place:
-        if mended.edits:
+        if repaired.edits:
             note = f"Written to {given.name}; original kept as {_replace(Path(given.name), given.data, data)}"
     elif writes and arguments.output not in (None, "-"):
         _write(Path(arguments.output), data)
@@ -137,14 +137,14 @@ def _repair(arguments: _Arguments) -> int:
         _print_document(data)
         out = sys.stderr
     if arguments.json:
-        edits = [{**msgspec.to_builtins(edit), "sentence": edit.sentence} for edit in mended.edits]
-        told = {"valid": not mended.remaining, "edits": edits, "remaining": _violations(mended.remaining)}
+        edits = [{**msgspec.to_builtins(edit), "sentence": edit.sentence} for edit in repaired.edits]
+        told = {"valid": not repaired.remaining, "edits": edits, "remaining": _violations(repaired.remaining)}
         _print_json(given, told, out)
     else:
-        _report(given, mended, out)
+        _report(given, repaired, out)
         if note:
             _say(f"\n{note}", out)
-    return EXIT_DAMAGE if mended.remaining else EXIT_OK
+    return EXIT_DAMAGE if repaired.remaining else EXIT_OK
 
 
 # --- out -------------------------------------------------------------------------------------------------------------
@@ -167,16 +167,16 @@ def _refuse_early(arguments: _Arguments) -> None:
         raise UsageError(f"File {str(new)!r} already exists. Move it away, or pass another name with -o.")
 
 
-def _written(given: Document, mended: Repair) -> bytes:
+def _written(given: Document, repaired: Repair) -> bytes:
     """Return the bytes to write: unchanged input bytes if there were no edits, else JSON of similar layout."""
-    if not mended.edits:
+    if not repaired.edits:
         return given.data
     before = given.data.decode("utf-8-sig")
     indented = re.match(r"\s*[\[{]\r?\n([ \t]+)", before)
     compact = re.match(r'\s*[\[{]+"(?:[^"\\]|\\.)*":\S', before)
     try:
         text = json.dumps(
-            mended.document,
+            repaired.document,
             ensure_ascii=False,
             allow_nan=False,
             indent=indented[1] if indented else None,
@@ -242,20 +242,20 @@ def _backup(path: Path) -> Path:
 # --- reports ---------------------------------------------------------------------------------------------------------
 
 
-def _report(given: Document, mended: Repair, out: TextIO) -> None:
-    edits = f"{len(mended.edits)} edit{'' if len(mended.edits) == 1 else 's'}"
-    valid = not mended.edits and not mended.remaining
+def _report(given: Document, repaired: Repair, out: TextIO) -> None:
+    edits = f"{len(repaired.edits)} edit{'' if len(repaired.edits) == 1 else 's'}"
+    valid = not repaired.edits and not repaired.remaining
     _say_head(given, f"{_verdict(0)}, nothing to repair," if valid else edits, out)
-    for edit in mended.edits:
+    for edit in repaired.edits:
         _say(f"* {edit.sentence}", out)
-    if mended.edits:
+    if repaired.edits:
         originals, _ = messages_in(given.document, find_format(given.format))
-        for line in _diff(originals, mended.messages, mended.edits):
+        for line in _diff(originals, repaired.messages, repaired.edits):
             _say(line, out)
-    if mended.remaining:
-        _say(f"\nRepaired as far as possible. Remaining: {_verdict(len(mended.remaining))}", out)
-        _say_violations(mended.remaining, given.profile, out)
-        for rule in dict.fromkeys(each.rule for each in mended.remaining):
+    if repaired.remaining:
+        _say(f"\nRepaired as far as possible. Remaining: {_verdict(len(repaired.remaining))}", out)
+        _say_violations(repaired.remaining, given.profile, out)
+        for rule in dict.fromkeys(each.rule for each in repaired.remaining):
             if rule in CANNOT_BE_MENDED:
                 _say(f"\nNo repair for {rule}: {CANNOT_BE_MENDED[rule]}.", out)
 

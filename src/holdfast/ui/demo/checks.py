@@ -84,7 +84,7 @@ class _Sent(msgspec.Struct, frozen=True):
 
 
 def check_evidence(seen: DemoEvidence) -> tuple[Check, ...]:
-    """Check every claim of the demo: what was saved, what the model was told, and everything else."""
+    """Check every claim of the demo: what was saved, what the model was sent, and everything else."""
     sent = [msgspec.json.decode(request.raw, type=_Sent) for request in seen.requests]
     return (
         *_last_request(seen.entries, sent[-1].read if sent else []),

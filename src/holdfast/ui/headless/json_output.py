@@ -29,8 +29,8 @@ from holdfast.ui.headless.stream_writer import Courier, Writer
 class JsonOutput:
     """Writes one JSON object after the end of the turn."""
 
-    def __init__(self, stdout: TextIO, *, gone: Callable[[str], None]) -> None:
-        self._out = Writer(stdout, gone, courier=Courier())
+    def __init__(self, stdout: TextIO, *, on_closed: Callable[[str], None]) -> None:
+        self._out = Writer(stdout, on_closed, courier=Courier())
         self._session = ""
 
     def begin(self, opened: RunOpened) -> None:
@@ -57,8 +57,8 @@ class JsonOutput:
 class StreamJsonOutput:
     """Writes one JSON object per line, ASCII only, as events happen: init, message, thinking, tool_use, … result."""
 
-    def __init__(self, stdout: TextIO, *, gone: Callable[[str], None]) -> None:
-        self._out = Writer(stdout, gone, courier=Courier())
+    def __init__(self, stdout: TextIO, *, on_closed: Callable[[str], None]) -> None:
+        self._out = Writer(stdout, on_closed, courier=Courier())
         self._session = ""
 
     def begin(self, opened: RunOpened) -> None:

@@ -168,7 +168,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
 
 
 def _heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:
-    """Have signals call `stop`, but for those that nohup, or a shell for its background jobs, had us ignore."""
+    """Have signals call `stop`, except those that nohup, or a shell for its background jobs, set to be ignored."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         why = StopCause("user") if number == signal.SIGINT else StopCause("signal", number.name)
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -232,14 +232,14 @@ def exit_code(turn: TurnEnded, fault: ProviderFault | None) -> int:
             return EXIT_FAILED
 
 
-def _output(kind: str, gone: Callable[[str], None]) -> OutputFormat:
+def _output(kind: str, on_closed: Callable[[str], None]) -> OutputFormat:
     match kind:
         case "json":
-            return JsonOutput(sys.stdout, gone=gone)
+            return JsonOutput(sys.stdout, on_closed=on_closed)
         case "stream-json":
-            return StreamJsonOutput(sys.stdout, gone=gone)
+            return StreamJsonOutput(sys.stdout, on_closed=on_closed)
         case _:
-            return TextOutput(sys.stdout, sys.stderr, gone=gone)
+            return TextOutput(sys.stdout, sys.stderr, on_closed=on_closed)
 
 
 def _prompt(words: str, stdin: TextIO) -> str:

@@ -43,11 +43,11 @@ class Writer:
     Python needs at exit. A stream without a descriptor (in memory) is written to normally.
     """
 
-    def __init__(self, stream: TextIO, gone: Callable[[str], None], *, courier: Courier) -> None:
-        """`gone` is called once, in the courier's thread, with the reason why nothing more can be written."""
+    def __init__(self, stream: TextIO, on_closed: Callable[[str], None], *, courier: Courier) -> None:
+        """`on_closed` is called once, in the courier's thread, with the reason why nothing more can be written."""
         self.terminal = stream.isatty()
         self._stream = stream
-        self._gone = gone
+        self._on_closed = on_closed
         self._courier = courier
         self._open = True
         self._unwritten = ""
@@ -76,11 +76,11 @@ class Writer:
                 _write_all(descriptor, text.encode(self._stream.encoding, "replace"))
         except BrokenPipeError:
             self._open = False
-            self._gone("the reader has closed it")
+            self._on_closed("the reader has closed it")
         except (OSError, ValueError) as error:  # disk full, or closed elsewhere
             self._open = False
             self._unwritten = (error.strerror if isinstance(error, OSError) else "") or str(error)
-            self._gone(self._unwritten)
+            self._on_closed(self._unwritten)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -22,9 +22,9 @@ class TextOutput:
     A terminal shows the text as it streams; a pipe or file receives only the final answer.
     """
 
-    def __init__(self, stdout: TextIO, stderr: TextIO, *, gone: Callable[[str], None]) -> None:
+    def __init__(self, stdout: TextIO, stderr: TextIO, *, on_closed: Callable[[str], None]) -> None:
         courier = Courier()
-        self._out = Writer(stdout, gone, courier=courier)
+        self._out = Writer(stdout, on_closed, courier=courier)
         one_screen = stdout.isatty() and stderr.isatty()  # then the order of both streams must be kept
         self._err = Writer(stderr, lambda _: None, courier=courier if one_screen else Courier())
         self._narrator = Narrator()

@@ -14,7 +14,7 @@ import msgspec
 from holdfast.config.project_config import ProjectFile
 from holdfast.config.settings import Config, Limits, ProjectConfig, with_project
 from holdfast.errors import ConfigInvalid, UsageError
-from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, aimed, found, with_keys
+from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, endpoint_with_key, found, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Providers, known_providers
 from holdfast.session.catalog import Catalog, SessionSummary
@@ -67,7 +67,7 @@ class RunOptions:
 
     def endpoint(self, model: str) -> ModelEndpoint:
         """Return the endpoint for PROVIDER:MODEL, with its key from the keyring if needed. Raise `ModelUnusable`."""
-        return aimed(model, self.environ, self.providers, self.keys)
+        return endpoint_with_key(model, self.environ, self.providers, self.keys)
 
 
 def run_options(

@@ -180,7 +180,7 @@ class HoldfastApp(App[int]):
         said = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
         self.panic(Text(f"holdfast: Internal error. {said} {report}"))
 
-    # --- what the agent tells ---------------------------------------------------------------------------------------
+    # --- messages from the agent -------------------------------------------------------------------------------------
 
     def _show(self, status: Status) -> None:
         self.status_line.status = status

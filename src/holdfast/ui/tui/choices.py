@@ -44,7 +44,7 @@ def offer(in_use: InUse, target: CommandTarget) -> None:
 
     def chosen(what: str) -> None:
         if what == "fork":
-            target.controller.go_on_in_a_copy(in_use.session)
+            target.controller.continue_in_copy(in_use.session)
         else:
             target.controller.agent.read(in_use.session)
 
@@ -108,7 +108,7 @@ def pick_prompt(target: CommandTarget) -> None:
 
 def pick_session(target: CommandTarget) -> None:
     """Let the user choose another session to resume."""
-    target.dialogs.meanwhile(target.controller.catalog.all, lambda found: _offer_sessions(found, target))
+    target.dialogs.in_background(target.controller.catalog.all, lambda found: _offer_sessions(found, target))
 
 
 def _offer_sessions(found: Sequence[SessionSummary], target: CommandTarget) -> None:

@@ -1,4 +1,4 @@
-"""What the screen says and asks besides the transcript: notices, pages to read, and lists to choose from."""
+"""What the screen says and asks outside the transcript: notices, pages to read, and lists to choose from."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Dialogs:
             return False
         return True
 
-    def meanwhile(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+    def in_background(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Run `work` in the background, then call `then` with its result; show an error as a notice."""
 
         async def wait() -> None:

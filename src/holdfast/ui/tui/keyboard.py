@@ -22,7 +22,7 @@ IDLE = 0.1
 """Seconds between checks whether the thread should end."""
 
 PENDING = ESCAPE_DELAY + 0.002
-"""Seconds after which an incomplete sequence is given up; a little more than the parser's own timeout."""
+"""Seconds after which an incomplete sequence is dropped; a little more than the parser's own timeout."""
 
 EARLY = 0.005
 """Seconds between checks whether a widget can receive keys."""

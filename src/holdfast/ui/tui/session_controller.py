@@ -110,7 +110,7 @@ class SessionController:
         self.agent.start()
         summary = self._start.resumed
         if summary is not None and self._start.fork:
-            self.go_on_in_a_copy(summary, self._start.model)
+            self.continue_in_copy(summary, self._start.model)
         elif summary is not None:
             self.agent.resume(summary, self._start.model)
 
@@ -118,7 +118,7 @@ class SessionController:
         """Store a traceback; return it redacted, and where it is stored."""
         return keep_traceback(trace, environ=self.environ, secrets=self._connections.secrets)
 
-    # --- what the agent tells -------------------------------------------------------------------------------------
+    # --- messages from the agent -----------------------------------------------------------------------------------
 
     def take(self, told: AgentMessage) -> None:
         """Update what is known by a message from the agent."""
@@ -214,12 +214,12 @@ class SessionController:
         self._stopped = self._given
         self.status = replace(self.status, doing=STOPPING)
 
-    def go_on_in_a_copy(self, session: SessionSummary, model: str = "") -> None:
+    def continue_in_copy(self, session: SessionSummary, model: str = "") -> None:
         """Open a copy of a session, switched to `model` if given; later prompts go to the copy."""
         self._is_open, self._read = True, False
         self.agent.fork(session, model)
 
-    def begin_anew(self) -> None:
+    def begin_new(self) -> None:
         """Close the session, which stays visible until it has ended; the next prompt starts a new one."""
         self._is_open, self._read = False, False
         self.agent.give_up()

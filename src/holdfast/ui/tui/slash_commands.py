@@ -43,7 +43,7 @@ def act(line: CommandLine, target: CommandTarget) -> None:
 
 
 def _new(target: CommandTarget, _rest: str) -> None:
-    target.controller.begin_anew()
+    target.controller.begin_new()
     target.dialogs.say("The next prompt starts a new session. The last one is saved: /resume.")
 
 
@@ -83,7 +83,7 @@ def _uncompact(target: CommandTarget, _rest: str) -> None:
 
 
 def _fork(target: CommandTarget, _rest: str) -> None:
-    target.controller.go_on_in_a_copy(target.controller.catalog.find(_open(target)))
+    target.controller.continue_in_copy(target.controller.catalog.find(_open(target)))
 
 
 def _model(target: CommandTarget, rest: str) -> None:
@@ -114,7 +114,7 @@ def _write(target: CommandTarget, session: str, form: Form, name: str) -> None:
         write(path, document)
         return f" The session is damaged: {findings[0].what}" if findings else ""
 
-    target.dialogs.meanwhile(
+    target.dialogs.in_background(
         export, lambda damaged: target.dialogs.say(f"Exported to {home(str(path))}, as {FORMS[form][1]}.{damaged}")
     )
 

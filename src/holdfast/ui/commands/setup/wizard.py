@@ -23,7 +23,7 @@ from holdfast.providers.credentials.provider_keys import (
     with_keys,
 )
 from holdfast.providers.credentials.redaction import redact, secrets_of, strip_credentials
-from holdfast.providers.provider_info import address_of, overriding, site_of
+from holdfast.providers.provider_info import address_of, info_of, overriding
 from holdfast.providers.registry import (
     PROVIDERS,
     ModelEndpoint,
@@ -141,7 +141,7 @@ class Wizard:
     def _says(self, provider: Provider) -> str:
         key = found(self._environ, self._providers, self._kept).get(provider.key_variable or "")
         known = f" (key: {_where(key)})" if key else ""
-        return f"{site_of(provider).title}{known}"
+        return f"{info_of(provider).title}{known}"
 
     def _own_server(self) -> Chosen:
         while True:
@@ -187,7 +187,7 @@ class Wizard:
         if there is not None and there.source == "environment":
             print(f"\nUsing the key in {provider.key_variable} from the environment, which overrides any other.")
             return chosen
-        if get := site_of(provider).keys:
+        if get := info_of(provider).keys:
             print(f"\nCreate a key at {get}")
         hint = f"; Enter to use the one in the {there.source}" if there else ""
         while True:
@@ -258,9 +258,9 @@ class Wizard:
         by = overriding(chosen.provider, environ)
         at = f" at {strip_credentials(address_of(chosen.provider, environ))} ({by})" if by else ""
         print(literal(f"\nTesting {chosen.name}{at} …"), flush=True)
-        aimed = self._target(chosen)
+        endpoint = self._target(chosen)
         try:
-            seconds = asyncio.run(smoke_request(aimed, self._config.limits.of(chosen.name)))
+            seconds = asyncio.run(smoke_request(endpoint, self._config.limits.of(chosen.name)))
         except ProviderFailed as failed:
             way = asyncio.run(reach(chosen.provider, environ))
             words = explained(failed, way, model=chosen.model)
@@ -293,8 +293,8 @@ class Wizard:
         server = chosen.server
         new = with_server(text, chosen.provider.name, server) if server else text
         new = with_model(new, chosen.name)
-        if mended := self._file.mend():
-            yield mended
+        if done := self._file.repair():
+            yield done
         if chosen.key and chosen.provider.key_variable:
             self._file.keep(chosen.provider.key_variable, chosen.key, place=chosen.place)
             file = f"{home(str(self._file.path))}, readable only by you"

@@ -256,7 +256,7 @@ class AgentThread:
         self._send(session_opened(session.id, str(session.cwd), session.reading, conversation=agent.conversation))
         if model:
             agent.use_model(model)
-        await self._begin(agent, agent.carry_on)
+        await self._begin(agent, agent.resume_turn)
 
     def _agent_or_close(self, session: OpenSession) -> Agent:
         """Return an agent of the session; if that fails, the session is closed."""

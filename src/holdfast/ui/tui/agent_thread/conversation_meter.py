@@ -25,7 +25,7 @@ def session_opened(
 
 
 def metered(send: Callable[[AgentMessage], None], conversation: Callable[[], Conversation]) -> Callable[[Event], None]:
-    """Return an `emit` that tells each event, and after a fact that changes it the `conversation`."""
+    """Return an `emit` that sends each event, and the `conversation` after a fact that changes it."""
     tally = Tally()
 
     def emit(event: Event) -> None:

@@ -14,7 +14,7 @@ from holdfast.tools.tool import Plan
 
 @dataclass(frozen=True, slots=True)
 class CurrentConversation:
-    """The conversation as of the facts told so far; `tokens` is about how much would be sent now."""
+    """The conversation as of the facts sent so far; `tokens` is about how much would be sent now."""
 
     conversation: Conversation
     tokens: int

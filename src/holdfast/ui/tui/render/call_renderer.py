@@ -150,8 +150,8 @@ def _outcome(block: CallBlock, outcome: Outcome) -> list[tuple[str, Tone]]:
         said.append((outcome.replace("_", " "), "failed" if outcome == "failed" else "warning"))
     elif block.edit is not None:
         shown = changes(block.edit)
-        come, gone = (sum(change.sign == sign for change in shown) for sign in "+-")
-        said.append((f"+{come}" + (f" -{gone}" if gone else ""), "faint"))
+        added, removed = (sum(change.sign == sign for change in shown) for sign in "+-")
+        said.append((f"+{added}" + (f" -{removed}" if removed else ""), "faint"))
     elif block.todo:
         done = sum(item.state == "done" for item in block.todo)
         said.append((f"{done} of {len(block.todo)} done", "faint"))

@@ -87,13 +87,13 @@ def _compared(old: Sequence[str], new: Sequence[str], first: int | None) -> Iter
             if tag == "equal":
                 yield from _run(" ", new[j1:j2], j1, first)
                 continue
-            gone, come = _run("-", old[i1:i2], i1, first), _run("+", new[j1:j2], j1, first)
-            yield from _paired(gone, come) if tag == "replace" and i2 - i1 == j2 - j1 else (*gone, *come)
+            removed, added = _run("-", old[i1:i2], i1, first), _run("+", new[j1:j2], j1, first)
+            yield from _paired(removed, added) if tag == "replace" and i2 - i1 == j2 - j1 else (*removed, *added)
 
 
-def _paired(gone: Iterable[Change], come: Iterable[Change]) -> Iterator[Change]:
+def _paired(removed: Iterable[Change], added: Iterable[Change]) -> Iterator[Change]:
     """Yield replaced lines and their replacements, with the changed words."""
-    pairs = [(old, new, _words(old.text, new.text)) for old, new in zip(gone, come, strict=True)]
+    pairs = [(old, new, _words(old.text, new.text)) for old, new in zip(removed, added, strict=True)]
     yield from (replace(old, words=words) for old, _, (words, _) in pairs)
     yield from (replace(new, words=words) for _, new, (_, words) in pairs)
 
@@ -104,13 +104,13 @@ def _words(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], tuple[
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     if matcher.ratio() < _ALIKE:
         return (), ()
-    gone: list[tuple[int, int]] = []
-    come: list[tuple[int, int]] = []
+    removed: list[tuple[int, int]] = []
+    added: list[tuple[int, int]] = []
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         if tag != "equal":
-            gone.append((len("".join(a[:i1])), len("".join(a[:i2]))))
-            come.append((len("".join(b[:j1])), len("".join(b[:j2]))))
-    return tuple(gone), tuple(come)
+            removed.append((len("".join(a[:i1])), len("".join(a[:i2]))))
+            added.append((len("".join(b[:j1])), len("".join(b[:j2]))))
+    return tuple(removed), tuple(added)
 
 
 def _marked(change: Change, base: Style, word: Style) -> list[StyledRun]:

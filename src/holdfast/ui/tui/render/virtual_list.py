@@ -64,7 +64,7 @@ class _Item:
 #
 # Why not one Textual widget per block, or one list of drawn lines? Widgets are laid out again on every change, and a
 # list must be redrawn completely when the width or the theme changes. Both cost more the longer the session is. Here a
-# frame costs the same for any length: heights are prefix sums, computed only below the last change (`sheet.Column`),
+# frame costs the same for any length: heights are prefix sums, computed only below the last change (`heights.Heights`),
 # and changes happen at the end.
 
 

@@ -28,7 +28,7 @@ PAUSE = 1.0
 """Seconds after an answer during which the next prompt has no preselected answer."""
 
 AROUND = 4
-"""Lines of the prompt besides its detail and its answers."""
+"""Lines of the prompt except its detail and its answers."""
 
 ONCE, SESSION, PROJECT, NO = "once", "session", "project", "no"
 

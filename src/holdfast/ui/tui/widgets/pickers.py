@@ -41,7 +41,7 @@ _WIDEST = 100
 _GAP = 2
 
 MARGINS = 4
-"""Cells of a list besides its rows."""
+"""Cells of a list outside its rows."""
 
 
 def picker_rows(choices: Sequence[Choice], width: int) -> tuple[Text, ...]:
