@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterator
 
 import pytest
-from source_tree import Source, complaints, expect_none, files, source, sources
+from source_tree import ROOT, Source, complaints, expect_none, files, source, sources
 
 FIXED = {
     "src/holdfast/session/model_notices.py": "old journals fold to the same bytes, so its notices stay as they are"
@@ -55,7 +55,19 @@ BANNED = {
 }
 """Each with what to write instead."""
 
-_FOUND = re.compile(rf"\b(?:{'|'.join(re.escape(each) for each in BANNED)})\b", re.IGNORECASE)
+DECISIONS = "docs/decisions/"
+"""Records keep the words they were accepted in."""
+
+GENERATED = "docs/reference/invariants.md"
+"""Written from the texts of the source, which are checked there."""
+
+PROMISE = "truth is told"
+"""The name of P9, in the README and in the guarantees."""
+
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+_PHRASES = "|".join(each.replace(" ", r"\s+") for each in BANNED)
+_FOUND = re.compile(rf"\b(?:{_PHRASES})\b", re.IGNORECASE)
 
 
 def written(module: Source) -> Iterator[tuple[int, str]]:
@@ -76,6 +88,19 @@ def private_words(module: Source) -> Iterator[str]:
     found = {(line, phrase[0].lower()) for line, text in written(module) for phrase in _FOUND.finditer(text)}
     for line, phrase in sorted(found):
         yield f"line {line} says {phrase!r}; write: {BANNED[phrase]}"
+
+
+def said_privately(path: str, text: str) -> Iterator[str]:
+    """Yield a sentence for each banned phrase in a document, outside of code, also where a line ends in it."""
+    prose = _CODE.sub(lambda code: re.sub(r"[^\n]", "`", code[0]), text).replace(PROMISE, "")
+    for found in _FOUND.finditer(prose):
+        phrase, line = " ".join(found[0].lower().split()), prose.count("\n", 0, found.start()) + 1
+        yield f"{path} line {line} says {phrase!r}; write: {BANNED[phrase]}"
+
+
+def test_the_documents_speak_plainly() -> None:
+    papers = (path for path in files() if path.endswith(".md") and path != GENERATED and DECISIONS not in path)
+    expect_none(complaint for path in papers for complaint in said_privately(path, (ROOT / path).read_text()))
 
 
 def test_the_source_speaks_plainly() -> None:
@@ -110,6 +135,18 @@ def test_a_banned_phrase_is_found(phrase: str, snippet: str) -> None:
 def test_a_phrase_over_two_lines_is_found() -> None:
     text = 'def f():\n    """Return what the model is\n    told.\n    """\n'
     assert list(private_words(source("src/holdfast/x.py", text)))
+
+
+@pytest.mark.parametrize("phrase", BANNED)
+@pytest.mark.parametrize("text", ["It {} so.\n", "# {}\n", "`x` {}\n", "| {} | x |\n"])
+def test_a_banned_phrase_in_a_document_is_found(phrase: str, text: str) -> None:
+    assert list(said_privately("docs/a.md", text.format(phrase)))
+    assert list(said_privately("docs/a.md", text.format(phrase.replace(" ", "\n  "))))
+
+
+@pytest.mark.parametrize("text", ["`nobody` sees it\n", "```\nmended\n```\n", "**The truth is told.**\n", "amend it\n"])
+def test_code_and_plain_words_in_a_document_pass(text: str) -> None:
+    assert list(said_privately("docs/a.md", text)) == []
 
 
 @pytest.mark.parametrize(

@@ -318,5 +318,5 @@ def drawn(strategy: st.SearchStrategy[T], number: int, of_seed: int) -> list[T]:
 HISTORIES: dict[str, Histories] = {
     **{name: of_kind(write) for name, write in KINDS.items()},
     "any, most often damaged": any_conversation,
-    "any journal of ours, as sent": any_journal,
+    "any holdfast journal, as sent": any_journal,
 }
