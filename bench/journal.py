@@ -77,8 +77,8 @@ def opening(scratch: Path, *, entries: int, rounds: int) -> list[Comparison]:
     def open_it() -> None:
         again = resume(catalog, catalog.find(session.id))
         with closing(again.store):
-            driver = _driver(again.store, ScriptedModel(), context_settings.ContextSettings(), reading=again.reading)
-            assert driver.conversation.turns > 0
+            agent = _agent(again.store, ScriptedModel(), context_settings.ContextSettings(), reading=again.reading)
+            assert agent.conversation.turns > 0
 
     def select() -> None:
         with closing(sqlite3.connect(database)) as connection:
@@ -148,16 +148,16 @@ def bytes_of_turns(
         [step for _ in range(turns) for step in ((Call("read", "{}"), Call("read", "{}")), (Say("It is a list."),))]
     )
     # Closed and opened, its log is empty: checkpoints come at the same turns. What is left out would be written too.
-    driver = _driver(reopen(folder), model, context_settings.ContextSettings(prune="off"))
-    assert len(driver.conversation.messages) == messages
+    agent = _agent(reopen(folder), model, context_settings.ContextSettings(prune="off"))
+    assert len(agent.conversation.messages) == messages
 
     async def run() -> list[float]:
         taken: list[float] = []
         for _ in range(turns):
             before = _written()
-            await driver.run("What is in this file?")
+            await agent.run("What is in this file?")
             taken.append(_written() - before)
-        await driver.close()
+        await agent.close()
         return taken
 
     return asyncio.run(run())
@@ -207,16 +207,16 @@ def _before(journal: tuple[Entry, ...], context: context_settings.ContextSetting
     store = MemoryStore()
     store.append(journal, expected=0)
     model = Asked(turns)
-    driver = _driver(store, model, context)
+    agent = _agent(store, model, context)
 
     async def run() -> list[float]:
         taken: list[float] = []
         for _ in range(turns):
             begun = time.process_time()
-            await driver.run("What is in this file?")
+            await agent.run("What is in this file?")
             first, second = model.at[-2:]
             taken += [first - begun, second - first]
-        await driver.close()
+        await agent.close()
         return taken
 
     return asyncio.run(run())
@@ -228,7 +228,7 @@ def _written() -> int:
     return int(fields["wchar"])
 
 
-def _driver(
+def _agent(
     store: Store, model: ScriptedModel, context: context_settings.ContextSettings, *, reading: Reading | None = None
 ) -> Agent:
     async def connect(_: str) -> Model:

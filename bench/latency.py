@@ -1,4 +1,4 @@
-"""How long a stop takes: until the driver has heard it, until the session is idle, until no process is left."""
+"""How long a stop takes: until the agent has heard it, until the session is idle, until no process is left."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from holdfast.tools.tool import Toolbox, ToolContext, ToolOutput
 from pairs import AtMost, Comparison, percentile
 
 HEARD = 0.1
-"""Seconds in which the driver should acknowledge a stop."""
+"""Seconds in which the agent should acknowledge a stop."""
 
 IDLE = 1.0
 """Seconds in which the next prompt should be possible, and no process of a command be left."""
@@ -191,11 +191,11 @@ async def _turns(
             up.set()
 
     tools = toolbox or session.toolbox
-    driver = Timed(store=session.store, toolbox=tools, connect=connected, mode="yolo", emit=emit)
+    agent = Timed(store=session.store, toolbox=tools, connect=connected, mode="yolo", emit=emit)
     for reply in replies:
         provider.extend(reply)
         up.clear()
-        turn = asyncio.ensure_future(driver.run("go"))
+        turn = asyncio.ensure_future(agent.run("go"))
         match reply[0]:
             case Hold(name):
                 await asyncio.to_thread(provider.wait_for, name)
@@ -203,21 +203,21 @@ async def _turns(
                 await up.wait()
         tree = _inside(workspace)
         assert len(tree) == (PROCESSES if toolbox is None else 0)
-        asked, gone = await asyncio.to_thread(_ask, driver, asyncio.get_running_loop(), tree)
+        asked, gone = await asyncio.to_thread(_ask, agent, asyncio.get_running_loop(), tree)
         ended = await turn
         times.idle.append(time.perf_counter() - asked)
-        times.heard.append(driver.last.left - asked)
+        times.heard.append(agent.last.left - asked)
         times.gone += [await asyncio.to_thread(gone) - asked] if tree else []
         assert ended.cause == "user", ended
         if deaf is not None:
             await deaf.release()
-    await driver.close()
+    await agent.close()
     await session.toolbox.close()
     session.store.close()
     return times
 
 
-def _ask(driver: Agent, loop: asyncio.AbstractEventLoop, tree: Sequence[Path]) -> tuple[float, Callable[[], float]]:
+def _ask(agent: Agent, loop: asyncio.AbstractEventLoop, tree: Sequence[Path]) -> tuple[float, Callable[[], float]]:
     """Ask for a stop, as a thread does that reads keys; return when, and what waits for the end of every process."""
     ends: list[float] = []
 
@@ -228,7 +228,7 @@ def _ask(driver: Agent, loop: asyncio.AbstractEventLoop, tree: Sequence[Path]) -
 
     watching = threading.Thread(target=watch)
     asked = time.perf_counter()
-    loop.call_soon_threadsafe(driver.stop)
+    loop.call_soon_threadsafe(agent.stop)
     watching.start()
 
     def gone() -> float:
@@ -246,7 +246,7 @@ def _inside(workspace: Path) -> list[Path]:
             if (process / "cwd").readlink() == workspace:
                 found.append(process)
         except OSError:
-            continue  # it ended meanwhile, or is somebody else's
+            continue  # it ended in the meantime, or belongs to another user
     return found
 
 
@@ -266,7 +266,7 @@ async def _blocked(wire: WireName, *, messages: int, rounds: int) -> list[float]
     async def connected(name: str) -> Model:
         return open_model(resolve_endpoint(name, environ), http=lambda: httpx2.AsyncClient(transport=Refusing()))
 
-    driver = Timed(
+    agent = Timed(
         store=store,
         toolbox=FunctionToolbox([]),
         connect=connected,
@@ -274,15 +274,15 @@ async def _blocked(wire: WireName, *, messages: int, rounds: int) -> list[float]
         emit=lambda _: None,
         context=context_settings.ContextSettings(prune="off"),  # all of it is sent
     )
-    driver.use_model(f"{wire}:m")
+    agent.use_model(f"{wire}:m")
     waits: list[float] = []
     for number in range(rounds + 1):
         with closing(Heartbeat(asyncio.get_running_loop())) as heartbeat:
-            ended = await driver.run("go on")
+            ended = await agent.run("go on")
         assert ended.cause == "provider", ended
         if number:  # the first loads the provider's library
             waits.append(heartbeat.longest)
-    await driver.close()
+    await agent.close()
     return waits
 
 

@@ -83,7 +83,7 @@ async def _turn(messages: int, log: Log | None) -> float:
     async def connect(_: str) -> Model:
         return model
 
-    driver = Agent(
+    agent = Agent(
         store=store,
         toolbox=FunctionToolbox([]),
         connect=connect,
@@ -93,8 +93,8 @@ async def _turn(messages: int, log: Log | None) -> float:
         context=ContextSettings(prune="off"),
     )
     begun = time.process_time()
-    ended = await driver.run("go on")
+    ended = await agent.run("go on")
     took = time.process_time() - begun
     assert ended.cause == "finished"
-    await driver.close()
+    await agent.close()
     return took

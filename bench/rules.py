@@ -173,7 +173,7 @@ _UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def _cpu(work: Callable[[], object]) -> float:
-    gc.collect()  # what an earlier round left is not this one's
+    gc.collect()  # exclude what an earlier round left
     begin = time.process_time()
     work()
     return time.process_time() - begin

@@ -160,7 +160,7 @@ class Terminal:
                 select.select([self._descriptor], [], [])
                 data = os.read(self._descriptor, 1 << 20)
                 moment = Moment(time.monotonic(), self.cpu)
-            except OSError:  # the last process of the terminal is gone
+            except OSError:  # the last process of the terminal has exited
                 return
             with self._changed:
                 self._said += data

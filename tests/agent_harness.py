@@ -6,14 +6,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import pytest
+
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
+from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import Asker
 from holdfast.config.settings import Limits
 from holdfast.providers.model import Model
 from holdfast.session.conversation.context_settings import ContextSettings as Sending
 from holdfast.session.conversation.conversation import Result, UserMessage
-from holdfast.session.journal.entries import CallEnded, Entry, SessionOpened
+from holdfast.session.journal.entries import CallEnded, Entry, SessionOpened, TurnEnded
 from holdfast.session.journal.store import MemoryStore, Store
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
@@ -128,3 +131,30 @@ def waits(name: str, *, effect: str = "execute", started: asyncio.Event | None =
         return ToolOutput(text="half of it", interrupted=True)
 
     return FunctionTool(name, effect, run)  # pyright: ignore[reportArgumentType] - one of the three effects
+
+
+def stubborn(name: str, text: str, *, started: asyncio.Event, release: asyncio.Event) -> FunctionTool:
+    """Return a tool that swallows its cancellation, and says `text` once it is released."""
+
+    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
+        del arguments, context
+        started.set()
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return ToolOutput(text=text)
+
+    return FunctionTool(name, "execute", run)
+
+
+async def stopped(rig: Rig, turn: asyncio.Task[TurnEnded], cause: str) -> None:
+    """Stop the turn for this cause (`external`: cancel its task), and wait for its end."""
+    if cause == "external":
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+    else:
+        rig.agent.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
+        await turn

@@ -65,6 +65,7 @@ class Session:
     happened: asyncio.Event = field(default_factory=asyncio.Event)  # a text was shown, or the tool that waits began
     context: Sending = SENDING
     tools: FunctionToolbox = field(init=False)
+    window: int = field(default=0, init=False)  # of every model, in tokens; 0: unknown
 
     def __post_init__(self) -> None:
         slow = waits("wait", started=self.happened)
@@ -87,6 +88,7 @@ class Session:
             mode="yolo",
             limits=FAST,
             context=self.context,
+            window=lambda _: self.window,
             emit=self.emitted,
         )
 

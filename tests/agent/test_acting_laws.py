@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from agent_harness import FAST, Rig, says, waits
-from holdfast.agent.stop_cause import StopCause
+from agent_harness import FAST, Rig, says, stopped, waits
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.config.settings import Limits
 from holdfast.errors import StorageFailed
@@ -168,13 +167,7 @@ async def test_a_call_that_is_stopped_has_stop_grace_to_end(cause: str) -> None:
     rig = Rig(ScriptedModel([[Call("tidy", {})]]), [tidies(started, 0.05)], limits=limits)
     turn = asyncio.create_task(rig.agent.run("do it"))
     await started.wait()
-    if cause == "external":
-        turn.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await turn
-    else:
-        rig.agent.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
-        await turn
+    await stopped(rig, turn, cause)
     (ended,) = [entry for entry in rig.entries if isinstance(entry, CallEnded)]
     assert ended.outcome == "interrupted"
     assert "tidied up" in ended.text

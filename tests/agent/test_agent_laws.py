@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from agent_harness import FAST, Rig, says, waits
+from agent_harness import FAST, Rig, says, stopped, stubborn, waits
 from holdfast.agent.events import NotRecorded
 from holdfast.agent.stop_cause import StopCause
 from holdfast.config.settings import Limits
@@ -177,13 +177,7 @@ async def test_every_stop_settles_the_turn_and_the_next_prompt_works(
 ) -> None:
     rig = Rig(ScriptedModel())
     turn = await situation(rig)
-    if cause == "external":
-        turn.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await turn
-    else:
-        rig.agent.stop(StopCause(cause))  # pyright: ignore[reportArgumentType] - one of the causes
-        await turn
+    await stopped(rig, turn, cause)
     ended = rig.entries[-1]
     assert isinstance(ended, TurnEnded)
     assert ended.cause == cause
@@ -355,18 +349,8 @@ async def test_a_call_that_needs_asking_ends_the_turn_and_the_user_may_write_ins
 
 async def test_an_outcome_that_comes_after_the_exit_is_told_as_late() -> None:
     started, release = asyncio.Event(), asyncio.Event()
-
-    async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
-        del arguments, context
-        started.set()
-        while not release.is_set():
-            try:
-                await release.wait()
-            except asyncio.CancelledError:
-                continue  # a tool that swallows its cancellation
-        return ToolOutput(text="it was done after all")
-
-    rig = Rig(ScriptedModel([[Call("stubborn", {})]]), [FunctionTool("stubborn", "execute", run)])
+    tool = stubborn("stubborn", "it was done after all", started=started, release=release)
+    rig = Rig(ScriptedModel([[Call("stubborn", {})]]), [tool])
     turn = asyncio.create_task(rig.agent.run("do"))
     await started.wait()
     rig.agent.stop()

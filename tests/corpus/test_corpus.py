@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TypedDict
 
@@ -16,6 +15,7 @@ from holdfast.history.formats.format import is_array, is_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repairs.content import EMPTY_TEXT
 from holdfast.history.shape import NO_RESPONSE, NO_USER
+from json_strings import strings_in
 
 
 class Case(TypedDict):
@@ -129,7 +129,7 @@ def test_it_is_mended_without_losing_a_word(case: Case, profile: str) -> None:
     mended = repair(case["messages"], format=form, profile=profile, thinking=thinking(case), signed=signed(case))
     assert mended.remaining == ()
     assert check(mended.messages, format=form, profile=profile, thinking=thinking(case), signed=signed(case)) == []
-    strings = list(_strings(mended.messages))
+    strings = list(strings_in(mended.messages))
     assert [text for text in case["must_preserve"] if not any(text in each for each in strings)] == []
     assert (
         repair(mended.messages, format=form, profile=profile, thinking=thinking(case), signed=signed(case)).edits == ()
@@ -150,10 +150,10 @@ def test_what_must_not_be_is_not(case: Case, profile: str) -> None:
     mended = repair(
         case["messages"], format=case["provider_format"], profile=profile, thinking=thinking(case), signed=signed(case)
     )
-    said = list(_strings(mended.messages))
+    said = list(strings_in(mended.messages))
     for text in case["must_not"]:
         assert not any(text in each for each in said)
-        assert text in FOR_A_PERSON or any(text in each for each in _strings(case["messages"]))
+        assert text in FOR_A_PERSON or any(text in each for each in strings_in(case["messages"]))
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case["id"])
@@ -189,13 +189,3 @@ def test_a_valid_one_is_left_alone(case: Case) -> None:
 
 def test_every_fault_has_a_name_here() -> None:
     assert {fault for case in BROKEN for fault in case["violations"]} - RULES.keys() == set()
-
-
-def _strings(raw: object) -> Iterator[str]:
-    if isinstance(raw, str):
-        yield raw
-    elif is_object(raw):
-        yield from _strings(list(raw.values()))
-    elif is_array(raw):
-        for value in raw:
-            yield from _strings(value)

@@ -25,8 +25,9 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from table import replaced
 
 from holdfast.history import check, repair
-from holdfast.history.formats.format import Json, as_array, as_object, is_array, is_object
+from holdfast.history.formats.format import Json, as_array, as_object, is_array
 from holdfast.text import valid_unicode
+from json_strings import strings_in
 from judges import deepseek_refusal
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/guarantees.md"
@@ -67,7 +68,7 @@ def faults(history: list[object], mender: Mender, bench: Bench) -> Iterator[str]
         yield "invalid"
     if deepseek_refusal("openai-chat", wire):
         yield "refused"
-    left = "\n".join(_strings(sent))
+    left = "\n".join(strings_in(sent))
     for what, words in _said(history).items():
         if any(word not in left and valid_unicode(word) not in left for word in words):
             yield what
@@ -113,14 +114,6 @@ def _said(history: list[object]) -> dict[str, list[str]]:
     return words
 
 
-def _strings(raw: object) -> Iterator[str]:
-    if isinstance(raw, str):
-        yield raw
-    elif is_object(raw) or is_array(raw):
-        for value in raw.values() if is_object(raw) else raw:
-            yield from _strings(value)
-
-
 def _prompt(text: str) -> Json:
     return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]}
 
@@ -144,7 +137,7 @@ def goes_on(history: list[object], mender: Mender, prompts: int, bench: Bench) -
     for number in range(prompts):
         history = mender(history)
         sent = [*history, _prompt(f"prompt {number}")]
-        left.append(sum(any(result in each for each in _strings(sent)) for result in results))
+        left.append(sum(any(result in each for each in strings_in(sent)) for result in results))
         if deepseek_refusal("openai-chat", bench.written(sent)):
             failed += 1
         else:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from conversations import NO_RESULT, Answered, Junk, Piece, Returned, Said, conversations
 from holdfast.history import check, repair
 from holdfast.history.edits import AddResult, Edit, MoveResult
-from holdfast.history.formats.format import is_array, is_object
 from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.text import valid_unicode
+from json_strings import strings_in
 from laws import law
 from renderings import RENDERINGS
 
@@ -95,7 +95,7 @@ def test_untouched_messages_are_the_same_objects_and_the_input_is_never_changed(
 def test_texts_and_finished_results_survive(form: str, data: st.DataObject, pieces: tuple[Piece, ...]) -> None:
     profile = data.draw(st.sampled_from(PAIRS[form]))
     mended = repair(RENDERINGS[form](pieces), format=form, profile=profile)
-    strings = list(_strings(mended.messages))
+    strings = list(strings_in(mended.messages))
     for text in _texts(pieces):
         if text.strip():
             assert any(valid_unicode(text) in each or text in each for each in strings), text
@@ -157,13 +157,3 @@ def _texts(pieces: tuple[Piece, ...]) -> Iterator[str]:
                 yield text
             case _:
                 pass
-
-
-def _strings(raw: object) -> Iterator[str]:
-    if isinstance(raw, str):
-        yield raw
-    elif is_object(raw):
-        yield from _strings(list(raw.values()))
-    elif is_array(raw):
-        for value in raw:
-            yield from _strings(value)

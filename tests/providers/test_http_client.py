@@ -22,6 +22,7 @@ from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
+from model_failures import failure_of
 
 STREAMS = [
     b'event: ping\ndata: {}\n\nevent: message_stop\ndata: {"type": "message_stop"}\n\n',
@@ -249,12 +250,4 @@ async def _failure(kind: str, server: socket.socket, conversation: Conversation)
     known, at = PROVIDERS[kind], f"http://{host}:{port}"
     environ = {str(known.key_variable): "key", str(known.address_variable): at}
     model = open_model(resolve_endpoint(f"{kind}:m", environ), limits=Limits(connect=0.2, write=0.2))
-    try:
-        async with model.stream(conversation) as events:
-            async for _ in events:
-                pass
-    except ProviderFailed as failed:
-        return failed
-    finally:
-        await model.aclose()
-    raise AssertionError("it answered")
+    return await failure_of(model, conversation)

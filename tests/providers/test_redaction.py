@@ -23,6 +23,7 @@ from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
+from model_failures import failure_of
 from polling import HANGS
 
 KEY = "Zq7+plain/of.no-shape=that_is.known"
@@ -42,15 +43,7 @@ async def failed(wire: str, answer: Answer, *, whole: bool = False, log: Log | N
     )
     opened = SessionOpened(session="s", cwd="/", model=model.name, system="SYSTEM", tools=(), version="0")
     conversation = fold([opened, PromptAccepted(turn=1, text="hello")])
-    try:
-        async with model.stream(conversation, whole=whole) as events:
-            async for _ in events:
-                pass
-    except ProviderFailed as failed:
-        return failed
-    finally:
-        await model.aclose()
-    raise AssertionError("it answered")
+    return await failure_of(model, conversation, whole=whole)
 
 
 @pytest.mark.parametrize("how", ["streamed", "whole"])

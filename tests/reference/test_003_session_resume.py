@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from reference_harness import FAST, ONE_WIRE, Line, Stage, texts
 
+from agent_harness import stubborn
 from holdfast.agent.sessions import fork, resume
 from holdfast.errors import SessionBusy
 from holdfast.session.journal.entries import (
@@ -23,8 +24,6 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import CallPart, Usage
 from holdfast.testing.script import Action, Call, Cut, Finish, Hold, Reset, Say
-from holdfast.testing.toolbox import FunctionTool
-from holdfast.tools.tool import ToolContext, ToolOutput
 from polling import expect_within
 
 
@@ -154,18 +153,7 @@ async def test_a_crash_while_text_streams_keeps_the_text(stage: Stage) -> None:
 
 async def test_late_result_is_told(stage: Stage) -> None:
     started, release = asyncio.Event(), asyncio.Event()
-
-    async def stubborn(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
-        del arguments, context
-        started.set()
-        while not release.is_set():
-            try:
-                await release.wait()
-            except asyncio.CancelledError:
-                continue  # a tool that swallows its cancellation
-        return ToolOutput(text="deployed after all")
-
-    stage.tools = [FunctionTool("deploy", "execute", stubborn)]
+    stage.tools = [stubborn("deploy", "deployed after all", started=started, release=release)]
     stage.limits = msgspec.structs.replace(FAST, stop_grace=0.1, drop_wait=0.1)
     await stage.stopped("deploy", [Call("deploy", {})], until=started.is_set)
     release.set()

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from agent_harness import FAST, says, waits
-from holdfast.agent.agent import Agent
+from agent_harness import says, waits
 from holdfast.errors import ProviderFailed, UsageError
 from holdfast.history.profiles import PROFILES
 from holdfast.session.conversation.context_settings import ContextSettings
@@ -60,18 +59,6 @@ class Session(Matrix):
             return self.summary
         return self.plan.pop(0) if self.plan else [Say("fine")]
 
-    def agent(self) -> Agent:
-        return Agent(
-            store=self.store,
-            toolbox=self.tools,
-            connect=self.connect,
-            mode="yolo",
-            limits=FAST,
-            context=self.context,
-            window=lambda _: self.window,
-            emit=self.emitted,
-        )
-
     def again(self, count: int) -> None:
         """Go on as another process from the first `count` entries."""
         self.keep_only(count)
@@ -116,17 +103,17 @@ async def too_long_and_stopped(session: Session) -> None:
     await cut_short(session, session.now.run("go on for long"))
 
 
-async def summed_up(session: Session) -> None:
+async def summarized(session: Session) -> None:
     session.summary = session.chance.choice([*GOOD, *BAD])
     await session.now.compact(session.chance.choice(["", "the names"]))
 
 
-async def summed_up_and_stopped(session: Session) -> None:
+async def summarized_and_stopped(session: Session) -> None:
     session.summary = [Say("half"), Hold("never")]
     await cut_short(session, session.now.compact())
 
 
-async def taken_back(session: Session) -> None:
+async def uncompacted(session: Session) -> None:
     await session.now.uncompact()
 
 
@@ -159,7 +146,7 @@ async def cut_short(session: Session, running: Awaitable[object]) -> None:
 
 HAPPENS: tuple[Callable[[Session], Awaitable[None]], ...] = (
     *(a_turn, calls, stopped, stopped_with_messages_waiting, too_long, too_long_and_stopped),
-    *(summed_up, summed_up, summed_up_and_stopped, taken_back, rewound, killed, copied, switched),
+    *(summarized, summarized, summarized_and_stopped, uncompacted, rewound, killed, copied, switched),
 )
 
 

@@ -263,16 +263,22 @@ class FullBefore(MemoryStore):
         return super().append(given, expected=expected)
 
 
-async def test_a_full_disk_keeps_what_waits_and_says_so() -> None:
+async def ended_on_a_full_disk(store: FullBefore) -> tuple[Rig, TurnEnded]:
+    """Return a rig and the end of its turn; the disk became full while a message was queued."""
     reached, opened = asyncio.Event(), asyncio.Event()
-    store = FullBefore(PromptAccepted)
     rig = Rig(ScriptedModel([[Call("gate", {})], [Say("done")]]), [gate("gate", reached, opened)], store=store)
     turn = asyncio.create_task(rig.agent.run("go"))
     await reached.wait()
     rig.agent.queue("and then", "later")
     store.full = True
     opened.set()
-    assert (await turn).cause == "finished"
+    return rig, await turn
+
+
+async def test_a_full_disk_keeps_what_waits_and_says_so() -> None:
+    store = FullBefore(PromptAccepted)
+    rig, ended = await ended_on_a_full_disk(store)
+    assert ended.cause == "finished"
     assert [each.message.text for each in rig.agent.conversation.queued] == ["and then"]
     assert any("Disk is full" in str(event) for event in rig.events)
     assert rig.agent.turn is None
@@ -283,15 +289,8 @@ async def test_a_full_disk_keeps_what_waits_and_says_so() -> None:
 
 
 async def test_nothing_follows_a_turn_whose_end_could_not_be_journalled() -> None:
-    reached, opened = asyncio.Event(), asyncio.Event()
-    store = FullBefore(TurnEnded)
-    rig = Rig(ScriptedModel([[Call("gate", {})], [Say("done")]]), [gate("gate", reached, opened)], store=store)
-    turn = asyncio.create_task(rig.agent.run("go"))
-    await reached.wait()
-    rig.agent.queue("and then", "later")
-    store.full = True
-    opened.set()
-    assert (await turn).cause == "storage"
+    rig, ended = await ended_on_a_full_disk(FullBefore(TurnEnded))
+    assert ended.cause == "storage"
     assert [each.message.text for each in rig.agent.conversation.queued] == ["and then"]
     assert [entry.text for entry in rig.entries if isinstance(entry, PromptAccepted)] == ["go"]
 

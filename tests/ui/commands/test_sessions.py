@@ -38,7 +38,6 @@ from holdfast.session.journal.entries import (
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.session.journal.store import Finding, StoredEntry
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
-from holdfast.system.user_directories import homes
 from holdfast.ui.commands import sessions
 from holdfast.ui.view.journal_listing import transcript
 
@@ -50,17 +49,6 @@ HISTORY = [
         "parts": [{"part_kind": "tool-call", "tool_name": "bash", "args": '{"command": "ls"}', "tool_call_id": "a"}],
     },
 ]
-
-
-@pytest.fixture
-def catalog() -> Catalog:
-    return Catalog(homes(os.environ).sessions)
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def run(*argv: str) -> tuple[int, str, str]:
@@ -314,7 +302,7 @@ def test_an_import_mends_says_so_and_leaves_the_file_alone(catalog: Catalog, her
     (summary,) = catalog.all()
     assert shown.splitlines() == [
         f"Imported {source} as session {summary.id}.",
-        "- These parts of the file beside its messages were left out: project.",
+        "- These parts of the file were left out: project.",
         f"- The call at messages[1].parts[0] has no result; it gets one that says so: {NO_RESULT}",
         f"Resume it: holdfast -r {summary.id}",
     ]

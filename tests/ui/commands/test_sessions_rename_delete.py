@@ -15,13 +15,7 @@ from holdfast.session.catalog import Catalog
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
-from holdfast.system.user_directories import homes
 from holdfast.ui.commands import sessions
-
-
-@pytest.fixture
-def catalog() -> Catalog:
-    return Catalog(homes(os.environ).sessions)
 
 
 def run(*argv: str) -> tuple[int, str]:

@@ -29,7 +29,6 @@ from holdfast.session.journal.entries import (
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.system.durable_files import ABOUT, DATABASE, LOCK_FILE
-from holdfast.system.user_directories import homes
 from holdfast.ui.commands import sessions
 
 MODEL = "anthropic:m"
@@ -51,17 +50,6 @@ OPEN: tuple[Entry, ...] = (
     CallEnded(call="aaaaaaaaa", outcome="ok", text="out"),
     CallStarted(call="bbbbbbbbb", effect="execute"),
 )
-
-
-@pytest.fixture
-def catalog() -> Catalog:
-    return Catalog(homes(os.environ).sessions)
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def run(*argv: str) -> tuple[int, str]:
