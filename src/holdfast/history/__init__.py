@@ -168,7 +168,7 @@ def find_dangling_tool_call_ids(
 
 
 class _Given:
-    """What a caller handed over, and what it is called."""
+    """The input of the caller, with its format and profile."""
 
     form: Format
     profile: Profile
@@ -202,19 +202,19 @@ class _Given:
         return project_messages(self.form, messages, self.declared, known=self.known, limits=self._limits, begin=begin)
 
     def again(self, document: object) -> _Given:
-        """Return the same of what became of the document."""
+        """Return the same for the repaired document."""
         return _Given(document, self.form.name, self.profile, self._request)
 
     def where(self, path: Path) -> Path:
-        """Return where in the document something is that is known by its place in what is sent."""
+        """Return the position in the document of a position among the sent messages."""
         return path if self.units is None else whereabouts(path, self.units)
 
     def place(self, place: EditPlace) -> EditPlace:
-        """Return where in the document something goes that goes to a place in what is sent."""
+        """Return the insertion place in the document for an insertion place among the sent messages."""
         return place if self.units is None else place_among(place, self.units)
 
     def told(self, violations: Iterable[Violation]) -> tuple[Violation, ...]:
-        """Return the violations with their places in the document."""
+        """Return the violations with their positions in the document."""
         if self.units is None:
             return tuple(violations)
         found = ((each, self.where(each.path)) for each in violations)
@@ -224,7 +224,7 @@ class _Given:
         )
 
     def mended(self, edits: Sequence[Edit], frozen: int) -> list[object]:
-        """Return the messages with the edits carried out."""
+        """Return the messages with the edits applied."""
         from holdfast.history.apply_edits import apply  # noqa: PLC0415 - see above
 
         built = apply(self.form, self.sent, self.shape, edits, known=self.known)
@@ -233,7 +233,7 @@ class _Given:
         return self.form.fold(built, self.units, self.messages, frozen=frozen)
 
     def is_valid_as(self, mended: Sequence[object]) -> bool:
-        """Return whether nothing is found in the repaired messages, False where only a look at all of them can tell."""
+        """Return whether the repaired messages have no findings; False if only checking all of them could show it."""
         shape = spliced(self.form, mended, of=self.sent, shape=self.shape, project=self._projected)
         if shape is None:
             return False
@@ -241,5 +241,5 @@ class _Given:
         return not any(found.rule in enforced for found in _rules.inspect(shape, self.profile).found)
 
     def sent_of(self, messages: int) -> int:
-        """Return how many of those that are sent are of the first messages."""
+        """Return how many of the sent messages come from the first messages."""
         return messages if self.units is None else sum(unit.message < messages for unit in self.units)

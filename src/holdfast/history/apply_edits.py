@@ -372,7 +372,7 @@ class _Draft:
 
 
 def _telling(piece: DraftPart) -> DraftPart:
-    """Return what quotes the fields that the piece was to quote."""
+    """Return a part that quotes the fields which the piece should quote."""
     told, piece.beside = DraftPart(kind="text", beside=piece.beside, touched=True), ()
     return told
 

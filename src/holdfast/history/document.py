@@ -80,7 +80,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _where(text: str, error: Exception) -> str:
-    """Return where and why Python's parser gave up, if its error does not say where."""
+    """Return where and why Python's parser failed, if its error does not say where."""
     depth = deepest = place = 0
     for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|-?Infinity|NaN|\d+', text):
         word = token[0]
@@ -106,7 +106,7 @@ def _no_number(word: str) -> object:
 
 
 def _repeats(text: str) -> Iterator[Damage]:
-    """Yield each key that repeats one before it in the same object, in the order of the text."""
+    """Yield each key that repeats an earlier key of the same object, in text order."""
     line, counted = 1, 0
     path: list[str | int] = []
     keys: list[set[str]] = []
@@ -157,7 +157,7 @@ def messages_in(document: object, form: Format) -> tuple[Sequence[object], str |
 
 
 def expect_data(messages: Sequence[object]) -> None:
-    """Raise `UsageError` if a message is an object of a program: only plain data can be read."""
+    """Raise `UsageError` if a message is a Python object of another kind: only plain data can be read."""
     for index, message in enumerate(messages):
         if not isinstance(message, _DATA):
             raise UsageError(
@@ -168,7 +168,7 @@ def expect_data(messages: Sequence[object]) -> None:
 
 
 def too_deep(document: object) -> DamageError:
-    """Return the error that says where the document is nested deeper than can be followed."""
+    """Return the error for a document that is nested too deeply, with the position."""
     levels = [((), document)]
     deepest: Path = ()
     while levels:

@@ -16,7 +16,7 @@ from holdfast.text import valid_unicode
 
 
 class EditPlace(msgspec.Struct, frozen=True, gc=False):
-    """Where something goes: behind message `message`, or `into` it, behind the results it begins with."""
+    """An insertion place: after message `message`, or `into` it, after the results it begins with."""
 
     message: int
     into: bool = False

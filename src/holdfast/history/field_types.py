@@ -1,4 +1,4 @@
-"""Of which JSON type fields are: the fields beside what is said, which no other rule judges.
+"""The JSON types of fields that hold no content, which no other rule checks.
 
 Each format has a table of the objects that may stand in a message, and of their fields. A type is what `msgspec` takes
 for one, and it is `msgspec` that looks at whole conversations: what is right costs nothing that could be measured. Only
@@ -43,14 +43,14 @@ class Objects(msgspec.Struct, frozen=True, eq=False):
 
 
 class FieldFault(NamedTuple):
-    """A field of a wrong type; without its name, an object that is nothing."""
+    """A field of a wrong type; without a name, an object of no known kind."""
 
     path: Path
     name: str | None = None
 
 
 def suspects(messages: Sequence[object], types: Objects) -> Iterator[int]:
-    """Yield which messages have to be looked at: a fast look, which may be at too many."""
+    """Yield the messages to check; a fast filter, which may yield too many."""
     shape = _shape(types)
     for begin in range(0, len(messages), _MANY):
         some = messages[begin : begin + _MANY]
@@ -59,7 +59,7 @@ def suspects(messages: Sequence[object], types: Objects) -> Iterator[int]:
 
 
 def faults(raw: object, types: Objects, path: Path) -> tuple[FieldFault, ...]:
-    """Return every field of the object that is of a wrong type, and every object in it that is nothing."""
+    """Return every field of the object that has a wrong type, and every object in it of no known kind."""
     if not isinstance(raw, dict):
         return (FieldFault(path),) if types.closed else ()
     held = cast("_Object", raw)
@@ -81,7 +81,7 @@ def faults(raw: object, types: Objects, path: Path) -> tuple[FieldFault, ...]:
 
 
 def with_faults(message: Message, found: Sequence[FieldFault], raw: object) -> Message:
-    """Return the projection of what is left of the message, with what is wrong with it; `raw` is all that it held."""
+    """Return the projection of the remaining message, with its faults; `raw` is the whole message."""
     if message.flags & {"malformed", "unknown-role"}:
         return message
     items = list(message.items)
@@ -106,7 +106,7 @@ def with_faults(message: Message, found: Sequence[FieldFault], raw: object) -> M
 
 
 def held(raw: object, path: Path) -> object:
-    """Return what stands at the path, None if nothing does."""
+    """Return the value at the path, None if there is none."""
     for key in path:
         if isinstance(raw, dict):
             raw = cast("_Object", raw).get(str(key))
@@ -124,7 +124,7 @@ def _as_nothing(item: Item) -> Item:
 
 
 def _of_field(value: object, type_: object, path: Path, field: str) -> tuple[FieldFault, ...]:
-    """Return what is wrong with a field and with what it holds."""
+    """Return the faults of a field and of its value."""
     name = field.rstrip("!?")
     inner: tuple[FieldFault, ...] = ()
     if isinstance(type_, Objects):
@@ -155,7 +155,7 @@ def _is(value: object, type_: object) -> bool:
 
 @cache
 def _shape(types: Objects) -> Any:  # noqa: ANN401 - a type of types that are made here
-    """Return the type that `msgspec` has for such an object, which takes nothing in which something is wrong."""
+    """Return the `msgspec` type of such an object; it rejects every fault."""
     made = [_struct(types, kind, fields) for kind, fields in types.kinds.items() if kind or not types.by]
     if types.by and len(made) == 1:  # of several, each has to say its kind
         made.append(_struct(types, "\0", {}))
@@ -186,7 +186,7 @@ def _annotation(type_: object) -> Any:  # noqa: ANN401 - the same
 
 
 def _says(value: object) -> bool:
-    """Return whether there is a text in it."""
+    """Return whether it contains text."""
     if isinstance(value, str):
         return bool(value.strip())
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The fields that a provider knows of each object of a conversation, as data, and what else an object holds.
+"""The fields that a provider knows in each object of a conversation, as data; and the other fields of an object.
 
 Two rules. An object of a kind that stands in no table is not looked into: what it is, other rules judge. What is known
 is what the vendor's own types declare (`tests/history/test_fields.py` compares them), and what is sent and taken.
@@ -39,7 +39,7 @@ class Kinds(msgspec.Struct, frozen=True):
 
 
 def all_known(raw: object, kinds: Kinds) -> bool:
-    """Return whether every field of the message, and of what it holds, is known: a fast look, which may say no."""
+    """Return whether every field of the message and its parts is known; a fast check that may wrongly say no."""
     if not isinstance(raw, dict):
         return True
     held = cast("_Object", raw)
@@ -59,7 +59,7 @@ def all_known(raw: object, kinds: Kinds) -> bool:
 
 
 def odd_fields(raw: object, kinds: Kinds, path: Path) -> Iterator[Odd]:
-    """Yield each object of the message that holds fields which are not known, with their names."""
+    """Yield each object of the message that has unknown fields, with their names."""
     if not isinstance(raw, dict):
         return
     held = cast("_Object", raw)
@@ -79,7 +79,7 @@ def odd_fields(raw: object, kinds: Kinds, path: Path) -> Iterator[Odd]:
 
 
 def known_only(raw: object, kinds: Kinds) -> object:
-    """Return the message without the fields that are not known; the same object if there are none."""
+    """Return the message without its unknown fields; the same object if there are none."""
     if not isinstance(raw, dict):
         return raw
     held = cast("_Object", raw)
@@ -145,7 +145,7 @@ def _one(names: str, *within: tuple[str, Kinds], judged: str = "") -> Fields:
 
 
 def _alone(fields: Fields) -> Kinds:
-    """Return the kinds of a place where objects say nothing of their kind."""
+    """Return the kinds of a place where objects do not name their kind."""
     return _kinds("", {"": fields})
 
 
@@ -197,7 +197,7 @@ _FILE = "fileUri file_uri mimeType mime_type displayName display_name"
 
 
 def _either(*fields: tuple[str, str, Kinds]) -> tuple[tuple[str, Kinds], ...]:
-    """Return what fields hold, each by its name in camel case and in snake case."""
+    """Return the contents of fields, under their names in camel case and in snake case."""
     return tuple((name, kinds) for camel, snake, kinds in fields for name in (camel, snake))
 
 
@@ -282,7 +282,7 @@ OPENAI_RESPONSES_FIELDS = _kinds(
 
 
 def _chat(parts: Mapping[str, Fields], call: str, messages: Mapping[str, str], *, judged: str = "") -> Kinds:
-    """Return messages of Chat, whose contents and calls are alike for every role."""
+    """Return the messages of Chat, whose contents and calls are the same for every role."""
     content = ("content", _kinds("type", parts))
     function = ("function", _alone(_one("name arguments")))
     calls = ("tool_calls", _alone(_one(call, function, ("custom", _alone(_one("name input"))))))
@@ -291,7 +291,7 @@ def _chat(parts: Mapping[str, Fields], call: str, messages: Mapping[str, str], *
 
 
 def _with_texts(kinds: Kinds, kind: str, *texts: str) -> Kinds:
-    """Return the kinds, one of which may hold these texts, also empty ones."""
+    """Return the kinds; one of them may hold these texts, even empty ones."""
     held = msgspec.structs.replace(kinds.fields[kind], texts=frozenset(texts))
     return _kinds(kinds.by, {**kinds.fields, kind: held})
 

@@ -28,7 +28,7 @@ _FEW = 8  # up to this many calls, a scan is faster than an index
 
 
 class PairedResult(msgspec.Struct, gc=False):
-    """A result, and how it stands to its call; `at` is the position of its message."""
+    """A result and its relation to its call; `at` is the position of its message."""
 
     item: Item
     verdict: Verdict
@@ -36,7 +36,7 @@ class PairedResult(msgspec.Struct, gc=False):
 
 
 class PairedCall(msgspec.Struct, gc=False):
-    """A call, the result that answers it, if any, and a made-up one that this replaces; `at` is its position."""
+    """A call, its result if any, and an invented result that this one replaces; `at` is its position."""
 
     item: Item
     at: int
@@ -45,7 +45,7 @@ class PairedCall(msgspec.Struct, gc=False):
 
 
 class CallStep(msgspec.Struct, gc=False):
-    """The calls of one response. `last` is its last message, `tail` the last that holds results in their place."""
+    """The calls of one response. `last` is its last message, `tail` the last with results in place."""
 
     last: int
     tail: int
@@ -76,24 +76,24 @@ class CallStep(msgspec.Struct, gc=False):
 
 
 def _keys(item: Item) -> tuple[tuple[str, str], ...]:
-    """Return what a result can find the call by."""
+    """Return the keys by which a result can find the call."""
     return _key(item), _exact(item), ("name", item.name or ""), ("any", "")
 
 
 def _fits(item: Item, key: tuple[str, str]) -> bool:
-    """Return whether the key is one of the call's."""
+    """Return whether the key matches the call."""
     if key[0] == "id":  # almost always
         return item.id == key[1]
     return key in _keys(item)
 
 
 def _key(item: Item) -> tuple[str, str]:
-    """Return what a call is known by later: its id, else its name."""
+    """Return the key of a call: its id, else its name."""
     return ("bare", item.name or "") if item.id is None else ("id", item.id)
 
 
 def _exact(item: Item) -> tuple[str, str]:
-    """Return what tells calls with one id apart."""
+    """Return what distinguishes calls with the same id."""
     return ("exact", f"{item.id}\0{item.name}")
 
 
@@ -133,7 +133,7 @@ class _Walk:
         self.answers: list[tuple[PairedResult, PairedCall | None]] = []
 
     def response(self, at: int, message: Message) -> None:
-        """Take what the model said."""
+        """Add a message of the model."""
         if self._step.closed or not (self._atomic or at in self._joined):
             self._step = CallStep(last=at, tail=at)
             self.steps.append(self._step)
@@ -150,7 +150,7 @@ class _Walk:
                 self._continued = self._kept
 
     def others(self, at: int, message: Message) -> None:
-        """Take what another role said."""
+        """Add a message of another role."""
         step = self._step
         step.closed = True
         if not message.items:
@@ -194,7 +194,7 @@ class _Walk:
         return "split" if step.clean and step.tail > step.last else "displaced"
 
     def _stray(self, item: Item, at: int) -> Verdict:
-        """Take a result that no call of this step waits for."""
+        """Add a result that no call of this step waits for."""
         call = self._known.get(_key(item))
         answer = PairedResult(item, "orphan", at)
         self.answers.append((answer, call))

@@ -1,4 +1,4 @@
-"""What each provider enforces, as data: which rules, known how, with which limits; and which formats it can be sent.
+"""What each provider enforces, as data: rules, evidence, limits, and accepted formats.
 
 Two rules. A rule that is known only from other programs or from memory (`hearsay`) warns and is not a violation. The
 rules themselves are in `holdfast.history.rules`.
@@ -47,7 +47,7 @@ def _known(
 
 
 def _words(**by_format: str) -> Mapping[str, frozenset[str]]:
-    """Return what is not known of each format, whose name is spelled with an underscore."""
+    """Return the unknown names of each format; the format's name has an underscore."""
     return MappingProxyType({form.replace("_", "-"): frozenset(words.split()) for form, words in by_format.items()})
 
 

@@ -1,4 +1,4 @@
-"""Makes ids and names that every provider accepts from those they replace, by hash, so that two stay different."""
+"""Makes ids and names that every provider accepts, by hashing the old ones, so that different ones stay different."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def edits_for(looked: Inspection, *, frozen: int) -> tuple[Edit, ...]:
 
 
 def _stay_in_turn(behind: list[int], shape: Shape, found: list[Found], enforced: frozenset[str]) -> bool:
-    """Return whether who speaks when stays right, with new results behind these messages and all else in its place."""
+    """Return whether the order of roles stays valid with new results after these messages and all else in place."""
     last = len(shape.messages) - 1
     if any(each.rule == "last-not-user" for each in found) and last not in behind:
         return False

@@ -1,4 +1,4 @@
-"""What only the caller knows about the request that will carry a conversation."""
+"""What only the caller knows about the request for a conversation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Request(TypedDict, total=False):
 
 
 def with_request(said: Declared, request: Request, *, makers: frozenset[str]) -> Declared:
-    """Return what the body said with what the caller knows beside it; `makers` are whose signatures are accepted."""
+    """Return the body's facts combined with the caller's; `makers` are those whose signatures are accepted."""
     tools, thinking, store = request.get("tools"), request.get("thinking"), request.get("store")
     model = said.model or request.get("model")
     return msgspec.structs.replace(
@@ -53,7 +53,7 @@ def with_request(said: Declared, request: Request, *, makers: frozenset[str]) ->
 
 
 def _is_foreign(signed_by: str | None, model: str | None, makers: frozenset[str]) -> bool:
-    """Return whether what is signed cannot be read where it goes; raises `UsageError` if that cannot be told."""
+    """Return whether the receiver cannot read the signatures; raises `UsageError` if that is unknown."""
     if signed_by is None:
         return False
     provider, _, made_by = signed_by.rpartition(":")

@@ -1,4 +1,4 @@
-"""What rules look at: where something stands in a conversation, and what is known of it, but never what it says.
+"""What rules look at: positions in a conversation and facts about them, but never the content.
 
 Two rules. A shape cannot be sent: a format projects a document to it and applies edits to the document, never to a
 shape. Whatever a shape does not say (an absent id, an unknown maker) is None, never a guess.
@@ -103,14 +103,14 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def message(self) -> int:
-        """Return the index of the message it stands in."""
+        """Return the index of its message."""
         index = self.path[0]
         assert isinstance(index, int)
         return index
 
 
 class Odd(msgspec.Struct, frozen=True, gc=False):
-    """An object with fields that have to go, unknown or of a wrong type: `names`, and `said`, which say something."""
+    """An object with fields to remove, unknown or of a wrong type: their `names`, and `said`, those with content."""
 
     path: Path
     names: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class Odd(msgspec.Struct, frozen=True, gc=False):
 
 
 class Unclean(msgspec.Struct, frozen=True, gc=False):
-    """A string that JSON parsers or stores refuse, and where it is."""
+    """A string that JSON parsers or stores refuse, with its position."""
 
     path: Path
     what: Literal["lone-surrogate", "nul"]
@@ -133,7 +133,7 @@ class Long(msgspec.Struct, frozen=True, gc=False):
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """A message: who speaks, what it holds in order, and what is wrong with it as a whole."""
+    """A message: its role, its items in order, and its faults as a whole."""
 
     index: int
     role: Role
@@ -160,7 +160,7 @@ class Grammar(msgspec.Struct, frozen=True):
 
     @property
     def side(self) -> Role:
-        """Return whose messages hold the results."""
+        """Return the role of the messages that hold the results."""
         return "tool" if self.results == "own" else "user"
 
 
@@ -216,7 +216,7 @@ _MADE_UP = frozenset(
 
 
 def is_synthetic(text: str) -> bool:
-    """Return whether `text` is a result that some program makes up where none was recorded."""
+    """Return whether `text` is a result that a program invents when none was recorded."""
     return text in _MADE_UP
 
 

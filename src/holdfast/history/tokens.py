@@ -1,4 +1,4 @@
-"""Estimates the tokens of a text or an image without a tokenizer, since each provider has its own."""
+"""Estimates the tokens of a text or an image without a tokenizer, because each provider has its own."""
 
 from __future__ import annotations
 

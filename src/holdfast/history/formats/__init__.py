@@ -1,4 +1,4 @@
-"""The kinds of documents: each is imported when it is first asked for."""
+"""The formats of documents; each is imported on first use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 
 
 def find_format(name: str) -> Format:
-    """Return the format; raises `UsageError` if there is none of that name."""
+    """Return the format; raises `UsageError` if the name is unknown."""
     if name not in FORMATS:
         raise UsageError(f"Unknown format {name!r} (expected one of {', '.join(FORMATS)}). Name one of them.")
     found: Format = import_module(FORMATS[name]).FORMAT

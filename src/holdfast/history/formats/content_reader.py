@@ -1,4 +1,4 @@
-"""What is the same for all formats that read a message: what its content may be, and whether it says anything."""
+"""Shared by all formats that read messages: the forms of a content, and whether it says anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FOREIGN_BLOCKS: frozenset[Flag] = frozenset({"foreign"})
 
 
 def content_of(path: Path, role: Role, content: object, part: Callable[[Path, Role, object], Item]) -> Iterator[Item]:
-    """Yield what a content holds: nothing, a text, or parts, each read by `part`; a text among parts is foreign."""
+    """Yield the items of a content: none, a text, or parts, each read by `part`; a text among parts is foreign."""
     if content is None:
         return
     if isinstance(content, str):
@@ -25,7 +25,7 @@ def content_of(path: Path, role: Role, content: object, part: Callable[[Path, Ro
 
 
 def foreign(path: Path, role: Role, raw: object) -> Item:
-    """Return what is not written as the format has it as an item: a text if it is one and nothing else."""
+    """Return as an item what does not follow the format: a text if it is only that."""
     text = raw if isinstance(raw, str) else block_text(raw)
     if text is None:
         return Item("other", role, path, name=as_text(as_object(raw).get("type")), flags=FOREIGN_BLOCKS)
@@ -33,7 +33,7 @@ def foreign(path: Path, role: Role, raw: object) -> Item:
 
 
 def says_nothing(role: Role, items: Sequence[Item]) -> set[MessageFlag]:
-    """Return the findings about a message that says nothing: it is empty, or a blank answer."""
+    """Return the findings for a message that says nothing: an empty one, or a blank answer."""
     said = [item for item in items if item.kind != "thinking"]
     if not said:
         return {"empty"}

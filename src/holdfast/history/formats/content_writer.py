@@ -1,4 +1,4 @@
-"""What is the same for all formats that write a message: what stood there, what a result holds, what is quoted.
+"""Shared by all formats that write messages: original values, contents of results, quotations.
 
 Two rules. What no edit names is written as it was. In the place of what is left out stands a note that says why.
 """
@@ -14,7 +14,7 @@ from holdfast.history.shape import Path
 
 
 def raw_at(path: Path, messages: Sequence[object]) -> object:
-    """Return what stands at the path."""
+    """Return the value at the path."""
     raw: object = messages
     for key in path:
         raw = as_object(raw).get(key) if isinstance(key, str) else as_array(raw)[key]
@@ -22,12 +22,12 @@ def raw_at(path: Path, messages: Sequence[object]) -> object:
 
 
 def note_block(left_out: Sequence[tuple[int, str]]) -> str:
-    """Return what stands in the place of what was left out."""
+    """Return the note that replaces something left out."""
     return "".join(f"[{why}, and was left out.]" for _, why in left_out)
 
 
 def fields_told(fields: Sequence[tuple[Path, Sequence[str]]], messages: Sequence[object]) -> str:
-    """Return what fields say that the provider does not know."""
+    """Return the text of fields that the provider does not know."""
     told = (f"field {name}" for _, names in fields for name in names)
     said = (as_object(raw_at(path, messages)).get(name) for path, names in fields for name in names)
     return "\n\n".join(quoted(name, words(value)) for name, value in zip(told, said, strict=True))
@@ -36,7 +36,7 @@ def fields_told(fields: Sequence[tuple[Path, Sequence[str]]], messages: Sequence
 def held_now(
     parts: Sequence[object], piece: DraftPart, *, is_media: Callable[[object], bool], text: Callable[[str], object]
 ) -> object:
-    """Return what a result holds now: filled only where nothing else is left, in the place of bad media a note."""
+    """Return the new content of a result: filled if nothing else is left, with a note in place of bad media."""
     reasons = dict(piece.left_out)
     which = -1
     kept: list[object] = []
@@ -55,7 +55,7 @@ def _is_blank(part: object) -> bool:
 
 
 def quoted_result(what: str, held: object, fits: Callable[[object], bool]) -> Iterator[object]:
-    """Yield a result in its words, and each block it holds that `fits` what the user says as it is, behind them."""
+    """Yield a result as text, then each of its blocks that `fits` into a user message, unchanged."""
     values = list(_along(held if is_array(held) else [held], fits))
     lead = list(takewhile(lambda value: isinstance(value, str), values))
     yield quoted(what, "\n".join(map(words, lead))) if lead or not values else quoted(what, "").rstrip()

@@ -1,4 +1,4 @@
-"""A document without some of the fields of its objects."""
+"""Removes fields from the objects of a document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def without_fields(raw: object, fields: Iterable[tuple[Path, Iterable[str]]]) ->
 
 
 class _Dropped(NamedTuple):
-    """The names that an object loses, and what those inside of it lose, by key."""
+    """The names of the fields that an object loses, and by key those that the objects in it lose."""
 
     inside: dict[str | int, _Dropped]
     names: set[str]

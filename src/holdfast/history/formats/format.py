@@ -1,4 +1,4 @@
-"""What a format has to say, and what is the same for all of them: carrying out edits, cleaning text, quoting.
+"""The interface of a format, and what all formats share: applying edits, cleaning text, quoting.
 
 Two rules. A format reads everything a document holds and changes only what an edit names. A message that no edit
 touches comes back as the same object.
@@ -54,7 +54,7 @@ class Format(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the word that a caller names it by."""
+        """Return the name that callers use for it."""
         ...
 
     @property
@@ -69,7 +69,7 @@ class Format(Protocol):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return where a request body holds the list of messages, the likeliest first."""
+        """Return the keys under which a request body may hold the messages, the likeliest first."""
         ...
 
     def declared(self, body: Mapping[str, object]) -> Declared:
@@ -81,16 +81,16 @@ class Format(Protocol):
         ...
 
     def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
-        """Return the message that a touched row stands for; `messages` are the originals, with clean text."""
+        """Return the message for an edited row; `messages` are the originals, with clean text."""
         ...
 
 
 @runtime_checkable
 class Across(Protocol):
-    """A format whose messages do not each stand for themselves."""
+    """A format in which findings can involve several messages."""
 
     def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
-        """Return the projection with what shows only across messages: duplicate items, thinking without its call."""
+        """Return the projection with the findings across messages: duplicate items, thinking without its call."""
         ...
 
 
@@ -158,7 +158,7 @@ def spliced(
 
 
 def _compared(message: Message, known: Mapping[int, int]) -> Message:
-    """Return the message with the thinking marked that is not the text its signature was given for."""
+    """Return the message, with thinking marked whose text differs from the text that was signed."""
     if all(known.get(item.seal, item.digest) == item.digest for item in message.items if item.seal):
         return message
     items = [
@@ -174,7 +174,7 @@ def _compared(message: Message, known: Mapping[int, int]) -> Message:
 
 
 def cleaned(raw: object) -> object:
-    """Return `raw` with every string in it made valid Unicode without NUL; what is valid stays the same object."""
+    """Return `raw` with every string converted to valid Unicode without NUL; valid values stay the same objects."""
     if isinstance(raw, str):
         return valid_unicode(raw)
     if is_object(raw):
@@ -187,7 +187,7 @@ def cleaned(raw: object) -> object:
 
 
 def declare_media(raw: object, path: Path) -> object:
-    """Return `raw` in which images and files at the path are declared as what their bytes are, where that is known."""
+    """Return `raw` with the images and files at the path declared as the type of their bytes, if known."""
     if not path:
         return _declared(raw)
     key, rest = path[0], path[1:]
@@ -266,17 +266,17 @@ _MISNAMED: Mapping[str, Role] = MappingProxyType(
 
 
 def role_in(roles: Mapping[str, Role], written: object) -> Role | None:
-    """Return the role, by the format's words or else by other programs', None if it is unknown."""
+    """Return the role, by the format's names or those of other programs, None if it is unknown."""
     return (roles.get(written) or _MISNAMED.get(written)) if isinstance(written, str) else None
 
 
 def says_elsewhere(raw: Json, *keys: str) -> bool:
-    """Return whether a message without content holds one of the keys, or what other formats have in its place."""
+    """Return whether a message without content has one of the keys, or other formats' key for it."""
     return not raw.get("content") and any(raw.get(key) for key in (*keys, *_ELSEWHERE))
 
 
 def told_by(message: object) -> object:
-    """Return what a message that is no message tells: its content, or all of it if that is not all it says."""
+    """Return the text of something that is not a message: its content, or all of it if it says more."""
     raw = as_object(message)
     more = any(raw.get(key) for key in ("tool_calls", "function_call", *_ELSEWHERE))
     return message if more or not raw.get("content") else raw["content"]
@@ -297,7 +297,7 @@ def is_arguments(text: object) -> bool:
 
 
 def quoted_arguments(raw: object) -> Json:
-    """Return an object that holds what a model wrote in place of arguments, an empty one if that says nothing."""
+    """Return an object that quotes what a model wrote as arguments, an empty object if it is blank."""
     if (raw.strip() if isinstance(raw, str) else raw) in ("", "null", "[]", None, []):
         return {}
     if isinstance(inner := _text_in(raw), str) and is_arguments(inner):  # written as JSON twice
@@ -306,7 +306,7 @@ def quoted_arguments(raw: object) -> Json:
 
 
 def _text_in(raw: object) -> object:
-    """Return the text that `raw` is the JSON text of, None if it is none."""
+    """Return the string that the JSON text `raw` encodes, None if it encodes none."""
     try:
         return msgspec.json.decode(raw) if isinstance(raw, str) and raw.startswith('"') else None
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -314,24 +314,24 @@ def _text_in(raw: object) -> object:
 
 
 def object_arguments(written: object) -> object:
-    """Return the object that `written` is the JSON text of, else one that quotes it."""
+    """Return the object that the JSON text `written` encodes, else one that quotes it."""
     if isinstance(written, str) and is_arguments(written):
         return cleaned(_arguments.decode(written))
     return quoted_arguments(written)
 
 
 def digest(text: str) -> int:
-    """Return what tells equal texts from others, in this process."""
+    """Return a digest that is equal for equal texts, within this process."""
     return hash(text)
 
 
 def json_text(raw: object) -> str:
-    """Return `raw` as the same JSON text every time."""
+    """Return `raw` as JSON text, always the same for the same value."""
     return json.dumps(raw, sort_keys=True, ensure_ascii=False, default=str)
 
 
 def quoted(what: str, words: str) -> str:
-    """Return the text that tells of something in the words it had."""
+    """Return a text that quotes something literally."""
     return f"[{what[:1].upper()}{what[1:]}]\n{words}"
 
 
@@ -341,7 +341,7 @@ _HELD_IN = {"data", "blob", "file_data", "image_url", "url", "b64_json"}
 
 
 def words(raw: object) -> str:
-    """Return what `raw` says: a text as it is, the texts of a list of blocks, anything else as JSON."""
+    """Return the text of `raw`: a string unchanged, the texts of a list of blocks, anything else as JSON."""
     if isinstance(raw, str):
         return raw
     if is_array(raw):
@@ -351,12 +351,12 @@ def words(raw: object) -> str:
 
 
 def is_hollow(block: Json) -> bool:
-    """Return whether a block says of what type it is, and holds nothing."""
+    """Return whether a block names its type and has no content."""
     return not any(value for key, value in block.items() if key not in ("type", "cache_control"))
 
 
 def block_text(raw: object) -> str | None:
-    """Return the text of a block that holds nothing else, by whatever name, None if it is none."""
+    """Return the text of a block that holds only a text, whatever its type, else None."""
     if not is_object(raw) or not isinstance(text := raw.get("text"), str) or not raw.keys() <= _TEXT_BLOCK:
         return None
     return text

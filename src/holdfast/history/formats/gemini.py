@@ -95,7 +95,7 @@ class Gemini:
         return Message(index, role, items, frozenset(flags))
 
     def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
-        """Return the message that a touched row stands for."""
+        """Return the message for an edited row."""
         base: Json = {}
         for index in row.sources:
             message = as_object(messages[index])
@@ -125,7 +125,7 @@ def _thinking(body: Mapping[str, object], config: Json) -> bool | None:
 
 
 def _role(raw: Json) -> Role | None:
-    """Return who speaks; without a role, the model where only it can have made a part, else the user."""
+    """Return the role; if it is missing, the model if a part can only be its own, else the user."""
     written = raw.get("role")
     if written is None:
         parts = [as_object(part) for part in _listed(raw.get("parts"))]
@@ -135,7 +135,7 @@ def _role(raw: Json) -> Role | None:
 
 
 def _listed(parts: object) -> Sequence[object]:
-    """Return the parts; the endpoints take a single one for a list of one."""
+    """Return the parts; like the endpoints, accept a single part as a list of one."""
     return parts if is_array(parts) else () if parts is None else (parts,)
 
 
@@ -167,7 +167,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
 
 
 def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
-    """Return the part as an item, None if it is of a kind that is not known, or not where it may stand."""
+    """Return the part as an item, None if its kind is unknown or not allowed there."""
     kind, value = KINDS.get(key, "other"), raw.get(key)
     item: Item | None = None
     if kind == "text" and isinstance(value, str):
@@ -187,7 +187,7 @@ def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
 
 
 def _text(path: Path, role: Role, raw: Json, text: str) -> Item:
-    """Return a text as an item; an empty one that only carries a signature is thinking."""
+    """Return a text as an item; an empty text with a signature is thinking."""
     if role == "assistant" and (raw.get("thought") is True or (not text and signature_of(raw) is not None)):
         return Item("thinking", role, path, flags=NO_FLAGS if text or signature_of(raw) is not None else _NOTHING)
     if text.strip():
@@ -228,7 +228,7 @@ def _result(path: Path, role: Role, result: Json) -> Item:
 
 
 def _response(response: object) -> str:
-    """Return what a result says: its output as it is, other fields line by line."""
+    """Return the text of a result: its output unchanged, other fields line by line."""
     if not is_object(response):
         return "" if response is None else _said(response)
     if len(response) == 1 and isinstance(output := next(iter(response.values())), str) and "error" not in response:
@@ -237,7 +237,7 @@ def _response(response: object) -> str:
 
 
 def _media(raw: object) -> Media | None:
-    """Return what is known of an image or a file, None if there is none; only images and PDFs are looked at."""
+    """Return what is known about an image or a file, None if there is none; only images and PDFs are inspected."""
     blob = as_object(raw)
     declared, data = as_text(field(blob, "mimeType")), as_text(blob.get("data"))
     if as_text(field(blob, "fileUri")) is not None:
@@ -256,7 +256,7 @@ def _media(raw: object) -> Media | None:
 
 
 def _said(raw: object) -> str:
-    """Return what `raw` says: a text as it is, the texts of a list of parts, anything else as JSON."""
+    """Return the text of `raw`: a string unchanged, the texts of a list of parts, anything else as JSON."""
     if isinstance(raw, str):
         return raw
     if is_array(raw):
@@ -266,7 +266,7 @@ def _said(raw: object) -> str:
 
 
 def _built(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
-    """Yield the parts that the piece stands for."""
+    """Yield the parts for the piece."""
     if piece.item is None:
         yield _made_up(piece, messages) if piece.kind == "result" else {"text": piece.text or ""}
         return
@@ -306,13 +306,13 @@ def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
 
 
 def _is_said(part: object) -> bool:
-    """Return whether the user can say it: a text or a file, no call."""
+    """Return whether a user message may contain it: a text or a file, but no call."""
     item = _part((), "user", part)
     return item.kind in ("text", "media") and not item.flags - {"signed"}
 
 
 def _made_up(piece: DraftPart, messages: Sequence[object]) -> Json:
-    """Return a new result, its fields spelled as those of its call."""
+    """Return a new result, with its fields spelled like those of its call."""
     call = as_object(raw_at(piece.call.item.path, messages)) if piece.call and piece.call.item else {}
     known = {} if piece.id is None else {"id": piece.id}
     key = "function_response" if key_of(call) == "function_call" else "functionResponse"
@@ -345,7 +345,7 @@ def _built_call(piece: DraftPart, part: Json) -> Json:
 
 
 def _named(piece: DraftPart, raw: Json) -> Json:
-    """Return a copy of the call or result, under the id and the name that it has now."""
+    """Return a copy of the call or result with its new id and name."""
     assert piece.item is not None
     named = dict(raw)
     if piece.id != piece.item.id:
@@ -356,7 +356,7 @@ def _named(piece: DraftPart, raw: Json) -> Json:
 
 
 def _signed(piece: DraftPart, part: Json) -> Json:
-    """Return the part without its signature, if that goes, and with what stands for one, if it needs one."""
+    """Return the part without a signature that goes, or with a placeholder signature if it needs one."""
     kept = {key: value for key, value in part.items() if key not in ("thoughtSignature", "thought_signature")}
     if "signature" in piece.added:
         kept["thought_signature" if key_of(part) == "function_call" else "thoughtSignature"] = UNSIGNED

@@ -1,4 +1,4 @@
-"""Parts of Gemini's contents: what their fields are called, in both spellings, and of which type they are."""
+"""The fields of parts in Gemini's contents, in both spellings, with their types."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
 def field(raw: Json, name: str) -> object:
-    """Return the field, in whichever case it is written."""
+    """Return the field, in camel case or snake case."""
     found = raw.get(name)
     return raw.get(SNAKE[name]) if found is None else found
 
 
 def key_of(part: Json) -> str:
-    """Return the name of the field that holds what the part is, "" if there is none; a text may stand beside it."""
+    """Return the name of the part's data field, "" if there is none; the part may have a text as well."""
     keys = [key for key, value in part.items() if key in KINDS and value is not None]
     return next((key for key in keys if key != "text"), keys[0] if keys else "")
 
@@ -49,7 +49,7 @@ def is_base64(text: str) -> bool:
 
 
 def signature_of(raw: Json) -> bool | None:
-    """Return whether the signature is base64, as its field has to be (one cut short is not), None if there is none."""
+    """Return whether the signature is valid base64 (a truncated one is not), None if there is none."""
     signature = field(raw, "thoughtSignature")
     if signature is None or signature in ("", b""):
         return None

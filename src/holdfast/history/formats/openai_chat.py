@@ -106,7 +106,7 @@ class OpenAIChat:
         return Message(index, role, items, frozenset(flags))
 
     def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
-        """Return the message that a touched row stands for."""
+        """Return the message for an edited row."""
         return build_message(row, messages)
 
 
@@ -168,7 +168,7 @@ def _calls(index: int, raw: Json, flags: set[MessageFlag]) -> Iterator[Item]:
 
 
 def _misplaced(calls: Iterator[Item], role: Role) -> Iterator[Item]:
-    """Yield the calls of a role that cannot call."""
+    """Yield the calls in a message whose role cannot make calls."""
     for call in calls:
         yield msgspec.structs.replace(call, role=role, flags=call.flags | {"misplaced"})
 
@@ -290,5 +290,5 @@ def _image(path: Path, role: Role, image: object) -> Item:
 
 @cache
 def _by(role: Role, kind: str) -> tuple[str, ...]:
-    """Return what tells, with who said it, a kind that not every provider knows."""
+    """Return the name under which an unusual kind is reported, with its role."""
     return (f"{role}/{kind}",)

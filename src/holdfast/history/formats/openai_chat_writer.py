@@ -1,4 +1,4 @@
-"""Messages of Chat as they are written: what a touched one becomes, in words that every service knows.
+"""Writes edited messages of Chat, in a form that every service accepts.
 
 Two rules. A call or an image that is spelled in a way that only some know is spelled as all do. Everything else keeps
 the fields it had.
@@ -49,23 +49,23 @@ def chat_role(message: Json) -> Role | None:
 
 
 def has_unusable_name(message: Json) -> bool:
-    """Return whether the name of who speaks, or of the tool, is no text."""
+    """Return whether the name of the speaker, or of the tool, is not a string."""
     return "name" in message and not isinstance(message["name"], str | None)
 
 
 def name_of(message: Json) -> str | None:
-    """Return the name of who speaks, or of the tool; a number is taken for its digits, anything else for none."""
+    """Return the name of the speaker or of the tool; a number counts as its digits, anything else as none."""
     name = message.get("name")
     return str(name) if isinstance(name, int | float) and not isinstance(name, bool) else as_text(name)
 
 
 def calls_in(result: Json) -> Json:
-    """Return the fields of a result that hold calls, which are not its own."""
+    """Return the fields of a result that hold calls, which do not belong there."""
     return {key: result[key] for key in ("tool_calls", "function_call") if result.get(key)}
 
 
 def flat_function(call: Json) -> Json:
-    """Return the function of a call that has it written into the call itself, as some programs do, else nothing."""
+    """Return the function of a call that some programs write into the call itself, else an empty object."""
     if is_object(call.get("function")) or is_object(call.get("custom")):
         return {}
     return {_FLAT[key]: value for key, value in call.items() if key in _FLAT}
@@ -79,7 +79,7 @@ def custom_of(call: Json) -> Json | None:
 
 
 def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
-    """Return the message that a touched row stands for."""
+    """Return the message for an edited row."""
     sources = (as_object(messages[index]) for index in row.sources)
     source: Json = next((each for each in sources if chat_role(each) == row.role), Json())
     base = _named(source)
@@ -109,7 +109,7 @@ def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
 
 
 def _named(message: Json) -> Json:
-    """Return a copy of the message, its name a text if it can be one."""
+    """Return a copy of the message with its name as a string, if possible."""
     named = dict(message)
     if has_unusable_name(message):
         name = named.pop("name")
@@ -119,7 +119,7 @@ def _named(message: Json) -> Json:
 
 
 def _contents(row: DraftMessage, base: Json, messages: Sequence[object]) -> Iterator[object]:
-    """Yield what the row says; where messages of several people were joined, with who says it."""
+    """Yield the contents of the row; with the speaker's name if messages of several people were joined."""
     speaker = base.get("name")
     for piece in row.pieces:
         values = list(_values(piece, base, messages))
@@ -131,7 +131,7 @@ def _contents(row: DraftMessage, base: Json, messages: Sequence[object]) -> Iter
 
 
 def _values(piece: DraftPart, base: Json, messages: Sequence[object]) -> Iterator[object]:
-    """Yield what the piece contributes to the content: strings, or parts as they are."""
+    """Yield the values that the piece adds to the content: strings, or unchanged parts."""
     if piece.item is None:
         yield piece.text or ""
     elif piece.what is not None:
@@ -151,7 +151,7 @@ def _values(piece: DraftPart, base: Json, messages: Sequence[object]) -> Iterato
 
 
 def _spelled(part: Json) -> object:
-    """Return the part as everybody knows it: a refusal as a text, an image with its address in an object."""
+    """Return the part in the common form: a refusal as a text, an image with its address in an object."""
     if part.get("type") == "refusal":
         return part.get("refusal")
     return {**part, "image_url": {"url": part.get("image_url")}}
@@ -207,7 +207,7 @@ def _built_result(piece: DraftPart, base: Json, messages: Sequence[object]) -> J
 
 
 def _result_content(piece: DraftPart, content: object) -> object:
-    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
     if piece.as_text:
         said = words(content)
         return said if said.strip() or piece.text is None else piece.text
@@ -256,7 +256,7 @@ def _built_call(piece: DraftPart, messages: Sequence[object]) -> object:
 
 
 def _is_legacy(call: DraftPart) -> bool:
-    """Return whether the call is and stays one of the field `function_call`."""
+    """Return whether the call is, and stays, in the field `function_call`."""
     return call.item is not None and call.item.path[1] == "function_call" and "kind" not in call.added
 
 

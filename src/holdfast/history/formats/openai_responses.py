@@ -86,7 +86,7 @@ class OpenAIResponses:
     keys = ("input",)
 
     def declared(self, body: Mapping[str, object]) -> Declared:
-        """Return what the request body says about tools and thinking, and whether it goes on from a stored response."""
+        """Return what the request body says about tools and thinking, and whether it continues a stored response."""
         effort = as_text(as_object(body.get("reasoning")).get("effort"))
         thinking = effort != "none" if effort else None
         if (as_text(body.get("model")) or "").startswith(_NEVER_REASON):
@@ -108,11 +108,11 @@ class OpenAIResponses:
         return not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
 
     def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
-        """Return the projection with what shows only across items: those that stand twice, reasoning without effect."""
+        """Return the projection with the findings across items: duplicates, reasoning without effect."""
         return _bound(_once(projected, messages))
 
     def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
-        """Return the item that a touched row stands for."""
+        """Return the item for an edited row."""
         return build_item(row, messages)
 
 
@@ -120,7 +120,7 @@ FORMAT = OpenAIResponses()
 
 
 def _tools(listed: object) -> Iterator[str]:
-    """Yield the names of the tools; those that OpenAI names itself are called as their calls are."""
+    """Yield the names of the tools; OpenAI's own tools have the names of their calls."""
     for tool in as_array(listed):
         raw = as_object(tool)
         kind = as_text(raw.get("type")) or ""
@@ -133,7 +133,7 @@ def _tools(listed: object) -> Iterator[str]:
 
 
 def _item(index: int, kind: str, raw: Json) -> Item | None:
-    """Return what is not a message as an item, None if it is nothing that is known."""
+    """Return as an item what is not a message, None if its kind is unknown."""
     item: Item | None = None
     if kind == "reasoning":
         item = _reasoning(index, raw)
@@ -208,7 +208,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
 
 
 def _file(raw: Json) -> Media:
-    """Return what is known of a file: that its bytes have to come as a data URL."""
+    """Return what is known about a file: its bytes must be a data URL."""
     data = as_text(raw.get("file_data"))
     if data is None or data.startswith("data:"):
         return Media()
@@ -281,7 +281,7 @@ def _result(index: int, kind: str, raw: Json) -> Item:
 
 
 def _look_at(output: object, flags: set[Flag]) -> list[Item]:
-    """Return the parts of what a result holds, and flag what is wrong with it."""
+    """Return the parts of a result, with their faults."""
     if output is None:
         flags.add("null")
     elif isinstance(output, str):
@@ -305,7 +305,7 @@ def _look_at(output: object, flags: set[Flag]) -> list[Item]:
 
 
 def _once(projected: list[Message], messages: Sequence[object]) -> list[Message]:
-    """Return the projection with what stands there for another time, by its own id, told."""
+    """Return the projection with a finding for each item whose own id occurred before."""
     seen: set[str] = set()
     told = list(projected)
     for index, message in enumerate(projected):
@@ -321,7 +321,7 @@ def _once(projected: list[Message], messages: Sequence[object]) -> list[Message]
 
 
 def _bound(projected: list[Message]) -> list[Message]:
-    """Return the projection with all reasoning told that no item of its response follows."""
+    """Return the projection with a finding for each reasoning that no item of its response follows."""
     told = list(projected)
     follows = False
     for index in range(len(projected) - 1, -1, -1):

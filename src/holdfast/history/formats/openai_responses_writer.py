@@ -1,4 +1,4 @@
-"""Items of OpenAI's Responses as they are written: which kinds answer which, and what a touched one becomes."""
+"""Writes edited items of OpenAI's Responses; which kind of item answers which."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _SEARCHES = frozenset({"search", "open_page", "find_in_page", "find"})
 
 
 def has_odd_value(call: Json) -> bool:
-    """Return whether a call that the provider ran itself has a status, or an action, that there is not."""
+    """Return whether a provider-run call has an unknown status or action."""
     status, action = call.get("status"), as_object(call.get("action")).get("type")
     odd = status is not None and not (isinstance(status, str) and status in _BUSY)
     acts = call.get("type") == "web_search_call" and action is not None
@@ -76,7 +76,7 @@ def has_odd_value(call: Json) -> bool:
 
 
 def id_key(result: Json) -> str:
-    """Return where a result says what it answers: one of a local shell may have it as its own id."""
+    """Return the key with the id that a result answers; for a local shell it may be the result's own id."""
     return "id" if result.get("type") == "local_shell_call_output" and "call_id" not in result else "call_id"
 
 
@@ -86,7 +86,7 @@ def is_hollow_content(content: object) -> bool:
 
 
 def build_item(row: DraftMessage, messages: Sequence[object]) -> object:
-    """Return the item that a touched row stands for: the one it was, changed, or a message."""
+    """Return the item for an edited row: the original with changes, or a message."""
     if row.pieces and _is_item(row.pieces[0]):
         return _item(row.pieces[0], messages)
     return _message(row, messages)
@@ -190,7 +190,7 @@ def _change_result(item: Json, piece: DraftPart) -> None:
 
 
 def _output(piece: DraftPart, item: Json) -> object:
-    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
     said = words(item.get("output")) if piece.as_text else item.get("output")
     if is_array(said):
         return held_now(said, piece, is_media=_is_media, text=lambda note: _text("tool", note))
@@ -198,13 +198,13 @@ def _output(piece: DraftPart, item: Json) -> object:
 
 
 def is_image_part(raw: Json) -> bool:
-    """Return whether the part is an image that is somewhere."""
+    """Return whether the part is an image with a source."""
     url = raw.get("image_url")
     return raw.get("type") == "input_image" and as_text(raw.get("file_id") if url is None else url) is not None
 
 
 def is_file_part(raw: Json) -> bool:
-    """Return whether the part is a file that is somewhere."""
+    """Return whether the part is a file with a source."""
     return raw.get("type") == "input_file" and any(as_text(raw.get(f"file_{key}")) for key in ("data", "id", "url"))
 
 
@@ -213,7 +213,7 @@ def _is_media(part: object) -> bool:
 
 
 def _made_up(piece: DraftPart, messages: Sequence[object]) -> Json:
-    """Return a result that says that none was recorded, as far as its kind has words for it."""
+    """Return a result that says that none was recorded, if its kind has a text for that."""
     assert piece.call is not None
     assert piece.call.item is not None
     kind = as_object(messages[piece.call.item.message]).get("type")
@@ -253,7 +253,7 @@ def _message(row: DraftMessage, messages: Sequence[object]) -> Json:
 
 
 def is_message(raw: Json) -> bool:
-    """Return whether the item is a message: the kind may be left out."""
+    """Return whether the item is a message; the kind may be missing."""
     return raw.get("type") == "message" or (raw.get("type") is None and "role" in raw)
 
 
@@ -262,7 +262,7 @@ def _text(role: Role, text: str) -> Json:
 
 
 def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
-    """Yield what the piece contributes to the content of a message: texts, or parts as they are."""
+    """Yield the values that the piece adds to the content of a message: texts, or unchanged parts."""
     if piece.item is None:
         yield piece.text or ""
         return

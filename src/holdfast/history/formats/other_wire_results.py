@@ -1,4 +1,4 @@
-"""Results as other wires write them: what a tool did stays with its call, also where the provider was changed between.
+"""Reads results written in other protocols, so that a result stays with its call after a switch of provider.
 
 Two rules. Only what says plainly that it is a result is taken for one. It becomes a text that keeps all it says.
 """
@@ -30,7 +30,7 @@ _UNSAID = frozenset({"type", "role", "name", "id", "is_error", "status", "cache_
 
 
 def result_of_another(path: Path, role: Role, raw: object, grammar: Grammar) -> Item | None:
-    """Return a result that another wire wrote as an item, None if it is none."""
+    """Return as an item a result written in another protocol, None if it is not one."""
     found = _told(raw)
     if found is None:
         return None
@@ -51,13 +51,13 @@ def result_of_another(path: Path, role: Role, raw: object, grammar: Grammar) -> 
 
 
 def result_beside(path: Path, role: Role, raw: object, grammar: Grammar) -> Item | None:
-    """Return a result that says what it has to say in another field than its wire's as an item, None if in none."""
+    """Return as an item a result whose text is in another protocol's field, None if it is in none."""
     item = result_of_another(path, role, raw, grammar)
     return item if item is not None and "blank" not in item.flags else None
 
 
 def text_of_another(raw: object) -> str:
-    """Return what a result that another wire wrote says, with whatever stands beside it."""
+    """Return the text of a result written in another protocol, with its other fields."""
     found = _told(raw)
     if found is None:
         return words(raw)
@@ -71,7 +71,7 @@ def text_of_another(raw: object) -> str:
 
 
 def _told(raw: object) -> tuple[str, Json] | None:
-    """Return what the result is called and where it says so, None if it is none."""
+    """Return the kind of the result and the key that names it, None if it is not a result."""
     message = as_object(raw)
     for key in ("functionResponse", "function_response"):
         if is_object(message.get(key)):

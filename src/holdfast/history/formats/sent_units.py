@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Unit(msgspec.Struct, frozen=True, gc=False):
-    """What is sent as one message: a message, or some `parts` of it, of which `part` is the first."""
+    """A unit that is sent as one message: a message, or some of its `parts`, the first of which is `part`."""
 
     raw: object
     message: int
@@ -29,18 +29,18 @@ class Parted(Protocol):
     """A format whose messages are not sent one to one."""
 
     def unfold(self, messages: Sequence[object]) -> list[Unit]:
-        """Return what is sent of the messages, in order; each is a new object."""
+        """Return the units that are sent, in order; each is a new object."""
         ...
 
     def fold(
         self, built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], *, frozen: int
     ) -> list[object]:
-        """Return the messages again: those whose units are all as they were are the same objects."""
+        """Return the messages; those whose units are unchanged are the same objects."""
         ...
 
 
 def whereabouts(path: Path, units: Sequence[Unit]) -> Path:
-    """Return where in the document something is that is known by its place among the units."""
+    """Return the position in the document of a position among the units."""
     if not path or not isinstance(path[0], int):
         return path
     unit, rest = units[path[0]], path[1:]
@@ -54,7 +54,7 @@ def whereabouts(path: Path, units: Sequence[Unit]) -> Path:
 
 
 def place_among(place: EditPlace, units: Sequence[Unit]) -> EditPlace:
-    """Return where in the document something goes: what goes behind a part stands in its message."""
+    """Return an insertion place in the document; what goes after a part is in the part's message."""
     unit = units[place.message]
     following = units[place.message + 1] if place.message + 1 < len(units) else unit
     if unit.part is None and following.part is not None:

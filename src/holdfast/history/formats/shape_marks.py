@@ -1,4 +1,4 @@
-"""What is marked in a shape that a message alone does not show: it is known of the request, or of the provider."""
+"""Marks in a shape what a message alone does not show: facts about the request or the provider."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READ = frozenset({"function", "custom", "arguments", "args"})
 
 
 def with_odd(message: Message, odd: Sequence[Odd]) -> Message:
-    """Return the message with the fields that are not known, but for what is written again or quoted whole."""
+    """Return the message with its unknown fields marked, except in items that are rewritten or quoted whole."""
     if message.flags & {"malformed", "unknown-role"}:
         return message
     quoted = [item.path for item in message.items if _is_whole(item)]
@@ -49,7 +49,7 @@ def tells_fields(message: Message) -> bool:
 
 
 def marked(message: Message, *, foreign: bool, unkept: bool) -> Message:
-    """Return the message with what another signed (`foreign`) and what the provider did not keep (`unkept`) marked."""
+    """Return the message with foreign signatures (`foreign`) and items not stored by the provider (`unkept`) marked."""
     items = [_marked(item, foreign=foreign, unkept=unkept) for item in message.items]
     if all(now is was for now, was in zip(items, message.items, strict=True)):
         return message

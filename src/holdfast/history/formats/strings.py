@@ -1,4 +1,4 @@
-"""The strings of a message: whether JSON parsers take them, and whether they are longer than the provider takes.
+"""Checks the strings of a message: accepted by JSON parsers, and not longer than the provider accepts.
 
 Two rules. A fast look may say that something is wrong where nothing is, and never the reverse. Bytes, ids and thinking
 are no texts: other limits hold for them.
@@ -26,7 +26,7 @@ _NO_LIMITS = TextLimits()
 def with_strings(
     projected: list[Message], messages: Sequence[object], limits: TextLimits | None, *, begin: int
 ) -> list[Message]:
-    """Return the projection with every string told that is not clean or is too long; almost always there is none."""
+    """Return the projection with a finding for every string that is unclean or too long; usually there is none."""
     limits = limits or _NO_LIMITS
     told = projected
     for at in range(0, len(messages), _MANY):
@@ -43,7 +43,7 @@ def with_strings(
 
 
 def _is_fine(raw: object, limits: TextLimits) -> bool:
-    """Return whether no string in `raw` is refused by JSON parsers or too long: a fast look."""
+    """Return whether no string in `raw` is refused by JSON parsers or too long; a fast check."""
     try:
         encoded = msgspec.json.encode(raw)
     except (UnicodeEncodeError, TypeError, RecursionError, OverflowError):
@@ -94,7 +94,7 @@ def _long(message: Message, raw: object, limits: TextLimits) -> Iterator[Long]:
 
 
 def _at(path: Path, raw: object) -> object:
-    """Return what stands there, None if nothing does."""
+    """Return the value there, None if there is none."""
     for key in path:
         if isinstance(raw, dict):
             raw = cast("dict[str | int, object]", raw).get(key)
@@ -139,7 +139,7 @@ def _of_arguments(path: Path, raw: object, limits: TextLimits) -> Iterator[Long]
 
 
 def _depth(written: str) -> int:
-    """Return how many levels of objects and lists the JSON text has, 0 if it is none."""
+    """Return how deeply the JSON text is nested, 0 if it is not JSON."""
     try:
         level = [json.loads(written)]
     except (ValueError, RecursionError):

@@ -1,1 +1,1 @@
-"""What images and files are, from their first bytes."""
+"""Recognizes images and files by their bytes."""

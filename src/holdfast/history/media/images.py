@@ -38,13 +38,13 @@ def inspect_base64(declared: str, data: str) -> Media:
 
 
 def type_of(data: str) -> str:
-    """Return the type that the first bytes of base64 `data`, in any alphabet, tell, "" if none."""
+    """Return the type of base64 `data` by its first bytes, in any alphabet, "" if unknown."""
     found = inspect_base64("", data.translate(STANDARD) + "=" * (-len(data) % 4)).found
     return found if found in _TOLD or found == "application/pdf" else ""
 
 
 def look_at(url: object) -> Media:
-    """Return what is known of what a data URL holds, and nothing of what is somewhere else."""
+    """Return what is known about the content of a data URL; nothing for any other address."""
     if not isinstance(url, str) or not url.startswith("data:"):
         return Media()
     head, _, data = url.partition(",")
@@ -55,7 +55,7 @@ _MAGIC = (b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"RIFF")
 
 
 def image_header(head: bytes) -> tuple[str, int, int]:
-    """Return the type, the width and the height that the first bytes of a file tell, "" and 0 for what they do not."""
+    """Return the type, width and height by the first bytes of a file; "" and 0 for what they do not show."""
     try:
         if head.startswith(b"\x89PNG\r\n\x1a\n"):
             return "image/png", *struct.unpack(">II", head[16:24])

@@ -1,4 +1,4 @@
-"""What a PDF is, as far as its uncompressed parts say it: whether it is one, encrypted, and of how many pages.
+"""Inspects a PDF by its uncompressed parts: is it one, is it encrypted, how many pages does it have.
 
 Two rules. What stands in compressed objects is not read, and what is not known is not guessed. However large the file
 is, a few kilobytes of it are decoded, where its own tables say that they stand.
@@ -39,7 +39,7 @@ Dictionary = dict[bytes, bytes]
 
 
 def look(data: str, *, name: str = "") -> Media:
-    """Return what is known of base64 `data` that is declared to be a PDF; nothing of what is written in lines."""
+    """Return what is known about base64 `data` declared as a PDF; nothing if it is split into lines."""
     if not data:
         return Media(PAPER, "empty", name=name)
     file = _File(data)
@@ -55,14 +55,14 @@ def look(data: str, *, name: str = "") -> Media:
 
 
 class _File:
-    """Bytes that stand as base64, of which any part can be read alone."""
+    """Bytes encoded as base64, any part of which can be read separately."""
 
     def __init__(self, data: str) -> None:
         self._data = data
         self.size = len(data) * 3 // 4 - data[-2:].count("=")
 
     def at(self, begin: int, many: int) -> bytes | None:
-        """Return so many bytes from there on, fewer at the end; None if it is not base64."""
+        """Return that many bytes from there, fewer at the end; None if they are not base64."""
         first = begin // 3
         try:
             part = base64.b64decode(self._data[first * 4 : -(-(begin + many) // 3) * 4], validate=True)
@@ -72,7 +72,7 @@ class _File:
 
 
 class _Trailer:
-    """The end of a PDF: what it says of itself, and where its objects stand."""
+    """The end of a PDF: its trailer, and the positions of its objects."""
 
     def __init__(self, file: _File, start: int) -> None:
         self._file = file
@@ -88,7 +88,7 @@ class _Trailer:
         return self._said.get(b"/Encrypt", b"null") != b"null"
 
     def pages(self) -> int:
-        """Return how many pages there are, 0 if that is not plainly known."""
+        """Return the number of pages, 0 if it is not certain."""
         root = self._object(self._said.get(b"/Root", b"")) if self._whole else {}
         pages = self._object(root.get(b"/Pages", b""))
         count = pages.get(b"/Count", b"")
@@ -114,7 +114,7 @@ class _Trailer:
             following = int(earlier) if earlier.isdigit() and len(earlier) < _ENTRY else None
 
     def _section(self, place: int) -> Dictionary | None:
-        """Return what a section says at its end, None if it is not one; its table is kept, if it can be read."""
+        """Return the trailer of a section, None if it is not a section; its table is kept if readable."""
         at = place + self._start
         head = self._file.at(at, _SOME) or b""
         if _OBJECT.match(head):
@@ -134,7 +134,7 @@ class _Trailer:
         return _dictionary(head, re.compile(rb"\s*trailer\b"))
 
     def _object(self, reference: bytes) -> Dictionary:
-        """Return the dictionary that the reference is to, an empty one if it cannot be read."""
+        """Return the dictionary that the reference points to, an empty one if it is unreadable."""
         found = _REFERENCE.fullmatch(reference)
         number = int(found[1]) if found and len(found[1]) < _ENTRY else -1
         for first, many, at in self._tables:  # the newest first
@@ -147,7 +147,7 @@ class _Trailer:
 
 
 def _linearized(file: _File, start: int) -> int:
-    """Return the pages of a file that is made to be read from its beginning, and was not changed since, else 0."""
+    """Return the number of pages of a linearized, unchanged file, else 0."""
     head = file.at(start, _HEADER) or b""
     found = re.search(rb"[\r\n]\d+\s+\d+\s+obj\b", head)
     said = _dictionary(head[found.start() :], _OBJECT) if found else None
@@ -158,7 +158,7 @@ def _linearized(file: _File, start: int) -> int:
 
 
 def _dictionary(raw: bytes, behind: re.Pattern[bytes]) -> Dictionary | None:
-    """Return the dictionary that stands behind something, each value as it is written; None if it is not whole."""
+    """Return the dictionary after an offset, each value as written; None if it is incomplete."""
     begun = behind.match(raw)
     tokens = _tokens(raw, begun.end()) if begun else []
     if not tokens or tokens[0] != b"<<":
@@ -184,7 +184,7 @@ def _dictionary(raw: bytes, behind: re.Pattern[bytes]) -> Dictionary | None:
 
 
 def _tokens(raw: bytes, at: int) -> list[bytes]:
-    """Return what stands there word by word, up to the end of the first dictionary or to what is no word."""
+    """Return the tokens there, up to the end of the first dictionary or the first invalid token."""
     tokens: list[bytes] = []
     depth = 0
     while found := _TOKEN.match(raw, at):

@@ -30,7 +30,7 @@ def split_edits(rows: Iterable[DraftMessage], pairing: Pairing, most: int, froze
 
 
 def split_rows(rows: Sequence[DraftMessage], splits: Sequence[Split], grammar: Grammar) -> list[DraftMessage]:
-    """Return the rows with the edits carried out."""
+    """Return the rows with the edits applied."""
     part_of = {path: number for number, edit in enumerate(splits, 1) for path in (*edit.calls, *edit.results)}
     done: list[DraftMessage] = []
     parts: _Parts | None = None

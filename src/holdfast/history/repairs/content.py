@@ -82,7 +82,7 @@ def _of_fields(found: Found, shape: Shape, frozen: int, *, late: set[str | int])
 
 
 def _unmarked(shape: Shape, surplus: Sequence[Item | None], frozen: int) -> Iterator[Edit]:
-    """Yield the edits that take as many cache markers away, the first of those that may be edited."""
+    """Yield the edits that remove that many cache markers, the first ones that may be edited."""
     many = sum(item.marks for item in surplus if item is not None and isinstance(item.path[0], int))
     for message in shape.messages[frozen:] if many else ():
         for item in message.items:
@@ -92,7 +92,7 @@ def _unmarked(shape: Shape, surplus: Sequence[Item | None], frozen: int) -> Iter
 
 
 def _moved_calls(shape: Shape, calls: Sequence[Item | None], frozen: int) -> Iterator[Edit]:
-    """Yield the edits that put calls behind the rest of their response."""
+    """Yield the edits that move calls to the end of their response."""
     ends: dict[int, int] = {}  # by each message, the one that the content of its response ends in
     end = -1
     for message in reversed(shape.messages if calls else ()):
@@ -179,7 +179,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
 
 
 def _known(item: Item, *, spell: bool) -> Iterator[Edit]:
-    """Yield what makes a kind of content one that the provider knows: how it is spelled, or else what it is."""
+    """Yield the edits that make a content's kind one the provider knows: its spelling, or its kind."""
     if spell:
         yield Complete(item.path, "kind")
     holds = item.kind == "result" and ("foreign" in item.flags or len(item.written) > 1)

@@ -1,4 +1,4 @@
-"""Where in a document an edit is, of what is sent of it."""
+"""Converts positions of edits among the sent messages to positions in the document."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Turns:
             yield Insert(None, "user", NO_USER)
 
     def _leading(self, rows: list[DraftMessage]) -> set[int]:
-        """Return the messages left with nothing but thinking that something said in the next continues."""
+        """Return the messages that have only thinking left, which the next message continues."""
         leading: set[int] = set()
         said = calls = False
         for row, following in zip_longest(rows[::-1], rows[::-1][1:]):
@@ -80,14 +80,14 @@ class Turns:
         return leading
 
     def _parts(self, row: DraftMessage, following: DraftMessage | None) -> bool:
-        """Return whether the row, which goes, stands between the user and what was taken out of it as the user's."""
+        """Return whether the removed row is between the user and text moved from it to the user."""
         if self._previous is None or following is None or "consecutive-roles" not in self._enforced:
             return False
         taken = following.role == "user" and not following.sources
         return self._previous.role == "user" and row.role == "assistant" and taken
 
     def _told(self, row: DraftMessage) -> Iterator[Edit]:
-        """Yield what makes a system message that may not stand here the user's."""
+        """Yield the edits that turn a misplaced system message into a user message."""
         previous = self._previous
         behind = previous is not None and previous.role == "system" and self._was_sent(previous)
         late = self._answered and "system-after-answer" in self._enforced
@@ -98,7 +98,7 @@ class Turns:
             row.role = "user"
 
     def _turn(self, row: DraftMessage, message: int) -> Edit | None:
-        """Return what has to be done to let the row follow the one before it."""
+        """Return the edits that allow the row to follow the previous one."""
         previous = self._previous
         calls = ("call-not-after-user" in self._enforced or (previous is None and "call-first" in self._enforced)) and (
             _holds_call(row) or message in self._opening
@@ -121,13 +121,13 @@ class Turns:
         return edit
 
     def _goes_on(self, message: int) -> bool:
-        """Return whether the message has to be one with that before it: of calls, or of thinking that led to it."""
+        """Return whether the message must join the previous one: for its calls, or for thinking that led to it."""
         if self._joins or message not in self._shape.joined:
             return False
         return self._thinking or (self._calling and "result-not-adjacent" in self._enforced)
 
     def _second(self, previous: DraftMessage, row: DraftMessage, message: int) -> Edit | None:
-        """Return what has to be done to a message that follows another of the same role."""
+        """Return the edits for a message that follows another of the same role."""
         if row.role == "assistant" and self._shape.grammar.atomic:
             return None  # items of one response
         if not self._was_sent(previous):
@@ -148,7 +148,7 @@ class Turns:
         return "last-not-user" in self._enforced and (self._previous.role == "assistant" or not self._begun)
 
     def _is_empty(self, row: DraftMessage) -> bool:
-        """Return whether nothing is left in the row that a provider could take for a message."""
+        """Return whether the row has nothing left that a provider would accept as a message."""
         if row.fill or (row.pieces and row.pieces[0].kind != "thinking"):  # almost always
             return False
         if any(piece.kind != "thinking" for piece in row.pieces):
@@ -164,7 +164,7 @@ def _holds_call(row: DraftMessage) -> bool:
 
 
 def _says(row: DraftMessage) -> bool:
-    """Return whether something stands in the row that is no thinking, and not blank."""
+    """Return whether the row has content that is neither thinking nor blank."""
     return any(
         piece.kind != "thinking" and (piece.item is None or not piece.item.flags & {"blank", "null"})
         for piece in row.pieces

@@ -21,7 +21,7 @@ _FURTHER = "A further result of a call that has one"
 
 
 def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], frozen: int) -> Iterator[Edit]:
-    """Yield the edits after which every call has one result where it expects it, and no result is without its call."""
+    """Yield the edits after which every call has one result in its place, and every result has a call."""
     placed: set[Path] = set()
     for step in pairing.steps:
         place = _place(step, shape, frozen)
@@ -52,12 +52,12 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
 
 
 def _is_held(item: Item, shape: Shape) -> bool:
-    """Return whether the result stands in a message that can hold it."""
+    """Return whether the result is in a message that may hold it."""
     return item.role == shape.grammar.side
 
 
 def _stands(call: PairedCall, shape: Shape, enforced: frozenset[str], frozen: int) -> bool:
-    """Return whether the call has a result where the provider expects it, or one that was sent and cannot go."""
+    """Return whether the call has a result where the provider expects it, or a sent one that cannot be removed."""
     answer = call.answer
     if answer is None or _is_second(call, frozen):
         return answer is not None
@@ -65,12 +65,12 @@ def _stands(call: PairedCall, shape: Shape, enforced: frozenset[str], frozen: in
 
 
 def _is_second(call: PairedCall | None, frozen: int) -> bool:
-    """Return whether the call's result came after a made-up one was sent, which stands."""
+    """Return whether the call's result came after an invented one was sent, which stays."""
     return call is not None and call.replaced is not None and call.replaced.item.message < frozen
 
 
 def _place(step: CallStep, shape: Shape, frozen: int) -> EditPlace | None:
-    """Return where results of the step go, None if that was sent."""
+    """Return the place for results of the step, None if it was already sent."""
     if shape.grammar.results == "user":
         following = step.last + 1
         if following < len(shape.messages) and shape.messages[following].role == "user":
@@ -81,7 +81,7 @@ def _place(step: CallStep, shape: Shape, frozen: int) -> EditPlace | None:
 def _stray(
     answer: PairedResult, call: PairedCall | None, shape: Shape, *, enforced: frozenset[str], frozen: int
 ) -> Iterator[Edit]:
-    """Yield what becomes of a result that is not where a call expects it and did not go there."""
+    """Yield the edits for a result that is not in the place of a call and was not moved there."""
     item = answer.item
     match answer.verdict:
         case "duplicate":
@@ -157,7 +157,7 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int, brok
 
 
 def _is_sound(call: PairedCall, found: AbstractSet[Path], shape: Shape) -> bool:
-    """Return whether nothing is found of the call and of its result, and they have one id: almost always."""
+    """Return whether call and result have no findings and the same id; usually true."""
     item, answer = call.item, call.answer
     if item.path in found or shape.messages[item.message].unclean:
         return False
@@ -165,7 +165,7 @@ def _is_sound(call: PairedCall, found: AbstractSet[Path], shape: Shape) -> bool:
 
 
 def _answered_namelessly(call: PairedCall) -> bool:
-    """Return whether the call is of a kind without an id, and its result of one that has to have it."""
+    """Return whether the call's kind has no id, but its result's kind requires one."""
     item, answer = call.item, call.answer
     return (
         item.id is None and "id-missing" not in item.flags and answer is not None and "id-missing" in answer.item.flags
@@ -173,7 +173,7 @@ def _answered_namelessly(call: PairedCall) -> bool:
 
 
 def _is_nameless(call: PairedCall, frozen: int, enforced: frozenset[str]) -> bool:
-    """Return whether the call's result, which can be edited, lacks the name it has to have."""
+    """Return whether the call's result can be edited and lacks its required name."""
     answer = call.answer
     if answer is None or answer.item.message < frozen or "name-missing" not in answer.item.flags:
         return False

@@ -16,7 +16,7 @@ _DECLARED = "It was used earlier in this conversation; its description is not re
 
 
 def is_beside(edit: Edit) -> bool:
-    """Return whether the edit is of what stands beside the messages, and of none of them."""
+    """Return whether the edit changes only what is outside of the messages."""
     match edit:
         case DeclareTools() | TurnOffThinking():
             return True
@@ -27,7 +27,7 @@ def is_beside(edit: Edit) -> bool:
 
 
 def edits_of_request(shape: Shape, left: Sequence[Violation]) -> Iterator[Edit]:
-    """Yield the edits of the request for what no edit of messages repairs."""
+    """Yield the edits of the request, for findings that no edit of messages repairs."""
     broken = {each.rule for each in left}
     if "tools-not-declared" in broken:
         calls = (item.name for message in shape.messages for item in message.items if item.kind == "call")
@@ -37,7 +37,7 @@ def edits_of_request(shape: Shape, left: Sequence[Violation]) -> Iterator[Edit]:
 
 
 def mended_request(body: Json, edits: Sequence[Edit], *, key: str, messages: object) -> Json:
-    """Return the request with its messages, under their key, and with what else the edits change."""
+    """Return the request with its messages and with the other changes of the edits."""
     beside: object = body
     if any(isinstance(edit, CleanText) and edit.message is None for edit in edits):
         beside = cleaned(body)

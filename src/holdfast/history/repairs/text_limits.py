@@ -26,7 +26,7 @@ def shorten_edits(left: Iterable[Violation], limits: TextLimits, *, frozen: int)
 
 
 def with_shortened(messages: Sequence[object], edits: Iterable[Shorten]) -> list[object]:
-    """Return the messages with the edits carried out; those that none names are the same objects."""
+    """Return the messages with the edits applied; those without an edit are the same objects."""
     written = list(messages)
     for edit in edits:
         index = edit.path[0]
@@ -51,7 +51,7 @@ def _shortened(raw: object, edit: Shorten) -> object:
 
 
 def shortened_text(text: str, most: int) -> str:
-    """Return the beginning and the end of a text that has more than `most` characters, which it then has at most."""
+    """Return the beginning and the end of a text that is longer than `most` characters, within that limit."""
     room = max(most - len(_note(len(text))), 0)
     begin = (room + 1) // 2
     note = _note(len(text) - room)[:most]

@@ -1,4 +1,4 @@
-"""What providers accept: every rule by its name, and the check of a conversation against those of one provider."""
+"""What providers accept: every rule by name, and the check of a conversation against a provider's rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 
 
 class Inspection(NamedTuple):
-    """A conversation that was looked at: how calls and results belong together, and each place that breaks a rule."""
+    """The result of a check: the pairing of calls and results, and each place that breaks a rule."""
 
     shape: Shape
     profile: Profile
@@ -58,7 +58,7 @@ def check_shape(shape: Shape, profile: Profile, *, hearsay: bool = False) -> tup
 
 
 def violations_found(looked: Inspection, *, hearsay: bool = False) -> tuple[Violation, ...]:
-    """Return what was found as violations, in the order of the messages; with `hearsay`, as warnings too."""
+    """Return the findings as violations, in the order of the messages; with `hearsay`, also as warnings."""
     shape, profile = looked.shape, looked.profile
     enforced = profile.enforced(shape.grammar)
     violations = [
@@ -79,7 +79,7 @@ def _violation(found: Found, shape: Shape, profile: Profile, severity: Severity)
 
 
 def _facts(found: Found, shape: Shape) -> dict[str, str | int]:
-    """Return what the words of an error may name."""
+    """Return the values that the text of an error may name."""
     item = found.item
     message = found.path[0] if found.path and isinstance(found.path[0], int) else -1
     role = shape.messages[message].role if message >= 0 else ""

@@ -1,4 +1,4 @@
-"""Rules on what a message holds: nothing empty, nothing unreadable, names and arguments and media as they must be."""
+"""Rules on the content of messages: nothing empty or unreadable; valid names, arguments and media."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
 
 
 def find(shape: Shape, profile: Profile) -> Iterator[Found]:
-    """Yield everything a message holds that it may not."""
+    """Yield every content that a message may not have."""
     album = Album(shape, profile)
     called = False
     yield from _unclean(shape.beside)
@@ -376,7 +376,7 @@ def _flagged(item: Item) -> Iterator[Found]:
 
 
 def _surplus_marks(shape: Shape, limit: int) -> Iterator[Found]:
-    """Yield the items whose cache markers are too many: the last keep theirs, which is where a cache is read."""
+    """Yield the items with surplus cache markers; the last ones keep theirs, because the cache is read there."""
     marked = [item for message in shape.messages for item in message.items if item.marks]
     left = shape.marks + sum(item.marks for item in marked)
     beside = shape.marks

@@ -34,7 +34,7 @@ def joined(shape: Shape, profile: Profile, *, frozen: int = 0) -> Shape:
 
 
 def whole(shape: Shape) -> Sequence[Message]:
-    """Return the messages with each divided response in one, under the index of its first."""
+    """Return the messages, each divided response joined under the index of its first message."""
     if not shape.joined:
         return shape.messages
     found: list[Message] = []
@@ -51,13 +51,13 @@ def whole(shape: Shape) -> Sequence[Message]:
 
 
 def _close(found: list[Message], items: list[Item]) -> None:
-    """Give the last message all that its response holds."""
+    """Move the whole response into its last message."""
     if found and len(items) != len(found[-1].items):
         found[-1] = msgspec.structs.replace(found[-1], items=tuple(items))
 
 
 def _runs(following: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last index of each row of messages of the assistant."""
+    """Yield the first and last index of each sequence of assistant messages."""
     first = following[0] - 1
     for index, after in pairwise((*following, -1)):
         if after != index + 1:
@@ -74,7 +74,7 @@ class _Walk:
         self.leading: set[int] = set()
 
     def run(self, first: int, last: int) -> None:
-        """Take a row of messages of the assistant, the last first."""
+        """Process a sequence of assistant messages, the last first."""
         answers = self._answers(last + 1)
         called = said = False  # what stands behind, in the same response
         for index in range(last, first - 1, -1):
@@ -95,7 +95,7 @@ class _Walk:
             said = said or any(item.kind != "thinking" and not item.flags & {"blank", "null"} for item in items)
 
     def _answers(self, start: int) -> Counter[tuple[str, str | None]]:
-        """Return how often the results that follow say which call they answer."""
+        """Count the ids that the following results answer."""
         answers: Counter[tuple[str, str | None]] = Counter()
         for index in range(start, len(self._messages)):
             message = self._messages[index]
@@ -108,7 +108,7 @@ class _Walk:
 
 
 def _taken(call: Item, answers: Counter[tuple[str, str | None]]) -> bool:
-    """Return whether a result is left that answers the call, and take it."""
+    """Return whether an unused result answers the call, and mark it as used."""
     for key in (("id", call.id), ("name", call.name), ("name", None)):
         if answers[key] > 0:
             answers[key] -= 1

@@ -1,4 +1,4 @@
-"""Rules on what only the request knows: the fields of its provider, what its model takes, what is kept and signed."""
+"""Rules on facts of the request: known fields, what the model accepts, what is stored and signed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RULES = (
 
 
 def find(shape: Shape) -> Iterator[Found]:
-    """Yield what the provider is known to refuse."""
+    """Yield what the provider refuses."""
     for message in shape.messages:
         for odd in message.odd:
             names = (*odd.names, *odd.said)

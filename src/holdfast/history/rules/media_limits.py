@@ -1,4 +1,4 @@
-"""The images and files of a conversation, against what a provider takes of them."""
+"""Checks the images and files of a conversation against a provider's limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOT_READ = {NO_PDF: "is none by its bytes", "empty": "holds nothing", "broken":
 
 
 class Album:
-    """The images and files of a conversation: where there are too many, or too many for large ones, the first go."""
+    """The images and files of a conversation; with too many, or too many for large ones, the first go."""
 
     def __init__(self, shape: Shape, profile: Profile) -> None:
         self._profile = profile
@@ -25,7 +25,7 @@ class Album:
         self._surplus = 0 if profile.media.count is None else self._all - profile.media.count
 
     def of(self, item: Item) -> Iterator[Found]:
-        """Yield what is wrong with those of one item."""
+        """Yield the faults of the images and files of one item."""
         for which in range(len(item.media)):
             media = item.media[which]
             is_pdf = media.declared == PAPER
@@ -44,17 +44,17 @@ class Album:
 
 
 def _weight(media: Media) -> int:
-    """Return as how many images it counts: a PDF as its pages."""
+    """Return how many images it counts as; a PDF counts as its pages."""
     return max(media.pages, 1)
 
 
 def _alone(media: Media, limits: MediaLimits) -> bool:
-    """Return whether it goes whatever else there is, for its pages."""
+    """Return whether its own number of pages is too large."""
     return limits.pages is not None and media.pages > limits.pages
 
 
 def _pdf(item: Item, which: int, limits: MediaLimits) -> Found | None:
-    """Return what is wrong with a PDF."""
+    """Return the faults of a PDF."""
     media = item.media[which]
     called = f"A PDF {media.name!r}" if media.name else "A PDF"
     if limits.pdf is None:
@@ -71,7 +71,7 @@ def _pdf(item: Item, which: int, limits: MediaLimits) -> Found | None:
 
 
 def _media(item: Item, which: int, profile: Profile, *, crowd: int) -> Found | None:
-    """Return what is wrong with an image; `crowd` is how many there are, if they are too many for large ones."""
+    """Return the faults of an image; `crowd` is the number of images, if too many for large ones."""
     media = item.media[which]
     excess = _excess(media, profile, crowd)
     if reason := _fault(media, profile):

@@ -1,4 +1,4 @@
-"""Rules on who speaks when: first, last, twice in a row, and where a system message may stand."""
+"""Rules on the order of roles: first, last, consecutive, and places of system messages."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ RULES = (
 
 
 def find(shape: Shape, profile: Profile) -> Iterator[Found]:
-    """Yield every message that stands where its role may not."""
+    """Yield every message whose role is not allowed in its place."""
     if not shape.messages:
         yield Found("no-messages", (), "The conversation has no messages")
         return
@@ -218,11 +218,11 @@ def _after(previous: Message, message: Message, shape: Shape) -> Iterator[Found]
 
 
 def _paused(message: Message, profile: Profile) -> bool:
-    """Return whether the provider paused while it ran tools itself, and goes on when it gets the message back."""
+    """Return whether the provider paused while running its own tools, and continues when it gets the message back."""
     ends = message.items[-1].kind if message.items else "text"
     return ends in SERVED and "server-call-without-result" in profile.rules
 
 
 def holds_call(message: Message) -> bool:
-    """Return whether the message asks for a tool."""
+    """Return whether the message contains a call."""
     return any(item.kind == "call" for item in message.items)

@@ -1,4 +1,4 @@
-"""Rules on calls and results: every call one result, every result one call, in the right place, under a usable id."""
+"""Rules on calls and results: one result per call, one call per result, in the right place, with a usable id."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def rule_of(verdict: Verdict) -> str:
 
 
 def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
-    """Yield every place where calls and results are not as they must be."""
+    """Yield every place where calls and results break a rule."""
     seen: set[str] = set()
     for step in pairing.steps:
         here: set[str] = set()
@@ -337,7 +337,7 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
 
 
 def _answered(call: PairedCall, step: CallStep, shape: Shape, profile: Profile) -> Iterator[Found]:
-    """Yield what is wrong with how a call is answered."""
+    """Yield the faults of a call's result."""
     answer = call.answer
     if answer is None:
         yield about("call-without-result", call.item, "has no result")
@@ -353,7 +353,7 @@ def _answered(call: PairedCall, step: CallStep, shape: Shape, profile: Profile) 
 
 
 def _before_content(shape: Shape) -> list[Found]:
-    """Return every call that something stands behind in its response, and where that is."""
+    """Return every call that is followed by content in its response, with the position of that content."""
     found: list[Found] = []
     behind: Item | None = None
     for message in reversed(whole(shape)):

@@ -53,7 +53,7 @@ class TextLimits(msgspec.Struct, frozen=True):
 
     @property
     def least(self) -> int | None:
-        """Return how many characters any message may have without a look at what it holds, None if any number."""
+        """Return how many characters a message may have without being inspected, None for any number."""
         return min((each for each in (self.text, self.arguments) if each is not None), default=None)
 
 
@@ -96,7 +96,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return (self.thinking_fields.get(form) if thinking else None) or self.fields.get(form)
 
     def looked_at(self, *, hearsay: bool) -> TextLimits:
-        """Return the limits of texts to look at: how deep each call is nested takes long, where it is only hearsay."""
+        """Return the text limits to check, without the nesting of calls if that limit is only hearsay: it is slow."""
         deep = hearsay or self.rules.get("arguments-too-deep", "hearsay") != "hearsay"
         return self.texts if deep else msgspec.structs.replace(self.texts, depth=None)
 
@@ -108,7 +108,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return known | self.in_items if grammar.atomic else known
 
     def knows(self, item: Item, form: str) -> bool:
-        """Return whether the provider knows what the item, and what it holds, is called in the format."""
+        """Return whether the provider knows the item's kind, and the kinds in it, in this format."""
         return not item.written or self.unknown.get(form, _NOTHING).isdisjoint(item.written)
 
     def id_fits(self, call: str) -> bool:

@@ -1,4 +1,4 @@
-"""Calls that the provider runs itself, and their results: each has the other, in its place."""
+"""Pairs the calls that the provider runs itself with their results."""
 
 from __future__ import annotations
 

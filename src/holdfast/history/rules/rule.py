@@ -72,7 +72,7 @@ class Violation(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def position(self) -> str:
-        """Return where it is, as people write it: `messages[4].tool_calls[0]`."""
+        """Return the position in readable form: `messages[4].tool_calls[0]`."""
         return position(self.path)
 
 
@@ -87,7 +87,7 @@ def in_message(rule: str, message: Message, what: str) -> Found:
 
 
 def item_title(item: Item) -> str:
-    """Return what the item is, with its name and id as far as it has them."""
+    """Return the kind of the item, with its name and id if it has them."""
     named = ""
     if item.name:
         before = {"call": "", "other": "of the type "}.get(item.kind, "of ")
@@ -97,5 +97,5 @@ def item_title(item: Item) -> str:
 
 
 def quoted_name(text: str) -> str:
-    """Return the text in quotes, its end cut off if it is long."""
+    """Return the text in quotes, truncated if it is long."""
     return repr(text if len(text) <= 48 else f"{text[:45]}...")  # noqa: PLR2004 - as much as tells one id from another

@@ -1,4 +1,4 @@
-"""Rules on how long a text, and the arguments of a call, may be."""
+"""Rules on the length of texts and of the arguments of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules on thinking: whose it is, whether it is whole, and when a provider wants it back."""
+"""Rules on thinking: who made it, whether it is complete, and when a provider requires it back."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ _FLAGS: dict[Flag, tuple[str, str]] = {
 
 
 def find(shape: Shape, profile: Profile) -> Iterator[Found]:
-    """Yield every place where thinking is not as the provider wants it."""
+    """Yield every place where thinking breaks a rule."""
     for message in shape.messages:
         for item in message.items:
             if item.flags or item.kind == "thinking":
@@ -215,12 +215,12 @@ def _lacking(shape: Shape, profile: Profile) -> Iterator[Found]:
 
 
 def _counts(item: Item, shape: Shape, profile: Profile) -> bool:
-    """Return whether the provider takes the item for thinking."""
+    """Return whether the provider counts the item as thinking."""
     return item.kind == "thinking" and _goes(item, profile) and profile.knows(item, shape.format)
 
 
 def _lacking_before(shape: Shape, profile: Profile) -> Iterator[Found]:
-    """Yield the first call of each response in which no thinking stands before it, in so many words."""
+    """Yield the first call of each response without readable thinking before it."""
     thought = False
     for message in shape.messages:
         if message.role != "assistant":

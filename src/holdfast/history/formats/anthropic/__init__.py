@@ -1,1 +1,1 @@
-"""Messages of Anthropic's Messages API: read, checked and written."""
+"""Reads, checks and writes messages of Anthropic's Messages API."""

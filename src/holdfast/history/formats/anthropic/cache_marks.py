@@ -1,4 +1,4 @@
-"""Markers of Anthropic's prompt cache on blocks: counted, and taken off."""
+"""Counts and removes the markers of Anthropic's prompt cache on blocks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from holdfast.history.formats.format import as_array, as_object, is_array
 
 
 def marks_in(block: object) -> int:
-    """Return how many cache markers the block holds, with those of the blocks in it."""
+    """Return the number of cache markers of the block and of the blocks in it."""
     raw = as_object(block)
     return (raw.get("cache_control") is not None) + sum(map(marks_in, as_array(raw.get("content"))))
 

@@ -1,4 +1,4 @@
-"""The images and documents of Anthropic's messages: where they are, and what is known of their bytes."""
+"""The images and documents in Anthropic's messages: their sources, and what their bytes show."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _DOCUMENTS = {**_SOMEWHERE, "base64": "data", "text": "data", "content": "conten
 
 
 def is_somewhere(source: Json) -> bool:
-    """Return whether a source says where the document is, as far as its type is known."""
+    """Return whether a source says where the document is; True for an unknown type."""
     kind = as_text(source.get("type"))
     return kind is not None and bool(source.get(_DOCUMENTS.get(kind, "type")))
 
 
 def pdf_of(block: Json) -> Media | None:
-    """Return what is known of a PDF whose bytes stand there, None if the block is none."""
+    """Return what is known about a PDF given as bytes, None if the block is not one."""
     source = as_object(block.get("source"))
     data = source.get("data")
     if block.get("type") != "document" or source.get("type") != "base64" or not isinstance(data, str):
@@ -28,7 +28,7 @@ def pdf_of(block: Json) -> Media | None:
 
 
 def image_of(source: Json) -> Media:
-    """Return what is known of an image."""
+    """Return what is known about an image."""
     declared, data = source.get("media_type"), source.get("data")
     if source.get("type") == "base64" and isinstance(data, str):
         return inspect_base64(as_text(declared) or "nothing", data)

@@ -102,7 +102,7 @@ class Anthropic:
         return Message(index, role, items, frozenset(flags))
 
     def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
-        """Return the message that a touched row stands for."""
+        """Return the message for an edited row."""
         base: Json = {"role": row.role}
         for index in row.sources:
             message = as_object(messages[index])
@@ -166,12 +166,12 @@ def _unmarked_block(path: Path, role: Role, block: object) -> Item:
 
 
 def _kind(block: object) -> str:
-    """Return the type of a block, "" if it has none or is none."""
+    """Return the type of a block, "" if it has no type or is not a block."""
     return as_text(as_object(block).get("type")) or ""
 
 
 def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
-    """Return a block of a kind that only the assistant has as an item, None if it is none."""
+    """Return as an item a block that only the assistant can have, None for any other block."""
     if kind in _THINKING:
         return _thinking(path, kind, block)
     if kind in _SERVER_CALLS:
@@ -234,7 +234,7 @@ def _call(path: Path, role: Role, block: Json) -> Item:
 
 
 def _of_input(block: Json) -> frozenset[Flag]:
-    """Return what is wrong with what a tool is called with; a cut stream leaves the text it had."""
+    """Return the fault of a call's input; a stream that was cut off leaves incomplete text."""
     if "input" not in block:
         return _NO_INPUT
     return NO_FLAGS if is_object(block["input"]) else _TEXT_INPUT
@@ -291,12 +291,12 @@ def _text(text: str) -> Json:
 
 
 def _is_beside(piece: DraftPart) -> bool:
-    """Return whether the piece stands beside the content."""
+    """Return whether the piece is outside of the content."""
     return piece.item is not None and len(piece.item.path) > 1 and piece.item.path[1] in _CALLS_OF_CHAT
 
 
 def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
-    """Yield what the piece contributes to the content: texts, or blocks as they are."""
+    """Yield the values that the piece adds to the content: texts, or unchanged blocks."""
     if piece.item is None:
         made_up = {"type": "tool_result", "tool_use_id": piece.id, "content": piece.text}
         yield made_up if piece.kind == "result" else piece.text or ""
@@ -329,12 +329,12 @@ def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
 
 
 def _is_said(block: object) -> bool:
-    """Return whether the user can say it, who may not refer to tools."""
+    """Return whether a user message may contain it: nothing that refers to tools."""
     return not _part((), "user", _kind(block), as_object(block)).flags - {"readable"}
 
 
 def _result_content(piece: DraftPart, block: Json) -> object:
-    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
     content = words(block.get("content")) if piece.as_text else block.get("content")
     if not is_array(content):
         said = piece.as_text and isinstance(content, str) and content.strip()

@@ -1,1 +1,1 @@
-"""Messages of pydantic-ai as its adapter writes them: read, checked and written."""
+"""Reads, checks and writes messages of pydantic-ai as its adapter writes them."""

@@ -1,4 +1,4 @@
-"""The fields of pydantic-ai's messages and parts that say nothing, and which of them its adapter would not load.
+"""The fields of pydantic-ai's messages and parts without content, and those that its adapter would reject.
 
 Two rules. Only a wrong type of JSON is a finding: which words a field knows differs from version to version. A field
 that is wrong goes, for all of these may be left out.
@@ -29,7 +29,7 @@ def _is_list_or_null(value: object) -> bool:
 
 
 def _is_time(value: object) -> bool:
-    """Return whether it may be a time: a number, or a text that begins with one."""
+    """Return whether it may be a time: a number, or a string that begins with one."""
     return isinstance(value, str | int | float) and str(value).lstrip("+-")[:1].isdigit()
 
 
@@ -99,7 +99,7 @@ def _is_error(raw: object) -> bool:
 
 
 def is_served(call: Json) -> bool:
-    """Return whether a call that the provider ran itself, or its result, has what it cannot be without."""
+    """Return whether a provider-run call, or its result, has its required fields."""
     named = as_text(call.get("tool_name")) is not None and isinstance(call.get("tool_call_id"), str | None)
     return named and (call.get("args") is None or isinstance(call["args"], str | dict))
 

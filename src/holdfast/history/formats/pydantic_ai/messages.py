@@ -66,7 +66,7 @@ class PydanticAI:
     keys = ("messages", "message_history")
 
     def declared(self, body: Mapping[str, object]) -> Declared:
-        """Return the tools that a session file declares, if it does: it is no request, which would have to."""
+        """Return the tools that a session file declares, if any; unlike a request, it need not declare them."""
         if not is_array(tools := body.get("tools")):
             return Declared()
         declared = [as_object(tool) for tool in tools]
@@ -91,7 +91,7 @@ class PydanticAI:
         return Message(index, role, items, frozenset(flags | _beside(raw)))
 
     def across(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
-        """Return the projection with what was sent twice by the id that OpenAI gave it."""
+        """Return the projection with a finding for each part that occurs twice, by OpenAI's id."""
         seen: set[str] = set()
         for message in projected:
             here: set[str] = set()
@@ -108,7 +108,7 @@ class PydanticAI:
         return projected
 
     def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
-        """Return the message that a touched row stands for."""
+        """Return the message for an edited row."""
         if len(row.sources) == 1 and not row.added and all(not piece.touched for piece in row.pieces):
             source = self.message(row.sources[0], messages[row.sources[0]])
             stand = [piece.item.path for piece in row.pieces if piece.item is not None]
@@ -118,13 +118,13 @@ class PydanticAI:
         return Built(tuple(row.sources), write_message(row, messages))
 
     def unfold(self, messages: Sequence[object]) -> list[Unit]:
-        """Return what is sent of the messages: of a request each part that says something, of others all."""
+        """Return the units that are sent: each part of a request with content, and other messages whole."""
         return list(unfolded(messages))
 
     def fold(
         self, built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], *, frozen: int
     ) -> list[object]:
-        """Return the messages again: those whose parts are all as they were are the same objects."""
+        """Return the messages; those whose parts are unchanged are the same objects."""
         return folded(built, units, messages, frozen)
 
 
@@ -132,12 +132,12 @@ FORMAT = PydanticAI()
 
 
 def _beside(raw: Json) -> set[MessageFlag]:
-    """Return the findings about the fields beside the parts."""
+    """Return the findings about the fields next to the parts."""
     return {"mistyped"} if mistyped(raw) else set()
 
 
 def _checked(parts: Sequence[object], each: Iterable[Iterable[Item]]) -> Iterator[Item]:
-    """Yield the items of the parts, the first of a part with the findings about its other fields."""
+    """Yield the items of the parts; the first item of a part has the findings about its other fields."""
     for part, found in zip(parts, each, strict=True):
         wrong = mistyped(as_object(part))
         for item in found:
@@ -179,7 +179,7 @@ def _text(path: Path, role: Role, text: object) -> Item:
 
 
 def _content(path: Path, content: object) -> Iterator[Item]:
-    """Yield what the user says: a text, or a list of texts and files."""
+    """Yield the user's content: a text, or a list of texts and files."""
     if not is_array(content):
         yield _text(path, "user", content)
         return
@@ -282,7 +282,7 @@ def _call(path: Path, raw: Json) -> Item:
 
 
 def _listed_calls(index: int, raw: Json, items: Sequence[Item]) -> Iterator[Item]:
-    """Yield the calls that stand in `tool_calls` and not in the parts: some programs write each call to both."""
+    """Yield the calls that are in `tool_calls` and not in the parts; some programs write each call to both."""
     there = [(item.id, item.name) for item in items if item.kind == "call"]
     for number, listed in enumerate(as_array(raw.get("tool_calls"))):
         item = _call((index, "tool_calls", number), call_part(as_object(listed)))
@@ -293,7 +293,7 @@ def _listed_calls(index: int, raw: Json, items: Sequence[Item]) -> Iterator[Item
 
 
 def _openai_id(item: Item, messages: Sequence[object]) -> str | None:
-    """Return the id that OpenAI gave the part of a response, None if it gave none."""
+    """Return OpenAI's id of a part of a response, None if it has none."""
     if item.role != "assistant" or len(item.path) < 3 or item.path[1] != "parts":  # noqa: PLR2004 - a part of a message
         return None
     parts = as_array(as_object(messages[item.message]).get("parts"))

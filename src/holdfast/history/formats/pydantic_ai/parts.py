@@ -45,12 +45,12 @@ TEXTS = frozenset({"text-content", "structured-content"})
 
 
 def kind_of(part: object) -> str | None:
-    """Return what kind of part it is, None if it is none."""
+    """Return the kind of the part, None if it is not a part."""
     return as_text(as_object(part).get("part_kind"))
 
 
 def part_role(part: object) -> Role:
-    """Return who says a part of a request."""
+    """Return the role of a part of a request."""
     match kind_of(part):
         case "system-prompt":
             return "system"
@@ -63,7 +63,7 @@ def part_role(part: object) -> Role:
 
 
 def is_said(each: object) -> bool:
-    """Return whether the user's content can hold it: a text, a file, a cache point."""
+    """Return whether a user's content may hold it: a text, a file or a cache point."""
     raw = as_object(each)
     kind = as_text(raw.get("kind"))
     texts = kind in TEXTS and isinstance(raw.get("content"), str)
@@ -71,14 +71,14 @@ def is_said(each: object) -> bool:
 
 
 def is_file_content(raw: Json) -> bool:
-    """Return whether it is a file that is somewhere."""
+    """Return whether it is a file with a source."""
     key = FILE_KEYS.get(as_text(raw.get("kind")) or "")
     declared = raw.get("kind") != "binary" or isinstance(raw.get("media_type"), str)
     return key is not None and declared and isinstance(raw.get(key), str | bytes)
 
 
 def call_part(listed: Mapping[str, object]) -> Json:
-    """Return an entry of a list `tool_calls` as the part it stands for."""
+    """Return an entry of a list `tool_calls` as a part."""
     function = as_object(listed.get("function")) or listed
     return {
         "part_kind": "tool-call",
@@ -89,7 +89,7 @@ def call_part(listed: Mapping[str, object]) -> Json:
 
 
 def media_of(file: Json) -> tuple[Media, ...]:
-    """Return what is known of an image or a PDF; of other files nothing is, nor of what is somewhere else."""
+    """Return what is known about an image or a PDF; nothing for other files and for external sources."""
     declared, data = file.get("media_type"), file.get("data")
     if file.get("kind") == "image-url" and isinstance(url := file.get("url"), str) and url.startswith("data:"):
         head, _, data = url.partition(",")
@@ -109,14 +109,14 @@ def media_of(file: Json) -> tuple[Media, ...]:
 
 
 class Built(msgspec.Struct, frozen=True):
-    """A message that was written again, and which of those sent it comes from; none if it is new."""
+    """A rewritten message, and the index of the sent message it comes from; None if it is new."""
 
     sources: tuple[int, ...]
     raw: object
 
 
 def unfolded(messages: Sequence[object]) -> Iterator[Unit]:
-    """Yield what is sent of the messages: of a request each part that says something, any other message whole."""
+    """Yield the units that are sent: each part of a request with content, any other message whole."""
     for index, raw in enumerate(messages):
         message = as_object(raw)
         parts = message.get("parts")
@@ -131,7 +131,7 @@ def unfolded(messages: Sequence[object]) -> Iterator[Unit]:
 
 @dataclass(slots=True)
 class _Run:
-    """What becomes one message again: a response or anything else that is `whole`, or the parts of a request."""
+    """The units that form one message: a response or anything else that is `whole`, or the parts of a request."""
 
     message: int | None  # the one it was, None if it is new
     whole: object
@@ -141,7 +141,7 @@ class _Run:
 
 
 def folded(built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], frozen: int) -> list[object]:
-    """Return the messages that hold what was built; the first `frozen` are as they were."""
+    """Return the messages made from what was built; the first `frozen` are unchanged."""
     sizes = Counter(unit.message for unit in units)
     result: list[object] = []
     passed = 0
@@ -178,14 +178,14 @@ def _runs(built: Sequence[object], units: Sequence[Unit], frozen: int) -> list[_
 
 
 def _belongs(message: int | None, parts: Sequence[object], run: _Run, frozen: int) -> bool:
-    """Return whether the parts go into the same request: those of the same, and results that have none of their own."""
+    """Return whether the parts belong to one request: parts of the same request, and results without one."""
     if message is not None:
         return message == run.message or (run.message is None and part_role(run.parts[-1]) == "tool")
     return part_role(parts[0]) == "tool" and (run.message is None or run.message >= frozen)
 
 
 def _places(built: Sequence[object], units: Sequence[Unit]) -> list[int | None]:
-    """Return which message each belongs to; what is new or went back to an earlier place belongs to none."""
+    """Return the message of each; None for what is new or was moved back."""
     known: dict[int, deque[int]] = {}  # the same object may be sent more than once
     for index, unit in enumerate(units):
         known.setdefault(id(unit.raw), deque()).append(index)

@@ -1,4 +1,4 @@
-"""How a row is written as a message of pydantic-ai.
+"""Writes a row as a message of pydantic-ai.
 
 Two rules. What is not named by an edit stays as it was, with every field. What is new loads in old versions too: it has
 no field and no value that only new ones know.
@@ -33,7 +33,7 @@ from holdfast.history.shape import Item
 
 
 def write_message(row: DraftMessage, messages: Sequence[object]) -> Json:
-    """Return the message that a row stands for: a response, or a request of one part."""
+    """Return the message for a row: a response, or a request of one part."""
     kind = "response" if row.role == "assistant" else "request"
     sources = [source for index in row.sources if (source := as_object(messages[index])).get("kind") == kind]
     base: Json = {"kind": kind}
@@ -84,7 +84,7 @@ def _response_parts(piece: DraftPart, messages: Sequence[object]) -> Iterator[ob
 
 
 def _said_part(row: DraftMessage, messages: Sequence[object]) -> Json:
-    """Return what the user or the system says in the row as one part."""
+    """Return the content of the user or the system in the row as one part."""
     kind = "system-prompt" if row.role == "system" else "user-prompt"
     parts = (part for index in row.sources for part in as_array(as_object(messages[index]).get("parts")))
     base: Json = next((as_object(part) for part in parts if kind_of(part) == kind), {"part_kind": kind})
@@ -98,7 +98,7 @@ def _said_part(row: DraftMessage, messages: Sequence[object]) -> Json:
 
 
 def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
-    """Yield what the piece contributes to a content: texts, or files and texts with metadata as they are."""
+    """Yield the values that the piece adds to a content: texts, or files and texts with metadata unchanged."""
     if piece.item is None:
         yield piece.text or ""
         return
@@ -115,7 +115,7 @@ def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
 
 
 def _cache_points(item: Item, messages: Sequence[object]) -> Iterator[object]:
-    """Yield the cache points directly behind something in a list."""
+    """Yield the cache points directly after an entry of a list."""
     last = item.path[-1]
     if isinstance(last, int):
         behind = as_array(raw_at(item.path[:-1], messages))[last + 1 :]
@@ -159,7 +159,7 @@ def _result_part(piece: DraftPart, messages: Sequence[object]) -> Json:
 
 
 def _result_content(piece: DraftPart, part: Json) -> object:
-    """Return what the result holds now: filled only where nothing else is left, in place of bad images a note."""
+    """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
     content = part.get("content")
     if not is_array(content):
         return note_block(piece.left_out) or (content if piece.text is None else piece.text)
