@@ -58,7 +58,7 @@ async def test_an_edit_that_landed_before_a_crash_is_known_and_may_be_gone_on_fr
 
     seen = FileSeen(path="a.py", size=3, sha256="b" * 64)
     toolbox = FunctionToolbox(
-        [FunctionTool("edit", "write", run, change=NEXT)], looked={"a.py": "after"}, files={"a.py": seen}
+        [FunctionTool("edit", "write", run, change=NEXT)], file_checks={"a.py": "after"}, files={"a.py": seen}
     )
     store = journal(CallStarted(call="A", effect="write", change=LANDED))
     rig = Rig(ScriptedModel([[Call("edit", {})], [Say("done")]]), store=store, toolbox=toolbox)

@@ -81,7 +81,7 @@ async def test_an_edit_that_landed_before_a_crash_is_known_as_seen(looked: str, 
     rig = Rig(ScriptedModel([[Call("edits", {})], [Say("done")]]), store=crashed_in_an_edit())
     rig.toolbox = FunctionToolbox(
         [reads(SEEN), edits(further)],
-        looked={"a.py": looked},  # pyright: ignore[reportArgumentType] - one of the four
+        file_checks={"a.py": looked},  # pyright: ignore[reportArgumentType] - one of the four
         files={"a.py": AFTER if looked == "after" else SEEN},
     )
     rig.agent = rig.new_agent()

@@ -99,11 +99,11 @@ def test_trust_is_for_one_text_and_beside_what_is_allowed(tmp_path: Path) -> Non
     project = Project(tmp_path / "approvals", tmp_path)
     assert project.trusts("one") is None
     project.allow(pattern)
-    project.judge("one", trusted=True)
+    project.set_trust("one", trusted=True)
     again = Project(tmp_path / "approvals", tmp_path, granted=(Pattern(effect="read", text="x.test"),))
     assert again.trusts("one") is True
     assert again.trusts("two") is None
-    again.judge("two", trusted=False)
+    again.set_trust("two", trusted=False)
     assert (again.trusts("one"), again.trusts("two")) == (None, False)
     assert again.remembered == (pattern,)
     assert len(again.patterns) == 2

@@ -186,7 +186,7 @@ def answers(allowed: Sequence[bool], *, after: float) -> Callable[[], Asker]:
         async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
             del call, plan, why
             await asyncio.sleep(after)
-            return ApprovalAnswer(allowed=(yes := said.pop(0)), words="" if yes else "not that one")
+            return ApprovalAnswer(allowed=(yes := said.pop(0)), reason="" if yes else "not that one")
 
         return ask
 

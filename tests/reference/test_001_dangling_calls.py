@@ -46,7 +46,7 @@ async def test_abort_mid_tool_call_cleans_up_messages(stage: Stage) -> None:
 async def test_denied_tool_keeps_the_prompt_and_the_rounds(stage: Stage, rounds: int, words: list[Action]) -> None:
     async def deny(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        return ApprovalAnswer(allowed=False, words="not on a Friday")
+        return ApprovalAnswer(allowed=False, reason="not on a Friday")
 
     stage.mode, stage.ask = "ask", deny
     shown = stage.write_files(rounds)
@@ -132,7 +132,7 @@ async def test_a_denial_is_told_once_and_right_after_its_call(stage: Stage) -> N
 
     async def deny(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         del call, plan, why
-        return ApprovalAnswer(allowed=False, words="no")
+        return ApprovalAnswer(allowed=False, reason="no")
 
     stage.mode, stage.ask = "ask", deny
     await stage.say("go", [Call("bash", {"command": "true"}), Call("glob", {"pattern": "*"})], [Say("well")])

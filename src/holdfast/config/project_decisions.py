@@ -63,7 +63,7 @@ class Project:
         judged = None if self.unread else self._read().judged
         return judged[1] if judged is not None and judged[0] == digest else None
 
-    def judge(self, digest: str, *, trusted: bool) -> None:
+    def set_trust(self, digest: str, *, trusted: bool) -> None:
         """Store whether the project config with this hash is trusted. Raise `StorageFailed` or `ConfigInvalid`."""
         self._write(msgspec.structs.replace(self._read(), judged=(digest, trusted)))
 

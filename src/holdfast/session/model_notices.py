@@ -114,24 +114,24 @@ _UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Chec
 
 
 def interrupted(
-    cause: Cause, detail: str = "", *, looked: FileCheck | None = None, path: str = "", printed: str = ""
+    cause: Cause, detail: str = "", *, file_check: FileCheck | None = None, path: str = "", printed: str = ""
 ) -> str:
     """Return the result of a started call without an outcome: what is known of its effect, and its output so far."""
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
     else:
         begun = f"Interrupted: {_told(cause, detail)} while this call was running."
-    return _with_what_is_known(begun, looked, path, printed)
+    return _with_what_is_known(begun, file_check, path, printed)
 
 
-def lost(*, looked: FileCheck | None = None, path: str = "", printed: str = "") -> str:
+def lost(*, file_check: FileCheck | None = None, path: str = "", printed: str = "") -> str:
     """Return the result of a call whose outcome, and perhaps its start, is in an unreadable part of the journal."""
     begun = "Outcome lost: the part of this session's record that may have held it is damaged."
-    return _with_what_is_known(begun, looked, path, printed)
+    return _with_what_is_known(begun, file_check, path, printed)
 
 
-def _with_what_is_known(begun: str, looked: FileCheck | None, path: str, printed: str) -> str:
-    text = f"{begun} {_UNKNOWN if looked is None else _LOOKED[looked].format(path=path)}"
+def _with_what_is_known(begun: str, file_check: FileCheck | None, path: str, printed: str) -> str:
+    text = f"{begun} {_UNKNOWN if file_check is None else _LOOKED[file_check].format(path=path)}"
     return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
 
 

@@ -53,7 +53,7 @@ class FunctionToolbox:
     """
 
     given: Sequence[Tool]
-    looked: Mapping[str, FileCheck] = field(default_factory=dict[str, FileCheck])
+    file_checks: Mapping[str, FileCheck] = field(default_factory=dict[str, FileCheck])
     spooled: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[str, FileSeen] = field(default_factory=dict[str, FileSeen])
     held: tuple[Instruction, ...] = ()
@@ -82,7 +82,7 @@ class FunctionToolbox:
 
     def look(self, change: FileChange) -> FileCheck:
         """Return the result given for the path, else "unreadable"."""
-        return self.looked.get(change.path, "unreadable")
+        return self.file_checks.get(change.path, "unreadable")
 
     def traces(self, spool: str, since: float) -> Traces | None:  # noqa: ARG002 - the Toolbox protocol's
         """Return the traces given for the spool of an interrupted call, None if there are none."""

@@ -100,9 +100,9 @@ def test_a_change_that_landed_is_seen_and_a_command_is_looked_at_from_when_it_be
         CallStarted(call="B", effect="write", change=not_landed),
         CallStarted(call="C", effect="execute", spool="C.out"),
     ]
-    box = Box((), looked={"a.py": "after", "b.py": "before"}, files={"a.py": OTHER})
+    box = Box((), file_checks={"a.py": "after", "b.py": "before"}, files={"a.py": OTHER})
     known = gather_evidence(started, box, seconds={}, began={"C": 12.5}, ended={}, gap=False)
-    assert known.looked == {"A": "after", "B": "before"}
+    assert known.file_checks == {"A": "after", "B": "before"}
     assert known.seen == {"A": OTHER}
     assert asked == [("C.out", 12.5)]
 

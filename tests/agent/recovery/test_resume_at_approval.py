@@ -74,7 +74,7 @@ def results(rig: Rig) -> list[tuple[str, str]]:
 
 
 async def test_the_person_is_asked_again_once_and_the_turn_goes_on() -> None:
-    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=False, words="enough"))
+    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=False, reason="enough"))
     again = rig(person, crashed())
     ended = await again.agent.resume_turn()
     assert ended is not None
@@ -100,7 +100,7 @@ async def test_nothing_runs_on_an_answer_that_was_given_before_the_crash(*, allo
 
 
 async def test_what_was_asked_about_is_asked_again_whatever_the_mode() -> None:
-    person = Person(ApprovalAnswer(allowed=False, words="no"))
+    person = Person(ApprovalAnswer(allowed=False, reason="no"))
     again = rig(person, crashed())
     again.mode = "yolo"
     again.agent = again.new_agent()

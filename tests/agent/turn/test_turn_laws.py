@@ -118,7 +118,7 @@ BEGUN: list[Entry] = [
 def test_an_interrupted_edit_says_what_was_found(looked: FileCheck, said: str) -> None:
     change = FileChange(path="app.py", before="0" * 64, after="1" * 64)
     conversation = fold([*BEGUN, CallStarted(call="A", effect="write", change=change)])
-    ended = settle(conversation, StopCause("crash"), known=Evidence(looked={"A": looked}))[0]
+    ended = settle(conversation, StopCause("crash"), known=Evidence(file_checks={"A": looked}))[0]
     assert isinstance(ended, CallEnded)
     assert ended.outcome == "interrupted"
     assert said in ended.text

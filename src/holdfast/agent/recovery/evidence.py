@@ -45,8 +45,8 @@ def gather_evidence(
     now = time.time()
     for entry in started:
         if entry.change is not None:
-            known.looked[entry.call] = looked = toolbox.look(entry.change)
-            if looked == "after":
+            known.file_checks[entry.call] = check = toolbox.look(entry.change)
+            if check == "after":
                 known.seen[entry.call] = toolbox.present(FileSeen(path=entry.change.path))
         if entry.spool is not None:
             since = began.get(entry.call, now - seconds.get(entry.call, 0.0))

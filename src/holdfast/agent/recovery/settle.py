@@ -47,7 +47,7 @@ class Evidence:
     say whether calls started or ended may be unreadable.
     """
 
-    looked: dict[str, FileCheck] = field(default_factory=dict[str, FileCheck])
+    file_checks: dict[str, FileCheck] = field(default_factory=dict[str, FileCheck])
     seen: dict[str, FileSeen] = field(default_factory=dict[str, FileSeen])
     traces: dict[str, Traces] = field(default_factory=dict[str, Traces])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
@@ -123,11 +123,13 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence) -> CallEnded:
         text = model_notices.found_afterwards(stop_cause.cause, stop_cause.detail, printed)
         return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
     change = call.started.change if call.started else None
-    looked, path = known.looked.get(own), change.path if change else ""
+    file_check, path = known.file_checks.get(own), change.path if change else ""
     if known.gap:
-        text = model_notices.lost(looked=looked, path=path, printed=printed)
+        text = model_notices.lost(file_check=file_check, path=path, printed=printed)
     else:
-        text = model_notices.interrupted(stop_cause.cause, stop_cause.detail, looked=looked, path=path, printed=printed)
+        text = model_notices.interrupted(
+            stop_cause.cause, stop_cause.detail, file_check=file_check, path=path, printed=printed
+        )
     return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=known.seen.get(own))
 
 

@@ -12,14 +12,14 @@ from holdfast.tools.tool import Plan
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """The user's answer about a call. `words` is the reason they give for a refusal; the model reads it.
+    """The user's answer about a call. `reason` is why they refuse; the model reads it.
 
     `remember` also allows the pattern that `holdfast.tools.approval_patterns.suggested` gives for the plan, as the user
     saw it.
     """
 
     allowed: bool
-    words: str = ""
+    reason: str = ""
     remember: Remember = ""
 
 

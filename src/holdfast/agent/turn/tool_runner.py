@@ -146,7 +146,7 @@ class Calls:
         answered = e.ApprovalAnswered(
             call=own,
             allowed=answer.allowed,
-            words=valid_unicode(answer.words),
+            words=valid_unicode(answer.reason),
             remember=remember,
             pattern=pattern if remember else None,
         )

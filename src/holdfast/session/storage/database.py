@@ -19,7 +19,7 @@ from holdfast.errors import StateError, StorageFailed
 from holdfast.session.journal.entries import FORMAT
 from holdfast.session.journal.store import Finding
 from holdfast.session.storage.blobs import Blobs
-from holdfast.session.storage.row_codec import StoredRow, judge
+from holdfast.session.storage.row_codec import StoredRow, verify_rows
 from holdfast.session.storage.salvage import NEW, damage_finding, finish_replacement, keep_copy, put_aside, views
 from holdfast.session.storage.wal import PAGE, copy_files, wal_damage
 from holdfast.system.durable_files import BLOBS, DATABASE, sync_path
@@ -162,7 +162,7 @@ def unfit(path: Path) -> str:
         except Damaged as damage:
             return damage.what
     found = rescue(path)
-    whole = {record.seq for record in judge(found, Blobs(path.with_name(BLOBS))).records}
+    whole = {record.seq for record in verify_rows(found, Blobs(path.with_name(BLOBS))).records}
     lacks = next((row.seq for row in found if row.seq in whole and (row.seq, row.sum) not in held), 0)
     return f"entry {lacks} of {DATABASE} is not in it" if lacks else ""
 

@@ -51,7 +51,7 @@ def checksum(link: bytes, seq: int, at: float, kind: str, body: bytes) -> bytes:
     return own + hashlib.blake2b(link + own, digest_size=_HALF).digest()
 
 
-def judge(rows: Iterable[Sequence[object]], blobs: Blobs) -> Reading:
+def verify_rows(rows: Iterable[Sequence[object]], blobs: Blobs) -> Reading:
     """Return the entries of `rows`, given in order of seq, and a finding for each damaged or missing one."""
     records: list[StoredEntry] = []
     findings: list[Finding] = []

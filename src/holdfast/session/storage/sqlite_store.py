@@ -18,7 +18,7 @@ from holdfast.session.journal.store import Finding, Reading, conflict
 from holdfast.session.storage import database
 from holdfast.session.storage.blobs import Blobs
 from holdfast.session.storage.lease import Lease
-from holdfast.session.storage.row_codec import checksum, judge
+from holdfast.session.storage.row_codec import checksum, verify_rows
 from holdfast.session.storage.salvage import NEW, damage_finding, unused
 from holdfast.session.storage.wal import snapshot
 from holdfast.system.durable_files import BLOBS, DATABASE, make_folder, sync_path
@@ -107,7 +107,7 @@ class SqliteStore:
                     self.close()
                     raise
                 self._findings += found
-        reading = judge(rows, self._blobs)
+        reading = verify_rows(rows, self._blobs)
         return Reading(records=reading.records, findings=self._findings + reading.findings)
 
     def append(self, entries: Sequence[Entry], *, expected: int) -> int:
@@ -207,7 +207,7 @@ def read_copy(folder: Path) -> Reading:
                 if attempt == _COPIES - 1:
                     rows = database.rescue(copy)
                     findings += (damage_finding(damage.what, len(rows)),)
-    reading = judge(rows, Blobs(folder / BLOBS))
+    reading = verify_rows(rows, Blobs(folder / BLOBS))
     return Reading(records=reading.records, findings=findings + reading.findings)
 
 

@@ -84,7 +84,7 @@ def _markdown(html: str, url: str, stopped: Callable[[], bool]) -> str:
     from bs4 import BeautifulSoup  # noqa: PLC0415 - 0.1 s that only a page pays
     from markdownify import MarkdownConverter  # noqa: PLC0415 - as above
 
-    def go_on() -> None:
+    def raise_if_stopped() -> None:
         if stopped():
             raise ToolFailed(
                 f"Page {url!r} was received, but not converted in time. Try again, or use another address."
@@ -92,7 +92,7 @@ def _markdown(html: str, url: str, stopped: Callable[[], bool]) -> str:
 
     class Soup(BeautifulSoup):
         def handle_data(self, data: str) -> None:
-            go_on()
+            raise_if_stopped()
             super().handle_data(data)
 
     # No tag ends after the last ">", and the parser would search to the end of the page for each.
@@ -108,7 +108,7 @@ def _markdown(html: str, url: str, stopped: Callable[[], bool]) -> str:
             tag["href"] = urljoin(url, str(tag["href"]))
         except ValueError:  # not a URL: its text stays
             del tag["href"]
-    go_on()
+    raise_if_stopped()
     body = soup.find("main") or soup.body or soup
     try:
         text = MarkdownConverter(heading_style="atx").convert_soup(body)

@@ -26,7 +26,7 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
         file = project_file(cwd, homes(environ).config)
         if file is not None:
             file.config()
-            _decisions(environ, file.root).judge(file.digest, trusted=trusted)
+            _decisions(environ, file.root).set_trust(file.digest, trusted=trusted)
 
 
 TRUST_IT = "Review it, then run with --trust-project."
@@ -60,7 +60,7 @@ def trusted_project(
         say(decisions.unread)
     if trusted is None and ask is not None and not decisions.unread:  # else the answer could not be stored
         trusted = ask(file, config)
-        decisions.judge(file.digest, trusted=trusted)
+        decisions.set_trust(file.digest, trusted=trusted)
     if trusted:
         return file
     say(f"Ignoring untrusted project config {str(file.path)!r}. {TRUST_IT}")

@@ -161,7 +161,7 @@ class Approval(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Reject with the typed reason."""
         event.stop()
-        self._give(ApprovalAnswer(allowed=False, words=event.value))
+        self._give(ApprovalAnswer(allowed=False, reason=event.value))
 
     def _give(self, answer: ApprovalAnswer) -> None:
         if call := self._call:

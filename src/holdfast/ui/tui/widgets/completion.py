@@ -115,7 +115,7 @@ class Completions(OptionList, can_focus=False):
         super().__init__(id="completions")
         self._suggestions: Sequence[Suggestion] = ()
         self._listing = Listing()
-        self._looking: asyncio.Task[None] | None = None
+        self._scan: asyncio.Task[None] | None = None
         self._before = ""
         self.root = root
 
@@ -131,20 +131,20 @@ class Completions(OptionList, can_focus=False):
         if before == self._before:
             return
         self._before = before
-        if self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
+        if self._scan is not None:
+            self._scan.cancel()
+            self._scan = None
         begun = file_begun(before)
         if begun is None:
             self.offer(matching_commands(before))
         else:
-            self._looking = asyncio.create_task(self._look(begun))
+            self._scan = asyncio.create_task(self._look(begun))
 
     async def catch_up(self, before: str) -> None:
         """Show the completions of the text, and return when the scan is done, so that fast typing works as well."""
         self.look(before)
-        if self._looking is not None:
-            await asyncio.wait({self._looking})
+        if self._scan is not None:
+            await asyncio.wait({self._scan})
 
     async def _look(self, begun: str) -> None:
         self.offer(files(begun, await self._listing.names(self.root)))

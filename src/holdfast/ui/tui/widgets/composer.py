@@ -100,7 +100,7 @@ class Composer(TextArea):
         """Empty the composer; its text can be recalled from the history."""
         if self.text.strip():
             self._sent.append(self.prompt)
-        self._begin_anew()
+        self._clear()
 
     def action_new_line(self) -> None:
         """Insert a line break."""
@@ -203,10 +203,10 @@ class Composer(TextArea):
         if not self._sent or self._sent[-1] != prompt:
             self._sent.append(prompt)
         since = self.prompt.removeprefix(prompt) if self.prompt.startswith(prompt) else ""
-        self._begin_anew()
+        self._clear()
         self.insert(since)
 
-    def _begin_anew(self) -> None:
+    def _clear(self) -> None:
         self.load_text("")
         self._pasted.clear()
         self._recalled = None
