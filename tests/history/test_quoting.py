@@ -131,6 +131,46 @@ def test_a_call_of_the_kind_without_an_id_gets_one_where_its_result_needs_it() -
     assert as_object(as_array(call["tool_calls"])[0])["id"] == result["tool_call_id"]
 
 
+@pytest.mark.parametrize(
+    ("form", "profile"), [(form, profile) for form in ("openai-chat", "pydantic-ai") for profile in PAIRS[form]]
+)
+def test_a_new_result_has_the_name_that_its_call_has_once_it_is_clean(form: str, profile: str) -> None:
+    asked: Json = {"role": "user", "content": "x"}
+    call: Json = {"id": "abcdefgh1", "type": "function", "function": {"name": "f\ud800", "arguments": "{}"}}
+    log: list[object] = [asked, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    if form == "pydantic-ai":
+        part: Json = {"part_kind": "tool-call", "tool_name": "f\ud800", "args": "{}", "tool_call_id": "abcdefgh1"}
+        prompt: Json = {"part_kind": "user-prompt", "content": "x"}
+        log = [{"kind": "request", "parts": [prompt]}, {"kind": "response", "parts": [part]}]
+    done = repair(log, format=form, profile=profile)
+    assert done.remaining == ()
+    json.dumps(done.messages, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("openai-chat", {"role": "tool", "tool_call_id": "a", "content": "x", "parts": [{"text": "KEPT"}]}),
+        ("openai-responses", {"type": "function_call_output", "call_id": "a", "output": [{}], "content": "KEPT"}),
+        (
+            "anthropic",
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{}], "output": "KEPT"}],
+            },
+        ),
+        (
+            "gemini",
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": "x", "output": "KEPT"}}]},
+        ),
+    ],
+)
+def test_what_stands_beside_in_a_result_that_becomes_text_is_quoted(form: str, message: Json) -> None:
+    done = repair([message], format=form)
+    assert done.remaining == ()
+    assert "KEPT" in json.dumps(done.messages)
+
+
 @pytest.mark.parametrize("profile", PAIRS["gemini"])
 def test_a_result_out_of_a_response_in_two_contents_is_quoted_behind_both(profile: str) -> None:
     orphaned: Json = {"functionResponse": {"name": "g", "response": {"output": "KEPT"}}}

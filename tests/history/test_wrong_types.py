@@ -7,6 +7,7 @@ import pytest
 from holdfast.history import check, repair
 from holdfast.history.formats.format import Json, as_array, as_object
 from judges import google_refusal
+from sdk_types import anthropic_refusal
 
 USER: Json = {"role": "user", "content": "x"}
 ASKED: Json = {"role": "user", "parts": [{"text": "x"}]}
@@ -73,9 +74,9 @@ def test_an_id_that_is_no_text_goes(wrong: object) -> None:
     assert google_refusal("gemini", done.messages) == ""
 
 
-@pytest.mark.parametrize("wrong", [5, [], {"a": 1}])
+@pytest.mark.parametrize("wrong", [5, [], {}, False, {"a": 1}])
 def test_a_signature_that_is_no_text_goes_and_its_call_stays(wrong: object) -> None:
-    log: list[object] = [ASKED, model({**CALL, "thoughtSignature": wrong or [1]}), user(RESPONSE)]
+    log: list[object] = [ASKED, model({**CALL, "thoughtSignature": wrong}), user(RESPONSE)]
     done = repair(log, format="gemini")
     assert done.remaining == ()
     call = as_object(as_array(as_object(done.messages[1])["parts"])[0])
@@ -184,6 +185,90 @@ def test_what_lacks_what_it_cannot_be_without_is_quoted(form: str, part: Json) -
     kinds = [as_object(each).get("type") for each in as_array(as_object(done.messages[0])["content"])]
     assert kinds == ["text", "text"]
     assert repair(done.messages, format=form).edits == ()
+
+
+SOURCE: Json = {"type": "text", "media_type": "text/plain", "data": "KEPT"}
+PAPER: Json = {"type": "document", "source": SOURCE}
+FOUND: Json = {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "KEPT"}]}
+USED: Json = {"type": "mcp_tool_use", "id": "m", "name": "KEPT", "server_name": "s", "input": {}}
+PAGE: Json = {"type": "web_fetch_result", "url": "u", "content": PAPER}
+
+
+@pytest.mark.parametrize(
+    ("role", "block"),
+    [
+        ("user", {**PAPER, "source": {**SOURCE, "media_type": None}}),
+        ("user", {**PAPER, "source": {"type": "content", "content": [{"said": "KEPT"}]}}),
+        ("user", {**FOUND, "title": 5}),
+        ("user", {**FOUND, "content": "KEPT"}),
+        ("user", {**FOUND, "content": [{"type": "text", "said": "KEPT"}]}),
+        ("user", {"type": "container_upload", "file_id": ["KEPT"]}),
+        ("assistant", {**USED, "server_name": None}),
+        ("assistant", {**USED, "name": ["KEPT"]}),
+        ("assistant", {"type": "fallback", "from": "KEPT", "to": {"model": "m"}}),
+    ],
+)
+def test_a_block_of_anthropic_s_that_is_nothing_is_quoted(role: str, block: Json) -> None:
+    log: list[object] = [USER, {"role": role, "content": [BLOCK, block]}, USER]
+    assert anthropic_refusal("anthropic", log)
+    done = repair(log, format="anthropic")
+    assert done.remaining == ()
+    assert anthropic_refusal("anthropic", done.messages) == ""
+    assert "KEPT" in str(done.messages)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [{"type": "web_search_result", "title": "KEPT"}],
+        [{"type": "text", "text": "KEPT"}],
+        {"type": "KEPT"},
+        {**PAGE, "url": None, "type": "web_fetch_result"},
+    ],
+)
+def test_what_the_provider_s_own_tool_found_is_quoted_with_its_call_where_it_is_nothing(found: object) -> None:
+    name = "web_fetch" if as_object(found).get("type") == "web_fetch_result" else "web_search"
+    called: Json = {"type": "server_tool_use", "id": "s", "name": name, "input": {}}
+    result: Json = {"type": f"{name}_tool_result", "tool_use_id": "s", "content": found}
+    log: list[object] = [USER, {"role": "assistant", "content": [called, result, BLOCK]}, USER]
+    assert anthropic_refusal("anthropic", log)
+    done = repair(log, format="anthropic")
+    assert done.remaining == ()
+    assert anthropic_refusal("anthropic", done.messages) == ""
+    assert "KEPT" in str(done.messages)
+
+
+def test_citations_of_anthropic_s_stay_and_others_go() -> None:
+    cited: Json = {"type": "char_location", "cited_text": "x", "document_index": 0, "document_title": None}
+    cited |= {"start_char_index": 0, "end_char_index": 1}
+    log: list[object] = [USER, {"role": "assistant", "content": [{**BLOCK, "citations": [cited]}]}, USER]
+    assert repair(log, format="anthropic").messages is log
+    for wrong in ({**cited, "document_index": "x"}, {"type": "char_location"}, "x"):
+        log[1] = {"role": "assistant", "content": [{**BLOCK, "citations": [wrong]}]}
+        assert repair(log, format="anthropic").messages == [USER, {**SAID, "content": [BLOCK]}, USER]
+
+
+@pytest.mark.parametrize("wrong", [{"args": "KEPT"}, {"id": ["KEPT"]}, {"toolType": ["KEPT"]}])
+def test_a_call_of_google_s_own_that_is_nothing_is_told(wrong: Json) -> None:
+    own: Json = {"toolCall": {"id": "s", "toolType": "GOOGLE_SEARCH_WEB", "args": {}, **wrong}}
+    log: list[object] = [ASKED, model(own, {"text": "so"}), ASKED]
+    assert google_refusal("gemini", log)
+    done = repair(log, format="gemini")
+    assert done.remaining == ()
+    assert google_refusal("gemini", done.messages) == ""
+
+
+def test_files_of_google_s_are_base64_and_in_a_list() -> None:
+    text: Json = {"inlineData": {"mimeType": "text/plain", "data": "no base64: KEPT"}}
+    done = repair([user({"text": "x"}, text)], format="gemini")
+    assert google_refusal("gemini", done.messages) == ""
+    assert "KEPT" in str(done.messages)
+    for parts in ({"inlineData": {"mimeType": "text/plain", "data": "eA=="}}, ["x"]):
+        response: Json = {"functionResponse": {**as_object(RESPONSE["functionResponse"]), "parts": parts}}
+        done = repair([ASKED, model(CALL), user(response)], format="gemini")
+        assert done.remaining == ()
+        assert google_refusal("gemini", done.messages) == ""
+        assert as_array(as_object(done.messages[2])["parts"])[0] == RESPONSE
 
 
 def test_a_call_that_is_a_text_is_quoted() -> None:

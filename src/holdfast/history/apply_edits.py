@@ -44,6 +44,7 @@ from holdfast.history.formats.format import Format, cleaned, declare_media
 from holdfast.history.repairs.call_limit import split_rows
 from holdfast.history.repairs.request import is_beside
 from holdfast.history.shape import Item, Path, Role, Shape
+from holdfast.text import valid_unicode
 
 
 def arrange(shape: Shape, edits: Iterable[Edit]) -> Iterator[DraftMessage]:
@@ -201,8 +202,8 @@ class _Draft:
     def rows(self) -> Iterator[DraftMessage | int]:
         """Yield the rows after all edits; the index of an untouched message."""
         for piece in self._new:
-            if piece.call is not None:  # its id and name may have changed since
-                piece.id, piece.name = piece.call.id, piece.call.name
+            if (call := piece.call) is not None:  # its id and name may have changed since
+                piece.id, piece.name = call.id, None if call.name is None else valid_unicode(call.name)
         last: DraftMessage | int | None = None
         for row in self._in_order():
             message = row if isinstance(row, int) else row.sources[0] if row.sources else None

@@ -117,7 +117,7 @@ def held(raw: object, path: Path) -> object:
 
 def _as_nothing(item: Item) -> Item:
     """Return what is left of the item: of a result what it holds as text, of anything else a quotation."""
-    if item.kind == "result":
+    if item.kind == "result" and item.name != _SEEN:
         return msgspec.structs.replace(item, flags=item.flags | _FOREIGN)
     role = "assistant" if item.role == "tool" else item.role
     return Item("other", role, item.path, name=item.name, flags=_FOREIGN)
@@ -195,6 +195,8 @@ def _says(value: object) -> bool:
 
 
 _MANY = 1_000
+_SEEN = "computer"
+"""The tool whose result is an image, and can hold no text."""
 _FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 _SILENT = frozenset(
     {"id", "status", "role", "name", "filename", "cache_control", "citations", "annotations", "logprobs", "signature"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from holdfast.history.field_types import MAP, TEXT, FieldTable, by_kind, contents, listed, of_one_kind
+from holdfast.history.field_types import MAP, TEXT, FieldTable, Objects, by_kind, contents, listed, of_one_kind
 
 _MARKED: FieldTable = {"cache_control": MAP}
 _SOURCE = {"base64": {"data!": str, "media_type!": str}, "url": {"url!": str}, "file": {"file_id!": str}}
@@ -54,6 +54,27 @@ _TOLD: Mapping[str, FieldTable] = {
         **_MARKED,
     },
 }
+_FOUND = Objects(
+    "type",
+    {
+        "web_search_result": {"encrypted_content!": str, "title!": str, "url!": str, "page_age": TEXT},
+        "web_search_tool_result_error": {"error_code!": str},
+    },
+    closed=True,
+    many=True,
+)
+_FETCHED = by_kind(
+    "type",
+    {
+        "web_fetch_result": {
+            "url?": str,
+            "content?": by_kind("type", {"document": _TOLD["document"]}, closed=True),
+            "retrieved_at": TEXT,
+        },
+        "web_fetch_tool_result_error": {"error_code!": str},
+    },
+    closed=True,
+)
 _MODEL = of_one_kind({"model!": str})
 _CHANGED = of_one_kind({"type!": str})
 _SERVED: FieldTable = {"id!": str, "name!": str, **_MARKED}
@@ -72,13 +93,13 @@ _BLOCKS = contents(
             "is_error": bool | None,
             **_MARKED,
         },
-        "web_fetch_tool_result": {"tool_use_id!": str, "content!": dict[str, Any], **_MARKED},
+        "web_fetch_tool_result": {"tool_use_id!": str, "content!": _FETCHED, **_MARKED},
         "container_upload": {"file_id!": str, **_MARKED},
         "compaction": {"content?": TEXT, **_MARKED},
         "fallback": {"from?": _MODEL, "to?": _MODEL},
         "tool_addition": {"tool!": _CHANGED, **_MARKED},
         "tool_removal": {"tool!": _CHANGED, **_MARKED},
-        "web_search_tool_result": {"tool_use_id!": str, "content!": dict[str, Any] | list[dict[str, Any]], **_MARKED},
+        "web_search_tool_result": {"tool_use_id!": str, "content!": _FOUND, **_MARKED},
         "tool_result": {"content": contents("type", _TOLD), "is_error": bool | None, **_MARKED},
     },
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from holdfast.history.field_types import LIST, SCALAR, TEXT, by_kind, contents, of_one_kind
 
 _HELD = {"function?": of_one_kind({}, None), "custom?": of_one_kind({}, None)}
@@ -11,7 +13,7 @@ _CHAT_CONTENT = contents(
     {
         "text": {},
         "refusal": {},
-        "image_url": {"image_url?": of_one_kind({"detail": TEXT}, SCALAR)},
+        "image_url": {"image_url?": of_one_kind({"detail": Literal["auto", "low", "high", "original"] | None}, SCALAR)},
         "input_audio": {"input_audio!": of_one_kind({"data!": str, "format!": str})},
         "file": {"file!": of_one_kind({"file_data": TEXT, "file_id": TEXT, "filename": TEXT})},
     },

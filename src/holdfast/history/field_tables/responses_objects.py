@@ -9,13 +9,15 @@ from holdfast.history.field_types import LIST, TEXT, FieldTable, by_kind, conten
 
 _Status = Literal["in_progress", "completed", "incomplete", "failed"] | None
 _ITEM: FieldTable = {"status": _Status}
+_Detail = Literal["auto", "low", "high", "original"] | None
+_LIKELY: FieldTable = {"token!": str, "logprob!": float, "bytes!": list[int], "top_logprobs!": list[dict[str, Any]]}
 _RESPONSES_PARTS = contents(
     "type",
     {
         "input_text": {},
-        "input_image": {"detail": TEXT},
-        "input_file": {"filename": TEXT, "detail": TEXT},
-        "output_text": {"annotations": list[dict[str, Any]], "logprobs": LIST},
+        "input_image": {"detail": _Detail},
+        "input_file": {"filename": TEXT, "detail": _Detail},
+        "output_text": {"annotations": list[dict[str, Any]], "logprobs": listed("", {"": _LIKELY}, None)},
         "refusal": {},
     },
 )
@@ -32,7 +34,7 @@ _COMMAND: FieldTable = {
 _ADDRESS: FieldTable = {"pattern": TEXT, "url": TEXT}  # Codex may leave out either
 _SEARCHES = {
     "": {"type!": str},
-    "search": {"query": TEXT, "queries": list[str] | None, "sources": LIST},
+    "search": {"query": str, "queries": list[str] | None, "sources": LIST},
     "open_page": {"url": TEXT},
     "find_in_page": _ADDRESS,
     "find": _ADDRESS,
@@ -73,6 +75,7 @@ _RAN: Mapping[str, FieldTable] = {
     "web_search_call": {"id": TEXT, "action?": by_kind("type", _SEARCHES, beside=None)},
     "compaction": {"id": TEXT, "encrypted_content?": str},
     "item_reference": {"id!": str},
+    "tool_search_call": {"execution": Literal["server", "client"]},
 }
 """What the provider ran or keeps itself. A field that is missing is one that programs leave out, and is let pass."""
 RESPONSES_TYPES = by_kind(
@@ -100,6 +103,11 @@ RESPONSES_TYPES = by_kind(
             "action?": by_kind("type", _ACTIONS, closed=True, beside=None),
             "pending_safety_checks?": list[dict[str, Any]],
             "status?": Literal["in_progress", "completed", "incomplete"],
+        },
+        "computer_call_output": {
+            "output?": by_kind("type", {"computer_screenshot": {"image_url": str, "file_id": str}}, closed=True),
+            "acknowledged_safety_checks": list[dict[str, Any]] | None,
+            **_DONE,
         },
         **_RAN,
     },

@@ -150,9 +150,9 @@ def id_edits(shape: Shape, pairing: Pairing, profile: Profile, frozen: int, brok
             if mine and illegal:
                 yield Rename((*mine, *its), item.name or "", legal_name(item.name or ""))
             elif _is_nameless(call, frozen, enforced):
-                yield Rename(its, "", item.name or "")
+                yield Rename(its, "", valid_unicode(item.name or ""))
             elif its and call.answer and "result-name-wrong" in enforced and is_misnamed(call, profile, shape.grammar):
-                yield Rename(its, call.answer.item.name or "", item.name or "")
+                yield Rename(its, call.answer.item.name or "", valid_unicode(item.name or ""))
         seen |= here
 
 
