@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 import pytest
 
@@ -149,21 +150,25 @@ def test_a_new_result_has_the_name_that_its_call_has_once_it_is_clean(form: str,
 
 @pytest.mark.parametrize(
     ("form", "message"),
-    [
-        ("openai-chat", {"role": "tool", "tool_call_id": "a", "content": "x", "parts": [{"text": "KEPT"}]}),
-        ("openai-responses", {"type": "function_call_output", "call_id": "a", "output": [{}], "content": "KEPT"}),
-        (
-            "anthropic",
-            {
-                "role": "user",
-                "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{}], "output": "KEPT"}],
-            },
-        ),
-        (
-            "gemini",
-            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": "x", "output": "KEPT"}}]},
-        ),
-    ],
+    cast(
+        "list[tuple[str, Json]]",
+        [
+            ("openai-chat", {"role": "tool", "tool_call_id": "a", "content": "x", "parts": [{"text": "KEPT"}]}),
+            ("openai-responses", {"type": "function_call_output", "call_id": "a", "output": [{}], "content": "KEPT"}),
+            (
+                "anthropic",
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{}], "output": "KEPT"}],
+                },
+            ),
+            (
+                "gemini",
+                {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": "x", "output": "KEPT"}}]},
+            ),
+            ("gemini", {"role": "assistant", "content": "x", "refusal": "KEPT"}),
+        ],
+    ),
 )
 def test_what_stands_beside_in_a_result_that_becomes_text_is_quoted(form: str, message: Json) -> None:
     done = repair([message], format=form)

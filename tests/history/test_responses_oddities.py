@@ -251,6 +251,29 @@ def test_a_summary_of_what_is_no_summary_is_empty(summary: list[object]) -> None
     assert done.messages == [USER, {"type": "reasoning", "id": "rs_1", "summary": []}, ANSWER, USER]
 
 
+@pytest.mark.parametrize("content", [{}, {"content": " "}, {"content": "x"}])
+@pytest.mark.parametrize("profile", ["openai-responses", "any"])
+def test_what_a_late_system_message_says_in_another_field_is_the_user_s(profile: str, content: Json) -> None:
+    late: Json = {"type": "message", "role": "developer", "arguments": "KEPT", **content}
+    done = repair([USER, late, USER], format="openai-responses", profile=profile)
+    assert done.remaining == ()
+    assert "KEPT" in str(done.messages)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"output": "KEPT"}, {"output": {"type": "KEPT"}}, {"input": "KEPT"}, {"output": {"image_url": ["KEPT"]}}]
+)
+def test_what_a_screenshot_cannot_hold_is_told_elsewhere(wrong: Json) -> None:
+    seen: Json = {"type": "computer_call_output", "call_id": "c"}
+    seen |= {"output": {"type": "computer_screenshot", "image_url": "https://example.org/x.png"}}
+    items: list[object] = [USER, COMPUTER, seen]
+    assert repair(items, format="openai-responses").messages is items
+    done = repair([USER, {**COMPUTER, "action": {"type": "wait"}}, {**seen, **wrong}], format="openai-responses")
+    assert done.remaining == ()
+    assert loads(done.messages)
+    assert "KEPT" in str(done.messages)
+
+
 def test_reasoning_before_a_message_that_gets_words_only_now_produced_nothing() -> None:
     thought: Json = {"type": "reasoning", "summary": []}
     told: Json = {"type": "message", "role": "user", "output": "KEPT"}

@@ -258,6 +258,14 @@ def test_a_call_of_google_s_own_that_is_nothing_is_told(wrong: Json) -> None:
     assert google_refusal("gemini", done.messages) == ""
 
 
+def test_a_result_beside_a_call_that_is_none_is_quoted() -> None:
+    beside: Json = {**RESPONSE, "function_call": ["KEPT"]}
+    done = repair([ASKED, model(CALL), user(beside)], format="gemini")
+    assert done.remaining == ()
+    assert google_refusal("gemini", done.messages) == ""
+    assert "KEPT" in str(done.messages)
+
+
 def test_files_of_google_s_are_base64_and_in_a_list() -> None:
     text: Json = {"inlineData": {"mimeType": "text/plain", "data": "no base64: KEPT"}}
     done = repair([user({"text": "x"}, text)], format="gemini")

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Never, cast
 
 import msgspec
 
-from holdfast.history.shape import Flag, Item, Message, Odd, Path
+from holdfast.history.shape import IMAGES_ONLY, Flag, Item, Message, Odd, Path
 
 _Object = Mapping[str, object]
 
@@ -91,7 +91,7 @@ def with_faults(message: Message, found: Sequence[FieldFault], raw: object) -> M
             around = (fault.path[:length] for length in range(1, len(fault.path) + 1))
             at = next((places[path] for path in around if path in places), None)
             if at is not None:
-                items[at] = _as_nothing(items[at])
+                items[at] = _as_nothing(items[at], fault.path)
     named: dict[Path, list[str]] = {}
     for fault in found:
         if fault.name is not None:
@@ -115,9 +115,10 @@ def held(raw: object, path: Path) -> object:
     return raw
 
 
-def _as_nothing(item: Item) -> Item:
+def _as_nothing(item: Item, path: Path) -> Item:
     """Return what is left of the item: of a result what it holds as text, of anything else a quotation."""
-    if item.kind == "result" and item.name != _SEEN:
+    alone = len(item.path) == 1 and item.name not in IMAGES_ONLY  # of a part, another kind may be what is wrong
+    if item.kind == "result" and (alone or len(path) > len(item.path)):
         return msgspec.structs.replace(item, flags=item.flags | _FOREIGN)
     role = "assistant" if item.role == "tool" else item.role
     return Item("other", role, item.path, name=item.name, flags=_FOREIGN)
@@ -195,8 +196,6 @@ def _says(value: object) -> bool:
 
 
 _MANY = 1_000
-_SEEN = "computer"
-"""The tool whose result is an image, and can hold no text."""
 _FOREIGN: frozenset[Flag] = frozenset({"foreign"})
 _SILENT = frozenset(
     {"id", "status", "role", "name", "filename", "cache_control", "citations", "annotations", "logprobs", "signature"}

@@ -67,7 +67,7 @@ def odd_fields(raw: object, kinds: Kinds, path: Path) -> Iterator[Odd]:
     if known is None:
         return
     if not held.keys() <= known.names and (gone := [key for key in held if not _is_known(key, held, known)]):
-        said = tuple(key for key in gone if key in _SAYING and _says(held[key]))
+        said = tuple(key for key in gone if key in SAYING and _says(held[key]))
         yield Odd(path, tuple(key for key in gone if key not in said), said)
     for key, inner in known.within:
         value = held.get(key)
@@ -110,7 +110,7 @@ def _known(held: _Object, kinds: Kinds) -> Fields | None:
     return kinds.fields.get(kind) if isinstance(kind, str) else None
 
 
-_SAYING = frozenset(
+SAYING = frozenset(
     {"content", "text", "output", "input", "arguments", "args", "function", "custom", "refusal", "transcript"}
     | {"parts", "response", "tool_calls", "function_call"}
 )

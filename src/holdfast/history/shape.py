@@ -194,6 +194,9 @@ SERVED: frozenset[Kind] = frozenset({"server-call", "server-result"})
 """The calls that the provider runs itself, and their results. A message that ends in one is a pause of the provider's,
 which goes on when it gets the message back."""
 
+IMAGES_ONLY = frozenset({"computer"})
+"""The tools whose result is an image, and can hold no text."""
+
 NO_RESULT = "No result was recorded for this call; it may or may not have run."
 """The result that is made up for a call without one: it claims nothing that is not known."""
 

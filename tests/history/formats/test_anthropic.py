@@ -424,6 +424,17 @@ def test_a_tool_of_the_provider_that_the_user_does_not_wait_for_is_quoted() -> N
     ]
 
 
+def test_a_call_of_the_provider_s_own_is_quoted_where_what_is_the_user_s_goes_out_of_its_response() -> None:
+    done = mended(USER, assistant(result("a"), FETCH))
+    assert [edit.path for edit in done.edits if isinstance(edit, Quote)] == [(1, "content", 1), (1, "content", 0)]
+
+
+@pytest.mark.parametrize("beside", ["tool_calls", "function_call"])
+def test_a_field_that_is_none_of_anthropic_s_stands_behind_no_call(beside: str) -> None:
+    log: list[object] = [USER, {**assistant(text("x"), use("a")), beside: [[]]}, user(result("a"))]
+    assert check(log, format="anthropic", profile="deepseek") == []
+
+
 def test_a_call_of_the_provider_s_own_before_a_message_that_goes_is_quoted_where_the_response_went_on() -> None:
     log: list[object] = [USER, assistant(FETCH, text("x")), {"role": "user", "content": []}]
     assert "server-call-without-result" in {each.rule for each in check(log, format="anthropic")}

@@ -15,7 +15,7 @@ _PAPER: Mapping[str, FieldTable] = {
     "text": {"data!": str, "media_type!": Literal["text/plain"]},
     "content": {"content!": listed("type", {**_SAYS, "image": {"source!": dict[str, Any]}}, str)},
 }
-_CITING = of_one_kind({"enabled": bool | None}, None)
+_CITING = of_one_kind({"enabled": bool}, None)
 _CITED: FieldTable = {"cited_text!": str}
 _OF_A_PAPER: FieldTable = {**_CITED, "document_index!": int, "document_title": TEXT, "file_id": TEXT}
 _CITATIONS = listed(

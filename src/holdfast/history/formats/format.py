@@ -17,7 +17,7 @@ import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
 from holdfast.history.field_types import with_faults
-from holdfast.history.fields import Kinds, all_known, odd_fields
+from holdfast.history.fields import SAYING, Kinds, all_known, odd_fields
 from holdfast.history.formats.shape_marks import marked, typed_messages, with_odd
 from holdfast.history.formats.strings import with_strings
 from holdfast.history.media.images import type_of
@@ -278,7 +278,7 @@ def says_elsewhere(raw: Json, *keys: str) -> bool:
 def told_by(message: object) -> object:
     """Return the text of something that is not a message: its content, or all of it if it says more."""
     raw = as_object(message)
-    more = any(raw.get(key) for key in ("tool_calls", "function_call", *_ELSEWHERE))
+    more = any(raw.get(key) for key in (*SAYING, *_ELSEWHERE) if key != "content")
     return message if more or not raw.get("content") else raw["content"]
 
 

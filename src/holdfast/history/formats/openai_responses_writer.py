@@ -134,8 +134,6 @@ def _output_with(item: Json, told: str) -> object:
             return [*as_array(held), _stream(told)]
         case "apply_patch_call_output" | "local_shell_call_output":
             return "\n\n".join(filter(None, (words(held) if held else "", told)))
-        case "computer_call_output":  # which is an image
-            return held
         case _:
             return [*(held if is_array(held) else [_text("tool", words(held))] if held else []), _text("tool", told)]
 

@@ -22,7 +22,7 @@ from holdfast.history.edits import (
 )
 from holdfast.history.rules import Found
 from holdfast.history.rules.pairs import is_content
-from holdfast.history.shape import Item, Message, Path, Shape
+from holdfast.history.shape import IMAGES_ONLY, Item, Message, Path, Shape
 
 EMPTY_TEXT = "(empty)"
 """The text that replaces missing content where a provider requires some."""
@@ -73,11 +73,13 @@ def _of_fields(found: Found, shape: Shape, frozen: int, *, late: set[str | int])
     if not found.said:
         return
     first = shape.messages[found.path[0] if isinstance(found.path[0], int) else 0]
-    alone = shape.grammar.atomic and first.role == "assistant"
+    seen = any(item.kind == "result" and item.name in IMAGES_ONLY for item in first.items)
+    alone = shape.grammar.atomic and (first.role == "assistant" or seen)
     index = first.index
     while alone and index > frozen and shape.messages[index - 1].role == "assistant":
         index -= 1
-    role = "user" if index in late and not first.items else None  # no system message may get words there
+    silent = all("blank" in item.flags for item in first.items)
+    role = "user" if index in late and silent else None  # no system message may get words there
     yield QuoteFields(found.path, found.said, index if alone else None, mistyped, role)
 
 

@@ -373,7 +373,8 @@ def is_content(item: Item, grammar: Grammar) -> bool:
 
     Thinking parts calls only where it is a separate item.
     """
-    return item.kind not in ("call", "result") and (item.kind != "thinking" or grammar.atomic)
+    beside = item.kind == "other" and item.path[1:] in (("tool_calls",), ("function_call",))  # of Chat, in another wire
+    return item.kind not in ("call", "result") and not beside and (item.kind != "thinking" or grammar.atomic)
 
 
 def _limits(item: Item, profile: Profile) -> Iterator[Found]:

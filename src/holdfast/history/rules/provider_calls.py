@@ -32,6 +32,14 @@ def server_pairs(shape: Shape, answers: AbstractSet[Path]) -> Iterator[Found]:
                 calls[item.id] = item
             elif item.kind == "server-result" and calls.pop(item.id, None) is None:
                 yield about("server-result-without-call", item, "has no call before it that waits for it")
+        if message.role == "assistant" and any(
+            item.kind == "result" and item.path not in answers for item in message.items
+        ):
+            for item in calls.values():
+                yield about(
+                    "server-call-without-result", item, "has no result before what is the user's in its response"
+                )
+            calls.clear()
     held = (message for message in reversed(shape.messages) if message.items)  # one that holds nothing goes
     if any(_goes_on(message) for message in islice(held, 1)):
         for item in calls.values():
