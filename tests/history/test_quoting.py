@@ -176,6 +176,15 @@ def test_what_stands_beside_in_a_result_that_becomes_text_is_quoted(form: str, m
     assert "KEPT" in json.dumps(done.messages)
 
 
+@pytest.mark.parametrize("profile", PAIRS["openai-chat"])
+@pytest.mark.parametrize("field", ["parts", "refusal", "input"])
+def test_what_stands_beside_in_a_result_of_chat_that_is_quoted_is_told_once(profile: str, field: str) -> None:
+    result: Json = {"role": "tool", "tool_call_id": "a", "content": "x", field: [{"type": "text", "text": "KEPT"}]}
+    done = repair([{"role": "user", "content": "x"}, result], format="openai-chat", profile=profile)
+    assert done.remaining == ()
+    assert json.dumps(done.messages).count("KEPT") == 1
+
+
 @pytest.mark.parametrize("profile", PAIRS["gemini"])
 def test_a_result_out_of_a_response_in_two_contents_is_quoted_behind_both(profile: str) -> None:
     orphaned: Json = {"functionResponse": {"name": "g", "response": {"output": "KEPT"}}}

@@ -374,6 +374,7 @@ class _Draft:
 
 def _telling(piece: DraftPart) -> DraftPart:
     """Return a part that quotes the fields which the piece should quote."""
+    piece.dropped += tuple(name for _, names in piece.beside for name in names)
     told, piece.beside = DraftPart(kind="text", beside=piece.beside, touched=True), ()
     return told
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
+from holdfast.history.fields import SAYING
 from holdfast.history.formats.content_writer import held_now, note_block, quoted_result, raw_at
 from holdfast.history.formats.format import (
     Json,
@@ -168,6 +169,10 @@ def _quoted(what: str, piece: DraftPart, messages: Sequence[object]) -> Iterator
         yield from quoted_result(what, held if is_array(held) else words(held or raw), is_object)
         if calls and held:  # else the rest of it names them
             yield quoted("A call", words(calls))
+        if held:
+            known = {"content", *calls, *piece.dropped}
+            beside = [name for name in as_object(raw) if name in SAYING - known and as_object(raw)[name]]
+            yield from (quoted(f"field {name}", words(as_object(raw)[name])) for name in beside)
     else:
         yield quoted(what, words(raw if len(piece.item.path) > 1 else told_by(raw)))
 
