@@ -65,7 +65,9 @@ def spread(rows: Sequence[tuple[object, ...]], most: int, *, seed: int) -> list[
     seen: Counter[tuple[int, int]] = Counter()
     picked: list[int] = []
     while left and len(picked) < most:
-        at = min(left[:_CANDIDATES], key=lambda at: sum(seen[column, id(value)] for column, value in enumerate(rows[at])))
+        at = min(
+            left[:_CANDIDATES], key=lambda at: sum(seen[column, id(value)] for column, value in enumerate(rows[at]))
+        )
         left.remove(at)
         picked.append(at)
         seen.update((column, id(value)) for column, value in enumerate(rows[at]))

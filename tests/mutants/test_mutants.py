@@ -12,6 +12,8 @@ import msgspec
 import pytest
 from listed import Mutant, listed, mutants, without, wrong
 
+from polling import slowness
+
 ROOT = Path(__file__).resolve().parents[2]
 LEAST = 100
 
@@ -79,7 +81,7 @@ TOY = {
     "pyproject.toml": "[tool.pytest.ini_options]\n",
     "src/holdfast/__init__.py": "",
     FILE: "ONE = 1\nTWO = 2\n",
-    "tests/test_one.py": """import subprocess, sys
+    "tests/test_one.py": """import subprocess, sys, time
 from holdfast.one import ONE
 def test_one():
     assert ONE == 1
@@ -88,7 +90,7 @@ def test_child():  # which is given no variable that says where the source is
     assert subprocess.run([sys.executable, "-I", "-c", tells], env={}, capture_output=True).stdout == b"1\\n"
 def test_end():
     while ONE != 1:
-        pass
+        time.sleep(0.1)
 def test_red():
     assert ONE == 2
 """,
@@ -140,7 +142,8 @@ def test_a_run_tells_what_became_of_each_and_leaves_the_tree_alone(tmp_path: Pat
         path.write_text(text)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     before = {path: path.stat().st_mtime_ns for path in sorted((tmp_path / "src").rglob("*"))}
-    command = [sys.executable, ROOT / "tests/mutants/mutation.py", "--root", tmp_path, "-j", "1", "--patience", "5"]
+    command = [sys.executable, ROOT / "tests/mutants/mutation.py", "--root", tmp_path, "-j", "1"]
+    command += ["--patience", str(6 * slowness())]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests/faults")}
     ran = subprocess.run(list(map(str, command)), env=environ, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr

@@ -379,7 +379,13 @@ def test_where_no_namespace_can_be_made_commands_run_all_the_same(
     async def act(bench: Bench) -> None:
         bench.supervisor.contained = True
         began: list[ProcessId] = []
-        assert (await bench.run("echo ran", began=began.append)).text == "ran\n"
+
+        def note(process: ProcessId) -> None:
+            began.append(process)
+            (tmp_path / "noted").touch()
+
+        ran = await bench.run("echo ran; until [ -e noted ]; do sleep 0.01; done", began=note)
+        assert ran.text == "ran\n"
         assert [process.boot for process in began] == [boot()]
 
     on_bench(tmp_path, act)

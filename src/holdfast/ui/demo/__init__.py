@@ -17,6 +17,7 @@ from textwrap import fill
 from typing import TextIO
 
 from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from holdfast.system.interrupts import INTERRUPTS
 from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.text import printable
 from holdfast.ui.demo.checks import KEY, check_evidence
@@ -58,7 +59,7 @@ def printer(out: TextIO, environ: Mapping[str, str]) -> Callable[[str], None]:
 def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
     """Run the demo and return 0 if every check passes, else 1."""
     options = command_parser().parse_args(argv, namespace=Options())
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in INTERRUPTS:
         signal.signal(number, signal.default_int_handler)  # like Ctrl+C: clean up, then exit
     say = printer(sys.stdout, environ)
     began = time.monotonic()

@@ -12,12 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from signal import SIGINT, SIGKILL, Signals
 
 from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK
 from holdfast.session.storage.sqlite_store import read_copy
+from holdfast.system.interrupts import interrupts_held_back
 from holdfast.system.user_directories import homes
 from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Script
 from holdfast.testing.scripted_provider import ScriptedProvider
@@ -116,22 +117,23 @@ class Story:
         """Run one agent to its end; `strike` is a deed, and the signal that the agent receives once it was done."""
         go_on = "-c " if self._runs else ""
         self._say(f'$ holdfast {go_on}-p "{prompt}"')
-        with subprocess.Popen(  # noqa: S603 - our own program, its arguments a list
-            [sys.executable, "-m", "holdfast", *go_on.split(), "-p", prompt],
-            cwd=self._project,
-            env=self._environ,
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # a Ctrl+C at the terminal reaches the demo, which then ends the agent
-        ) as process:
-            try:
-                worker = self._strike(process, *strike) if strike else None
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_LONGEST)
-            finally:
-                process.kill()
+        with ExitStack() as ended:
+            with interrupts_held_back():
+                process = subprocess.Popen(  # noqa: S603 - our own program, its arguments a list
+                    [sys.executable, "-m", "holdfast", *go_on.split(), "-p", prompt],
+                    cwd=self._project,
+                    env=self._environ,
+                    stdin=subprocess.DEVNULL,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # a Ctrl+C at the terminal reaches the demo, which then ends the agent
+                )
+                ended.callback(process.wait)
+                ended.callback(process.kill)
+            worker = self._strike(process, *strike) if strike else None
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LONGEST)
         self._runs.append(AgentRun(code=process.returncode, expected=expected))
-        if strike and worker:
+        if worker and strike:
             self._lived[strike[0]] = _gone_after(worker)
 
     def _strike(self, process: subprocess.Popen[bytes], deed: str, number: Signals) -> int | None:
@@ -148,24 +150,22 @@ class Story:
 
     def _show_history(self) -> None:
         """Print the messages as the model would read them now."""
-        words = ("sessions", "show", "--history", self._session().name)
-        self._say(f"$ holdfast {' '.join(words)}")
-        command = [sys.executable, "-m", "holdfast", *words]
-        subprocess.run(command, env=self._environ, stderr=subprocess.STDOUT, check=False)  # noqa: S603 - our own program
+        command = ["-m", "holdfast", "sessions", "show", "--history", self._session().name]
+        self._say(f"$ {' '.join(command[1:])}")
+        with interrupts_held_back():
+            subprocess.run([sys.executable, *command], env=self._environ, stderr=subprocess.STDOUT, check=False)  # noqa: S603 - as above
 
     def _session(self) -> Path:
         return next((self._home / "sessions").iterdir())
 
     def _test_passes(self) -> bool:
         """Run the project's test, outside of every agent."""
-        test = [sys.executable, "-B", "test_prices.py"]
-        ended = subprocess.run(test, cwd=self._project, capture_output=True, timeout=_LONGEST, check=False)  # noqa: S603 - our own file
-        return ended.returncode == 0
+        test, nowhere = [sys.executable, "-B", "test_prices.py"], subprocess.DEVNULL
+        return subprocess.call(test, cwd=self._project, stdout=nowhere, stderr=nowhere, timeout=_LONGEST) == 0  # noqa: S603 - our own file
 
     def _deeds(self) -> list[tuple[str, int]]:
         """Return every deed that was logged, with the ID of the process that did it."""
-        log = self._project / "release.log"
-        logged = log.read_text("utf-8") if log.exists() else ""
+        logged = log.read_text("utf-8") if (log := self._project / "release.log").exists() else ""
         return [(deed, int(pid)) for deed, pid in re.findall(r"(\w+) (\d+)\n", logged)]
 
 
