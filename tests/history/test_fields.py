@@ -170,6 +170,16 @@ def test_a_stored_response_is_told_and_loses_what_only_a_response_has(form: str)
     assert mended.remaining == ()
 
 
+def test_fields_go_also_where_a_response_of_too_many_calls_is_divided() -> None:
+    calls = [{"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for n in range(129)]
+    results = [{"role": "tool", "tool_call_id": call["id"], "content": "done"} for call in calls]
+    said = [{**_USER, "mood": "good"}, {"role": "assistant", "content": None, "tool_calls": calls}, *results, _USER]
+    mended = repair(said, format="openai-chat", profile="openai-chat")
+    assert mended.remaining == ()
+    assert mended.messages[0] == _USER
+    assert len(mended.messages) == len(said) + 1
+
+
 def test_who_ignores_unknown_fields_gets_them() -> None:
     stored, _ = STORED["anthropic"]
     said = [SAYS["anthropic"], stored, SAYS["anthropic"]]
