@@ -281,7 +281,7 @@ def _bare(raw: Any) -> Any:
     return bare
 
 
-def _tags(definition: Schema) -> list[str]:
+def tags(definition: Schema) -> list[str]:
     """Return of which kinds an object of the definition says that it is, by its type, else by its role."""
     fields = definition.get("properties", {})
     tagged = fields.get("type", fields.get("role", {}))
@@ -291,7 +291,7 @@ def _tags(definition: Schema) -> list[str]:
 def _is_foreign(definition: Schema, kinds: frozenset[str]) -> bool:
     """Return whether it is a type of answers, which takes unknown fields, or of a kind that is not known."""
     answers = definition.get("additionalProperties") is True and "properties" in definition
-    return answers or (bool(kinds) and kinds.isdisjoint(_tags(definition)))
+    return answers or (bool(kinds) and kinds.isdisjoint(tags(definition)))
 
 
 def _without(raw: Any, foreign: set[str], *, listed: bool = True) -> Any:

@@ -21,19 +21,30 @@ from holdfast.history.formats.format import Json, as_text, is_array, is_object
 
 
 def eager(shape: pydantic.TypeAdapter[Any]) -> SchemaValidator:
-    """Return what reads the same, lists at once."""
-    return SchemaValidator(_listed(shape.core_schema))
+    """Return what reads the same, lists at once, without the types of answers."""
+    schema: Any = shape.core_schema
+    models = {each["ref"] for each in schema.get("definitions", ()) if each["type"] == "model"}
+    return SchemaValidator(_listed(schema, models))
 
 
-def _listed(schema: Any) -> Any:
+def _listed(schema: Any, models: Container[str]) -> Any:
     if isinstance(schema, list):
-        return [_listed(each) for each in cast("list[object]", schema)]
+        return [_listed(each, models) for each in cast("list[object]", schema)]
     if isinstance(schema, tuple):
-        return tuple(_listed(each) for each in cast("tuple[object, ...]", schema))
+        return tuple(_listed(each, models) for each in cast("tuple[object, ...]", schema))
     if not isinstance(schema, dict):
         return schema
-    read = {key: _listed(each) for key, each in cast("dict[str, object]", schema).items()}
+    read = {key: _listed(each, models) for key, each in cast("dict[str, Any]", schema).items()}
+    if read.get("type") == "union":
+        read["choices"] = [each for each in read["choices"] if not _of_answers(each, models)] or read["choices"]
     return {**read, "type": "list"} if read.get("type") == "generator" else read
+
+
+def _of_answers(schema: Any, models: Container[str]) -> bool:
+    """Return whether it is a type of answers: a model, as no type of requests, which takes any field."""
+    if schema["type"] == "union":
+        return all(_of_answers(each, models) for each in schema["choices"])
+    return schema["type"] == "model" or schema.get("schema_ref") in models
 
 
 _CHAT = eager(pydantic.TypeAdapter(list[ChatCompletionMessageParam]))

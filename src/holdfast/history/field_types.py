@@ -210,6 +210,7 @@ _SILENT = frozenset(
 FieldTable = Mapping[str, object]
 TEXT = str | None
 LIST = list[Any] | None
+MAPS = list[dict[str, Any]] | None
 MAP = dict[str, Any] | None
 SCALAR = str | int | float | bool | None
 """What may stand in the place of a list of parts, and is judged by other rules."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Never
 
 from holdfast.history.field_types import MAP, TEXT, FieldTable, Objects, by_kind, contents, listed, of_one_kind
 
-_MARKED: FieldTable = {"cache_control": MAP}
+_MARKED: FieldTable = {"cache_control": of_one_kind({"type!": str, "ttl": TEXT}, None)}
+_CALLED: FieldTable = {"caller": of_one_kind({"type!": str}, None)}
 _SOURCE = {"base64": {"data!": str, "media_type!": str}, "url": {"url!": str}, "file": {"file_id!": str}}
 _SAYS: Mapping[str, FieldTable] = {"text": {"text!": str}}
 _PAPER: Mapping[str, FieldTable] = {
@@ -38,7 +39,7 @@ _CITATIONS = listed(
 )
 _TOLD: Mapping[str, FieldTable] = {
     "text": {"citations": _CITATIONS, **_MARKED},
-    "image": _MARKED,
+    "image": {"transformations": MAP, **_MARKED},
     "document": {
         "source!": by_kind("type", _PAPER, closed=True),
         "title": TEXT,
@@ -62,6 +63,7 @@ _FOUND = Objects(
     },
     closed=True,
     many=True,
+    beside=Never,
 )
 _FETCHED = by_kind(
     "type",
@@ -84,8 +86,8 @@ _BLOCKS = contents(
         **_TOLD,
         "thinking": {"signature": TEXT},
         "redacted_thinking": {},
-        "tool_use": {"caller": MAP, **_MARKED},
-        "server_tool_use": _SERVED,
+        "tool_use": {"toolset_name": TEXT, **_CALLED, **_MARKED},
+        "server_tool_use": {**_SERVED, **_CALLED},
         "mcp_tool_use": {**_SERVED, "server_name!": str},
         "mcp_tool_result": {
             "tool_use_id!": str,
@@ -93,14 +95,19 @@ _BLOCKS = contents(
             "is_error": bool | None,
             **_MARKED,
         },
-        "web_fetch_tool_result": {"tool_use_id!": str, "content!": _FETCHED, **_MARKED},
+        "web_fetch_tool_result": {"tool_use_id!": str, "content!": _FETCHED, **_CALLED, **_MARKED},
         "container_upload": {"file_id!": str, **_MARKED},
         "compaction": {"content?": TEXT, **_MARKED},
         "fallback": {"from?": _MODEL, "to?": _MODEL},
         "tool_addition": {"tool!": _CHANGED, **_MARKED},
         "tool_removal": {"tool!": _CHANGED, **_MARKED},
-        "web_search_tool_result": {"tool_use_id!": str, "content!": _FOUND, **_MARKED},
-        "tool_result": {"content": contents("type", _TOLD), "is_error": bool | None, **_MARKED},
+        "web_search_tool_result": {"tool_use_id!": str, "content!": _FOUND, **_CALLED, **_MARKED},
+        "tool_result": {
+            "content": contents("type", {**_TOLD, "tool_reference": _MARKED}),
+            "is_error": bool | None,
+            "toolset_name": TEXT,
+            **_MARKED,
+        },
     },
 )
 ANTHROPIC_TYPES = by_kind("role", {role: {"content": _BLOCKS} for role in ("user", "assistant")})

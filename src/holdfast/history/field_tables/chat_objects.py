@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-from holdfast.history.field_types import LIST, SCALAR, TEXT, by_kind, contents, of_one_kind
+from holdfast.history.field_types import LIST, SCALAR, TEXT, FieldTable, by_kind, contents, of_one_kind
 
+_Detail = Literal["auto", "low", "high", "original"] | None
 _HELD = {"function?": of_one_kind({}, None), "custom?": of_one_kind({}, None)}
 _CHAT_CALLS = contents("", {"": _HELD})
+_BREAKPOINT: FieldTable = {"prompt_cache_breakpoint": of_one_kind({"mode!": str}, None)}
 _CHAT_CONTENT = contents(
     "type",
     {
-        "text": {},
+        "text": _BREAKPOINT,
         "refusal": {},
-        "image_url": {"image_url?": of_one_kind({"detail": Literal["auto", "low", "high", "original"] | None}, SCALAR)},
-        "input_audio": {"input_audio!": of_one_kind({"data!": str, "format!": str})},
-        "file": {"file!": of_one_kind({"file_data": TEXT, "file_id": TEXT, "filename": TEXT})},
+        "image_url": {"image_url?": of_one_kind({"detail": _Detail}, SCALAR), **_BREAKPOINT},
+        "input_audio": {"input_audio!": of_one_kind({"data!": str, "format!": str}), **_BREAKPOINT},
+        "file": {"file!": of_one_kind({"file_data": TEXT, "file_id": TEXT, "filename": TEXT}), **_BREAKPOINT},
     },
 )
 _OF_ASSISTANT = {

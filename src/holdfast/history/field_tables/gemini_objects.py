@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.history.field_types import MAP, SCALAR, TEXT, FieldTable, contents, listed, of_one_kind
+from holdfast.history.field_types import MAP, MAPS, SCALAR, TEXT, FieldTable, contents, listed, of_one_kind
 
 _Name = str | int | None
 """A name of an enumeration, or its number in protocol buffers."""
@@ -23,6 +23,11 @@ _BYTES = of_one_kind(_either({"data!": str, "mimeType": TEXT, "displayName": TEX
 _PLACE = of_one_kind(_either({"fileUri?": str, "mimeType": TEXT, "displayName": TEXT}), None)
 _FILES = _either({"inlineData?": _BYTES, "fileData?": _PLACE})
 _RUN_BY_IT = of_one_kind(_either({"id": TEXT, "toolType?": _Name, "args?": MAP, "response?": MAP}), None)
+_PROCESSED: FieldTable = {"mediaProcessing": _Name}
+_ON: FieldTable = {"willContinue": bool | None}
+_HOLDING_FILES = listed("", {"": {**_FILES, **_either(_PROCESSED)}}, None)
+_CALL = of_one_kind(_either({"id": TEXT, "partialArgs": MAPS, **_ON}), SCALAR)
+_RESPONSE = of_one_kind(_either({"id": TEXT, "parts": _HOLDING_FILES, "scheduling": _Name, **_ON}), SCALAR)
 GEMINI_TYPES = of_one_kind(
     {
         "parts": contents(
@@ -33,10 +38,8 @@ GEMINI_TYPES = of_one_kind(
                     **_FILES,
                     **_either(
                         {
-                            "functionCall?": of_one_kind({"id": TEXT}, SCALAR),
-                            "functionResponse?": of_one_kind(
-                                {"id": TEXT, "parts": listed("", {"": _FILES}, None)}, SCALAR
-                            ),
+                            "functionCall?": _CALL,
+                            "functionResponse?": _RESPONSE,
                             "executableCode?": of_one_kind({"code!": str, "language?": _Name, "id": TEXT}, None),
                             "toolCall?": _RUN_BY_IT,
                             "toolResponse?": _RUN_BY_IT,
@@ -44,6 +47,9 @@ GEMINI_TYPES = of_one_kind(
                             "videoMetadata": MAP,
                             "mediaResolution": MAP,
                             "partMetadata": MAP,
+                            "audioTranscription": MAP,
+                            "speechMetadata": MAP,
+                            **_PROCESSED,
                         }
                     ),
                 }

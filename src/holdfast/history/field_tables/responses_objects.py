@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from holdfast.history.field_types import LIST, TEXT, FieldTable, by_kind, contents, listed, of_one_kind
+from holdfast.history.field_types import MAPS, TEXT, FieldTable, by_kind, contents, listed, of_one_kind
 
 _Status = Literal["in_progress", "completed", "incomplete", "failed"] | None
 _ITEM: FieldTable = {"status": _Status}
 _Detail = Literal["auto", "low", "high", "original"] | None
 _LIKELY: FieldTable = {"token!": str, "logprob!": float, "bytes!": list[int], "top_logprobs!": list[dict[str, Any]]}
+_BREAKPOINT: FieldTable = {"prompt_cache_breakpoint": of_one_kind({"mode!": str}, None)}
 _RESPONSES_PARTS = contents(
     "type",
     {
-        "input_text": {},
-        "input_image": {"detail": _Detail},
-        "input_file": {"filename": TEXT, "detail": _Detail},
+        "input_text": _BREAKPOINT,
+        "input_image": {"detail": _Detail, **_BREAKPOINT},
+        "input_file": {"filename": TEXT, "detail": _Detail, **_BREAKPOINT},
         "output_text": {"annotations": list[dict[str, Any]], "logprobs": listed("", {"": _LIKELY}, None)},
         "refusal": {},
     },
 )
 _SAID: FieldTable = {"content": _RESPONSES_PARTS, "phase": TEXT, **_ITEM}
-_ANSWERED: FieldTable = {"output": _RESPONSES_PARTS, **_ITEM}
+_CALLER: FieldTable = {"caller": of_one_kind({"type!": str}, None)}
+_MADE_BY: FieldTable = {"namespace": TEXT, **_CALLER}
+_CALL: FieldTable = {"async": bool | None, **_MADE_BY, **_ITEM}
+_ANSWERED: FieldTable = {"output": _RESPONSES_PARTS, "name": TEXT, **_MADE_BY, **_ITEM}
 _TOLD_IN_SUMMARY = listed("type", {"summary_text": {"text!": str}})
 _THOUGHTS = list[Any] | str | dict[str, Any] | None  # any but a list is written as one
 _COMMAND: FieldTable = {
@@ -30,11 +34,13 @@ _COMMAND: FieldTable = {
     "command?": list[str],
     "env?": dict[str, str] | None,
     "timeout_ms": float | None,
+    "user": TEXT,
+    "working_directory": TEXT,
 }
 _ADDRESS: FieldTable = {"pattern": TEXT, "url": TEXT}  # Codex may leave out either
 _SEARCHES = {
     "": {"type!": str},
-    "search": {"query": str, "queries": list[str] | None, "sources": LIST},
+    "search": {"query": str, "queries": list[str] | None, "sources": MAPS},
     "open_page": {"url": TEXT},
     "find_in_page": _ADDRESS,
     "find": _ADDRESS,
@@ -84,8 +90,8 @@ RESPONSES_TYPES = by_kind(
         "": _SAID,
         "message": _SAID,
         "reasoning": {"summary": _TOLD_IN_SUMMARY, "content": _THOUGHTS, "encrypted_content": TEXT, **_ITEM},
-        "function_call": _ITEM,
-        "custom_tool_call": _ITEM,
+        "function_call": _CALL,
+        "custom_tool_call": _CALL,
         "function_call_output": _ANSWERED,
         "custom_tool_call_output": _ANSWERED,
         "local_shell_call": {
@@ -93,7 +99,7 @@ RESPONSES_TYPES = by_kind(
             "status?": _Status,
             "action?": of_one_kind(_COMMAND),
         },
-        "local_shell_call_output": {},
+        "local_shell_call_output": _ITEM,
         "shell_call": {"action?": of_one_kind(_COMMANDS), **_DONE},
         "shell_call_output": {"output?": listed("", {"": _STREAMS}), "max_output_length": float | None, **_DONE},
         "apply_patch_call": {"operation?": _PATCHES, "status?": Literal["in_progress", "completed"]},
