@@ -179,10 +179,19 @@ def test_each_part_of_a_response_for_gemini_begins_with_a_signature() -> None:
 
 
 def test_two_responses_that_are_joined_are_split_where_together_they_are_too_many() -> None:
-    form = FLAT["user"]
-    both = [Answered(None, tuple(Called(f"call{part}{at}", "read") for at in range(2))) for part in "ab"]
-    messages = form.render((Said("user", "go"), *both))
-    assert broken(project_messages(form, _mended(form, messages, FEW["any"])[0], Declared()), FEW["any"]) == ()
+    ids = [[f"{part}{number}" for number in range(100)] for part in "ab"]
+    calls = [
+        [{"id": id_, "type": "function", "function": {"name": "f", "arguments": "{}"}} for id_ in part] for part in ids
+    ]
+    messages: list[object] = [
+        {"role": "user", "content": "go"},
+        *({"role": "assistant", "content": None, "tool_calls": part} for part in calls),
+        *({"role": "tool", "tool_call_id": id_, "content": "done"} for part in ids for id_ in part),
+    ]
+    mended = repair(messages, format="openai-chat")
+    said = cast("list[dict[str, list[object]]]", mended.messages)
+    assert mended.remaining == ()
+    assert [len(each["tool_calls"]) for each in said if "tool_calls" in each] == [128, 72]
 
 
 def test_an_edit_says_what_it_does() -> None:
