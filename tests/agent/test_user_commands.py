@@ -25,6 +25,7 @@ from holdfast.tool_calls import ProcessId
 from holdfast.tools.process.end_record import end_of
 from holdfast.tools.process.process_table import LINUX, boot, running_process
 from holdfast.tools.toolbox import LocalToolbox
+from polling import HANGS
 from process_leaks import linux_only
 
 
@@ -136,7 +137,7 @@ async def test_what_nobody_was_left_to_end_is_ended_at_the_next_opening_and_told
         agent, store = left_open(tmp_path, process=process if known_by == "the journal" else None)
         (tmp_path / "home" / "s" / "spool" / "2.out").write_text("half of it")
         await agent.recover()
-        assert survivor.wait(5) < 0
+        assert survivor.wait(HANGS) < 0
     ended = last_end(store)
     assert ended.outcome == "interrupted"
     assert f"still running, and ended now: sleep ({survivor.pid})" in ended.text

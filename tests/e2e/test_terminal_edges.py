@@ -124,8 +124,10 @@ def test_put_aside_and_taken_up_again(one_world: World) -> None:
         terminal.wait_text("Stopped")
         terminal.send("echo $((6 * 7))\r")
         terminal.wait_text("(?m)^42$")
+        terminal.send("printf '\\033c'\r")  # what is seen then is drawn by a screen that has the terminal again
+        terminal.wait_gone("half a thought")
         terminal.send("fg\r")
-        terminal.wait_text("half a thought")
+        terminal.wait_text("▌ half a thought")
         terminal.line(" and its end")
         terminal.wait_text("Here again")
         terminal.wait_gone("esc to interrupt")
