@@ -16,8 +16,8 @@ until grep -qs process-started {spool}/../session.db*; do sleep 0.1; done
 for end in {spool}/*.out; do printf '%s' '{record}' > "$end.end"; done
 watchdog=$(cut -d' ' -f4 /proc/$PPID/stat)
 agent=$(cut -d' ' -f4 /proc/$watchdog/stat)
-kill -STOP $watchdog $PPID
-kill -KILL $agent $watchdog $PPID
+kill -STOP $agent $watchdog $PPID
+(kill -KILL $PPID $watchdog $agent) &  # not this shell, which ends with the supervisor; who is frozen ends nothing
 sleep 300
 """
 
