@@ -41,6 +41,7 @@ from holdfast.tools.toolbox import LocalToolbox
 
 MODEL = "openai-chat:scripted"
 TOO_LONG = "This model's maximum context length is 8192 tokens."
+IMPATIENT = Limits(first_event=6, idle_event=4)  # a wait wakes twice a second, and each time is a point of its own
 
 
 @dataclass(slots=True)
@@ -395,11 +396,12 @@ SCENARIOS = {
             [calls("look", "a", "b", id="same"), calls("look", "c", id="same"), [Say("done")]],
             [LOOK],
         ),
-        Scenario("a silent provider", [[Hold("never")], [Hold("never")], [Say("awake")]]),
+        Scenario("a silent provider", [[Hold("never")], [Hold("never")], [Say("awake")]], limits=IMPATIENT),
         Scenario(
             "a provider that does not stream",  # what follows each silence is asked for in one piece
-            [[Hold("never")], [Wait(40), *calls("look", "a")], [Hold("never")], [Wait(40), Say("in one piece")]],
+            [[Hold("never")], [Wait(3), *calls("look", "a")], [Hold("never")], [Wait(3), Say("in one piece")]],
             [LOOK],
+            limits=IMPATIENT,
         ),
         Scenario("a slow connection", [calls("look", "a"), [Say("seen")]], [LOOK], connecting=30),
     )
