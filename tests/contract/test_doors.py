@@ -16,7 +16,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "providers/pydantic_ai/model.py",
         "providers/pydantic_ai/messages.py",
         "providers/error_mapping.py",
-        "providers/protocols/*",
+        "providers/pydantic_ai/sdk_protocols/*",
     ),
     "textual": ("ui/tui/*", "ui/tui.py"),
     "markdownify": ("tools/builtin/html_to_markdown.py",),

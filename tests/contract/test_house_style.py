@@ -47,7 +47,7 @@ ANY_ALLOWED = (
     "history/field_types.py",
     "history/field_tables/*",
     "providers/pydantic_ai/messages.py",
-    "providers/protocols/*",
+    "providers/pydantic_ai/sdk_protocols/*",
     "testing/*",
 )
 

@@ -33,8 +33,8 @@ def preload(target: ModelEndpoint) -> None:
     def work() -> None:
         with suppress(Exception):  # `connect` raises the same error and reports it
             import holdfast.providers.pydantic_ai.model  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
-            from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - the point of this function
+            from holdfast.providers.pydantic_ai.sdk_protocols import sdk_protocol_of  # noqa: PLC0415 - the point of this function
 
-            protocol_of(target.provider.kind)
+            sdk_protocol_of(target.provider.kind)
 
     threading.Thread(target=work, name="import of the provider's library", daemon=True).start()

@@ -1,35 +1,105 @@
-"""What a protocol module provides: the model factory, and facts about the protocol."""
+"""What a protocol module provides: how a conversation is written as a request, and how a response is read.
+
+How it works. A request body is a head (model, tools, settings) and the messages, which come last in it. A
+`MessageWriter` is given the messages of one conversation in order, and what it returned for one never depends on a
+later one: so the bytes of a longer conversation begin with those of a shorter one, and a provider finds its cache.
+What must move with the end of the conversation (Anthropic's cache mark) is added by `closing`, to the last one only.
+
+A response is read by a `ResponseReader`, one event of the stream at a time, or as one document. It returns what the
+event adds and keeps the parts; `finished` is the response, but only once the provider has said why it ended.
+
+Why not one class with a method `request(conversation) -> bytes`: the bytes of 5,000 messages would be written again for
+each request.
+
+Example: `OpenAIChat().writer(target).message(UserMessage((), ("go",)))` is `[{"role": "user", "content": "go"}]`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
-import httpx2
-from pydantic_ai.models import Model as PydanticModel
-
+from holdfast.providers.model import CallDelta, StreamFinished, TextDelta, ThinkingDelta
 from holdfast.providers.registry import ModelEndpoint
-from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.conversation import Conversation, ConversationMessage
 
-ModelFor = Callable[[Conversation], PydanticModel[Any]]
-"""Return the model for a conversation; some protocols need to see earlier messages."""
+JsonObject = dict[str, object]
+"""A JSON object to be encoded; a value may be `msgspec.Raw`, whose bytes are sent as they are."""
 
-NO_KEY = "none"
-"""The key for an SDK whose server needs none, so that it does not look for one; it is not sent."""
+Delta = TextDelta | ThinkingDelta | CallDelta
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderProtocol:
-    """One protocol.
+class MessageWriter(Protocol):
+    """Writes the messages of one conversation, each once and in order. It may keep what earlier ones decided."""
 
-    `build` returns the model factory; it may block, and raises pydantic-ai's `UserError` for an unusable target.
-    `terminal` matches the first line of a stream's last event, without its line end, within 30 bytes; None if the
-    protocol has none. `has_finish_reason` then returns whether an event has the finish reason. `marks_errors`: a result
-    can be marked as an error.
-    """
+    def opening(self, conversation: Conversation) -> list[JsonObject]:
+        """Return what stands before the first message, such as the system prompt."""
+        ...
 
-    build: Callable[[ModelEndpoint, httpx2.AsyncClient], ModelFor]
-    terminal: bytes | None
-    marks_errors: bool
-    has_finish_reason: Callable[[bytes], bool] | None = None
+    def message(self, message: ConversationMessage) -> list[JsonObject]:
+        """Return the message as the protocol writes it."""
+        ...
+
+
+class ResponseReader(Protocol):
+    """Reads one response. Methods raise `ProviderFailed` for what is not the protocol, and for reported errors."""
+
+    @property
+    def closed(self) -> bool:
+        """Return whether the stream's closing event was read: nothing is read after it."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Return whether the provider has said why the response ended."""
+        ...
+
+    def event(self, name: str, data: bytes) -> Iterable[Delta]:
+        """Read one server-sent event: its name ("" if it has none) and its data."""
+        ...
+
+    def document(self, body: bytes) -> Iterable[Delta]:
+        """Read the body of a response that was not streamed."""
+        ...
+
+    def finished(self) -> StreamFinished:
+        """Return the response; call it only if it is complete. Raise `ProviderFailed` if its reason is an error."""
+        ...
+
+
+class ProviderProtocol(Protocol):
+    """One protocol. Pure: it makes bytes and reads them, the connection is `providers/http_model.py`."""
+
+    @property
+    def messages_field(self) -> str:
+        """Return the field of the body that has the messages."""
+        ...
+
+    @property
+    def open_ended(self) -> bool:
+        """Return whether streams have no closing event: others may follow the one with the reason, for a while."""
+        ...
+
+    def url(self, target: ModelEndpoint, *, whole: bool) -> str:
+        """Return the URL to post to; `whole` if the response is not to be streamed."""
+        ...
+
+    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+        """Return the protocol's own headers, with the key if there is one."""
+        ...
+
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
+        """Return every field of the body but the messages."""
+        ...
+
+    def writer(self, target: ModelEndpoint) -> MessageWriter:
+        """Return a writer for a conversation."""
+        ...
+
+    def closing(self, target: ModelEndpoint, last: JsonObject) -> JsonObject:
+        """Return the last message of a request, with what only the last one has."""
+        ...
+
+    def reader(self, target: ModelEndpoint) -> ResponseReader:
+        """Return a reader for one response."""
+        ...

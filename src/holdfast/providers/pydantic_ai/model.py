@@ -27,11 +27,11 @@ from holdfast.providers.error_mapping import LONGEST_EXPLANATION, provider_failu
 from holdfast.providers.http_client import new_client, with_limits, with_minimal_headers, with_observer
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import CallDelta, ModelFinish, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
-from holdfast.providers.protocols import protocol_of
-from holdfast.providers.protocols.protocol import ProviderProtocol
 from holdfast.providers.pydantic_ai.messages import arguments_text, from_part, to_messages, to_tools
 from holdfast.providers.pydantic_ai.read_ahead import read_ahead
 from holdfast.providers.pydantic_ai.response_types import expect_sound, token_count
+from holdfast.providers.pydantic_ai.sdk_protocols import sdk_protocol_of
+from holdfast.providers.pydantic_ai.sdk_protocols.sdk_protocol import SdkProtocol
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.parts import Usage
@@ -40,7 +40,7 @@ from holdfast.session.journal.parts import Usage
 class ConnectedModel:
     """A `Model` over pydantic-ai's models and the HTTP client that it owns."""
 
-    def __init__(self, target: ModelEndpoint, wire: ProviderProtocol, http: httpx2.AsyncClient) -> None:
+    def __init__(self, target: ModelEndpoint, wire: SdkProtocol, http: httpx2.AsyncClient) -> None:
         self._name = target.name
         self._secrets = _secrets_of(target)
         self._wire = wire
@@ -94,7 +94,7 @@ def open_model(
     Imports the provider's SDK, which takes a second. `http` creates the HTTP client (default: pooled connections with
     the `limits` for connecting and writing). Raise `ModelUnusable`.
     """
-    wire = protocol_of(target.provider.kind)
+    wire = sdk_protocol_of(target.provider.kind)
     client = with_limits(
         http() if http else new_client(limits or Limits()),
         target.name,

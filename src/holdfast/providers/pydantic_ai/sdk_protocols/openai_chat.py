@@ -13,7 +13,7 @@ from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from holdfast.providers.protocols.protocol import NO_KEY, ModelFor, ProviderProtocol
+from holdfast.providers.pydantic_ai.sdk_protocols.sdk_protocol import NO_KEY, ModelFor, SdkProtocol
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation
 from holdfast.session.journal.parts import ThinkingPart
@@ -76,4 +76,4 @@ def _reasoning_field(conversation: Conversation) -> str | None:
     return next((part.id for part in thoughts if part.id in _REASONING_FIELDS), None)  # an imported ID may be anything
 
 
-WIRE = ProviderProtocol(build=build_model, terminal=rb"data: ?\[DONE\]", marks_errors=False)
+WIRE = SdkProtocol(build=build_model, terminal=rb"data: ?\[DONE\]", marks_errors=False)

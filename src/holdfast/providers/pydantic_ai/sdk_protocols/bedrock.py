@@ -9,8 +9,8 @@ import httpx2
 from anthropic.lib.bedrock import AsyncAnthropicBedrockMantle
 
 from holdfast.providers.http_client import with_minimal_headers
-from holdfast.providers.protocols import anthropic_messages
-from holdfast.providers.protocols.protocol import NO_KEY, ModelFor, ProviderProtocol
+from holdfast.providers.pydantic_ai.sdk_protocols import anthropic_messages
+from holdfast.providers.pydantic_ai.sdk_protocols.sdk_protocol import NO_KEY, ModelFor, SdkProtocol
 from holdfast.providers.registry import ModelEndpoint
 
 
@@ -22,4 +22,4 @@ def _build(target: ModelEndpoint, http: httpx2.AsyncClient) -> ModelFor:
     return anthropic_messages.made(target, client)
 
 
-WIRE = ProviderProtocol(build=_build, terminal=anthropic_messages.WIRE.terminal, marks_errors=True)
+WIRE = SdkProtocol(build=_build, terminal=anthropic_messages.WIRE.terminal, marks_errors=True)

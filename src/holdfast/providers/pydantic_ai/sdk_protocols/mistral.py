@@ -7,8 +7,8 @@ from typing import Any
 
 from openai import omit
 
-from holdfast.providers.protocols import openai_chat
-from holdfast.providers.protocols.protocol import ProviderProtocol
+from holdfast.providers.pydantic_ai.sdk_protocols import openai_chat
+from holdfast.providers.pydantic_ai.sdk_protocols.sdk_protocol import SdkProtocol
 
 
 class _Mistral(openai_chat.Foreign):
@@ -17,6 +17,6 @@ class _Mistral(openai_chat.Foreign):
         return omit  # it always sends usage
 
 
-WIRE = ProviderProtocol(
+WIRE = SdkProtocol(
     build=partial(openai_chat.build_model, foreign=_Mistral), terminal=openai_chat.WIRE.terminal, marks_errors=False
 )

@@ -19,7 +19,7 @@ from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.settings import ModelSettings
 
-from holdfast.providers.protocols.protocol import NO_KEY, ModelFor, ProviderProtocol
+from holdfast.providers.pydantic_ai.sdk_protocols.sdk_protocol import NO_KEY, ModelFor, SdkProtocol
 from holdfast.providers.registry import ModelEndpoint
 
 logging.getLogger("google_genai").addHandler(logging.NullHandler())  # its warnings would garble the output
@@ -103,4 +103,4 @@ def _has_finish_reason(event: bytes) -> bool:
         return False
 
 
-WIRE = ProviderProtocol(build=_build, terminal=None, marks_errors=True, has_finish_reason=_has_finish_reason)
+WIRE = SdkProtocol(build=_build, terminal=None, marks_errors=True, has_finish_reason=_has_finish_reason)

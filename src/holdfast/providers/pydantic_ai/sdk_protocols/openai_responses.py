@@ -15,7 +15,7 @@ from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from holdfast.providers.protocols.protocol import NO_KEY, ModelFor, ProviderProtocol
+from holdfast.providers.pydantic_ai.sdk_protocols.sdk_protocol import NO_KEY, ModelFor, SdkProtocol
 from holdfast.providers.registry import ModelEndpoint
 
 # "Ids" makes pydantic-ai send reasoning as reasoning; without it, it is sent as text.
@@ -42,6 +42,4 @@ def _build(target: ModelEndpoint, http: httpx2.AsyncClient) -> ModelFor:
     return lambda _: model
 
 
-WIRE = ProviderProtocol(
-    build=_build, terminal=rb"event: ?response\.(?:completed|incomplete|failed)", marks_errors=False
-)
+WIRE = SdkProtocol(build=_build, terminal=rb"event: ?response\.(?:completed|incomplete|failed)", marks_errors=False)

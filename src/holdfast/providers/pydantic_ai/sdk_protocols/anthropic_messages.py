@@ -9,7 +9,7 @@ from pydantic_ai.models.anthropic import AnthropicModel, AnthropicModelSettings
 from pydantic_ai.profiles.anthropic import anthropic_model_profile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
-from holdfast.providers.protocols.protocol import NO_KEY, ModelFor, ProviderProtocol
+from holdfast.providers.pydantic_ai.sdk_protocols.sdk_protocol import NO_KEY, ModelFor, SdkProtocol
 from holdfast.providers.registry import ModelEndpoint
 
 _CACHED = AnthropicModelSettings(
@@ -48,4 +48,4 @@ def made(target: ModelEndpoint, client: AsyncAnthropic | AsyncAnthropicBedrockMa
     return lambda _: model
 
 
-WIRE = ProviderProtocol(build=_build, terminal=rb"event: ?message_stop", marks_errors=True)
+WIRE = SdkProtocol(build=_build, terminal=rb"event: ?message_stop", marks_errors=True)

@@ -1,0 +1,134 @@
+"""The parts of a response while they arrive, in the order in which each began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from holdfast.providers.model import CallDelta, TextDelta, ThinkingDelta
+from holdfast.session.journal.entries import Part
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+
+
+@dataclass(slots=True)
+class TextDraft:
+    """A text, and the signature of the thinking before it, if its protocol signs texts."""
+
+    text: list[str] = field(default_factory=list[str])
+    signature: str | None = None
+
+
+@dataclass(slots=True)
+class ThinkingDraft:
+    """Thinking; the fields are those of `ThinkingPart`."""
+
+    text: list[str] = field(default_factory=list[str])
+    signature: str | None = None
+    id: str | None = None
+    provider: str | None = None
+    details: dict[str, object] | None = None
+
+
+@dataclass(slots=True)
+class CallDraft:
+    """A call; the fields are those of `CallPart`."""
+
+    index: int
+    name: list[str] = field(default_factory=list[str])
+    arguments: list[str] = field(default_factory=list[str])
+    wire_id: str | None = None
+    item_id: str | None = None
+    provider: str | None = None
+    details: dict[str, object] | None = None
+
+
+PartDraft = TextDraft | ThinkingDraft | CallDraft
+_D = TypeVar("_D", TextDraft, ThinkingDraft, CallDraft)
+
+
+class ResponseParts:
+    """The parts so far. A part is found by a key of its protocol's: a block's number, an item's id."""
+
+    def __init__(self, provider: str) -> None:
+        """Create it without parts; signed parts are marked with the name of the `provider`."""
+        self._provider = provider
+        self._drafts: dict[Hashable, PartDraft] = {}
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._drafts
+
+    def add_text(self, key: Hashable, text: str) -> Iterator[TextDelta]:
+        """Add to the text of this key, which may begin with it, and yield what was added."""
+        self.text(key).text.append(text)
+        if text:
+            yield TextDelta(text)
+
+    def add_thinking(self, key: Hashable, text: str) -> Iterator[ThinkingDelta]:
+        """Add to the thinking of this key, which may begin with it, and yield what was added."""
+        self.thinking(key).text.append(text)
+        if text:
+            yield ThinkingDelta(text)
+
+    def add_call(self, key: Hashable, name: str, arguments: str) -> Iterator[CallDelta]:
+        """Add to the call of this key, which may begin with it, and yield what was added."""
+        begun = key not in self._drafts
+        draft = self.call(key)
+        draft.name.append(name)
+        draft.arguments.append(arguments)
+        if begun or name or arguments:
+            yield CallDelta(draft.index, name, arguments)
+
+    def text(self, key: Hashable) -> TextDraft:
+        """Return the text of this key, begun if it is new."""
+        return self._draft(key, TextDraft, TextDraft)
+
+    def thinking(self, key: Hashable) -> ThinkingDraft:
+        """Return the thinking of this key, begun if it is new."""
+        return self._draft(key, ThinkingDraft, lambda: ThinkingDraft(provider=self._provider))
+
+    def call(self, key: Hashable) -> CallDraft:
+        """Return the call of this key, begun if it is new."""
+        return self._draft(key, CallDraft, lambda: CallDraft(len(self._drafts)))
+
+    def drafts(self) -> tuple[PartDraft, ...]:
+        """Return the parts in order, to be completed."""
+        return tuple(self._drafts.values())
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return the parts in order. A signed text has an empty, signed thinking before it, as the journal keeps it."""
+        return tuple(part for draft in self._drafts.values() for part in self._parts_of(draft))
+
+    def _draft(self, key: Hashable, kind: type[_D], new: Callable[[], _D]) -> _D:
+        draft = self._drafts.get(key)
+        if not isinstance(draft, kind):  # a server that changes its mind about a part gets a second one
+            key = key if draft is None else (key, kind)
+            draft = self._drafts.get(key)
+        if not isinstance(draft, kind):
+            draft = self._drafts[key] = new()
+        return draft
+
+    def _parts_of(self, draft: PartDraft) -> Iterator[Part]:
+        match draft:
+            case TextDraft():
+                if draft.signature:
+                    yield ThinkingPart("", signature=draft.signature, provider=self._provider)
+                yield TextPart("".join(draft.text))
+            case ThinkingDraft():
+                yield ThinkingPart(
+                    "".join(draft.text),
+                    signature=draft.signature,
+                    id=draft.id,
+                    provider=draft.provider,
+                    details=draft.details,
+                )
+            case CallDraft():
+                yield CallPart(
+                    id="",
+                    name="".join(draft.name),
+                    arguments="".join(draft.arguments),
+                    wire_id=draft.wire_id,
+                    item_id=draft.item_id,
+                    provider=draft.provider,
+                    details=draft.details,
+                )
