@@ -19,9 +19,8 @@ from holdfast.agent.model_request.cancellation import StopSignal
 from holdfast.agent.sessions import create
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn import Turn
-from holdfast.providers.connect import connect
+from holdfast.providers.connect import connect, open_model
 from holdfast.providers.model import Model
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.catalog import Catalog
 from holdfast.session.conversation import context_settings

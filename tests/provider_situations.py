@@ -15,8 +15,8 @@ from agent_harness import FAST, SENDING, says, waits
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact, LiveText
 from holdfast.history import check
+from holdfast.providers.connect import open_model
 from holdfast.providers.model import Model
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.context_settings import ContextSettings as Sending
 from holdfast.session.conversation.fold import fold

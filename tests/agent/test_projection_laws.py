@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 
 from holdfast.agent.recovery.settle import settle
 from holdfast.agent.stop_cause import StopCause
-from holdfast.providers.pydantic_ai.model import ConnectedModel, open_model
+from holdfast.providers.connect import open_model
+from holdfast.providers.model import Model
 from holdfast.providers.registry import profile_of, resolve_endpoint
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal.entries import Entry, ModelChanged, Part, PromptAccepted, ResponseEnded, SessionOpened
@@ -33,7 +34,7 @@ EVERY = (*MODELS, *OTHERS)
 TOOL = ToolSchema(name="read", description="Read.", parameters={"type": "object", "properties": {}})
 
 
-def connected(provider: ScriptedProvider, name: str) -> ConnectedModel:
+def connected(provider: ScriptedProvider, name: str) -> Model:
     """Return a real client whose bytes go to the scripted provider without a socket."""
     return open_model(
         resolve_endpoint(name, KEYS), http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5)

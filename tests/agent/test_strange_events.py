@@ -24,9 +24,9 @@ from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, LiveText
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
-from holdfast.providers.error_mapping import provider_failure
+from holdfast.providers.connect import open_model
 from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
-from holdfast.providers.pydantic_ai.model import open_model
+from holdfast.providers.pydantic_ai.error_translation import provider_failure
 from holdfast.providers.pydantic_ai.response_types import expect_sound, token_count
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation

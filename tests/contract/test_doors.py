@@ -15,7 +15,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pydantic_ai": (
         "providers/pydantic_ai/model.py",
         "providers/pydantic_ai/messages.py",
-        "providers/error_mapping.py",
+        "providers/pydantic_ai/error_translation.py",
         "providers/pydantic_ai/sdk_protocols/*",
     ),
     "textual": ("ui/tui/*", "ui/tui.py"),

@@ -23,7 +23,7 @@ from typing import Any
 
 import httpx2
 
-from holdfast.providers.pydantic_ai.model import open_model
+from holdfast.providers.connect import open_model
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened

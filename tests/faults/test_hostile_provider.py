@@ -16,8 +16,8 @@ from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.stop_cause import StopCause
 from holdfast.config.settings import Limits
+from holdfast.providers.connect import open_model
 from holdfast.providers.model import Model
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import fold

@@ -15,7 +15,8 @@ import msgspec
 
 from holdfast.errors import ProviderFailed
 from holdfast.history.profiles import PROFILES
-from holdfast.providers.pydantic_ai.model import ConnectedModel, open_model
+from holdfast.providers.connect import open_model
+from holdfast.providers.model import Model
 from holdfast.providers.registry import profile_of, resolve_endpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.request.normalize import normalize
@@ -37,7 +38,7 @@ WIRES = {
 @dataclass(frozen=True, slots=True)
 class _Line:
     provider: ScriptedProvider
-    model: ConnectedModel
+    model: Model
 
 
 class Court:

@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from holdfast.config.settings import Server
+from holdfast.providers.connect import open_model
 from holdfast.providers.model import StreamFinished
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import known_providers, resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import Part, PromptAccepted, SessionOpened

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers import http_client
+from holdfast.providers.connect import open_model
 from holdfast.providers.http_client import new_client, with_limits
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.pydantic_ai.sdk_protocols import anthropic_messages, openai_chat, openai_responses
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.conversation import Conversation

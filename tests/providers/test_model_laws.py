@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from holdfast.errors import ProviderFailed
+from holdfast.providers.connect import open_model
 from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import fold

@@ -16,10 +16,10 @@ import pytest
 from holdfast.agent.debug_log.log import Log
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
+from holdfast.providers.connect import open_model
 from holdfast.providers.credentials.redaction import HIDDEN
 from holdfast.providers.error_mapping import LONGEST_EXPLANATION
 from holdfast.providers.http_client import new_client
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened

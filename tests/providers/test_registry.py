@@ -16,10 +16,10 @@ from holdfast.config.settings import Config, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.history import check
 from holdfast.history.profiles import ANTHROPIC, OPENAI_COMPATIBLE
+from holdfast.providers.connect import open_model
 from holdfast.providers.credentials.provider_keys import ProviderKey, found, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.model import StreamEvent, StreamFinished
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import PROVIDERS, Providers, known_providers, profile_of, resolve_endpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold, fold

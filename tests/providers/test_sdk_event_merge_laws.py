@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.providers.connect import open_model
 from holdfast.providers.model import StreamFinished, TextDelta
 from holdfast.providers.pydantic_ai.event_merge import at_an_end, merge_deltas
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened

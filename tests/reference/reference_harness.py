@@ -24,8 +24,8 @@ from holdfast.agent.sessions import OpenSession, create, resume
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import Asker
 from holdfast.config.settings import Limits
+from holdfast.providers.connect import open_model
 from holdfast.providers.model import Model
-from holdfast.providers.pydantic_ai.model import ConnectedModel, open_model
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Entry, PromptAccepted, TurnEnded, encode
@@ -120,7 +120,7 @@ class Stage:
     ask: Asker | None = None
     tools: Sequence[FunctionTool] = ()
     events: list[Event] = field(default_factory=list[Event])
-    connections: list[ConnectedModel] = field(default_factory=list[ConnectedModel])
+    connections: list[Model] = field(default_factory=list[Model])
 
     def __post_init__(self) -> None:
         self.provider = ScriptedProvider()

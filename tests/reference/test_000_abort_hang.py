@@ -124,7 +124,7 @@ async def test_invalidate_agent_cache(stage: Stage) -> None:
     await stage.goes_on("two")
     assert len(stage.connections) == 1
     await stage.stopped("three", [Hold("never")], until=stage.asked(3))
-    assert stage.connections[0]._http.is_closed
+    assert vars(stage.connections[0])["_http"].is_closed
     await stage.goes_on("four")
     assert len(stage.connections) == 2
     assert [request.ended for request in stage.provider.requests] == [

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from holdfast.config.settings import Limits
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import Model
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.system.threads import in_daemon
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 async def connect(target: ModelEndpoint, limits: Limits | None = None, *, log: HttpObserver | None = None) -> Model:
@@ -20,11 +25,32 @@ async def connect(target: ModelEndpoint, limits: Limits | None = None, *, log: H
     """
 
     def work() -> Model:
-        from holdfast.providers.pydantic_ai.model import open_model  # noqa: PLC0415 - the point of this function
-
         return open_model(target, limits=limits, log=log)
 
     return await in_daemon(work)
+
+
+def open_model(
+    target: ModelEndpoint,
+    *,
+    limits: Limits | None = None,
+    http: Callable[[], httpx2.AsyncClient] | None = None,
+    log: HttpObserver | None = None,
+) -> Model:
+    """Return a connection to the target's model. Nothing is sent yet. Raise `ModelUnusable`.
+
+    `http` creates the HTTP client (default: pooled connections with the `limits` for connecting and writing).
+    """
+    from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - imported when a request needs it
+
+    protocol = protocol_of(target.provider.kind)
+    if protocol is not None:
+        from holdfast.providers.http_model import connected  # noqa: PLC0415 - imported when a request needs it
+
+        return connected(target, protocol, limits=limits or Limits(), http=http, log=log)
+    from holdfast.providers.pydantic_ai.model import open_sdk_model  # noqa: PLC0415 - takes a second
+
+    return open_sdk_model(target, limits=limits, http=http, log=log)
 
 
 def preload(target: ModelEndpoint) -> None:

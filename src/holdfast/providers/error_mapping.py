@@ -1,15 +1,20 @@
-"""What a provider's library raises, as `ProviderFailed` or `ModelUnusable`."""
+"""What a provider reports as an error, as `ProviderFailed`: by status, by code, and in the provider's own words.
+
+Messages are built whole here. They may quote a key, so `providers/http_model.py` passes each through `without_secrets`,
+which redacts before it shortens: a key cut in two would not be recognized.
+"""
 
 from __future__ import annotations
 
-import os
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from types import MappingProxyType
 
-os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # read at import; the banner would garble the output
-
-from pydantic_ai import exceptions as pai_errors
+import msgspec
 
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.credentials.redaction import redact
@@ -17,61 +22,49 @@ from holdfast.providers.credentials.redaction import redact
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation to keep: some quote the whole request, or send a whole web page."""
 
-
-def provider_failure(error: Exception, name: str, secrets: tuple[str, ...] = ()) -> ProviderFailed:
-    """Translate a provider SDK's exception; keep the provider's explanation, without any of the secrets."""
-    error = next((cause for cause in _causes(error) if isinstance(cause, ProviderFailed)), error)
-    said = redact(_explanation(error), secrets)
-    match error:
-        case ProviderFailed() as ours:  # raised by the HTTP client (an SDK wraps it as a broken connection) or here
-            return ProviderFailed(said, fault=ours.fault, status=ours.status, retry_after=ours.retry_after)
-        case pai_errors.ModelHTTPError() as error:
-            return ProviderFailed(
-                f"Model {name!r} failed with status {error.status_code}: {_short(said) or 'no reason given.'}",
-                fault="too_long" if _is_too_long(error) else _fault(error),
-                status=error.status_code,
-                retry_after=error.retry_after,
-            )
-        case pai_errors.ModelContextWindowExceededError():  # reported in a stream
-            return ProviderFailed(f"Model {name!r} failed: {_short(said)}", fault="too_long")
-        case pai_errors.ModelConnectionError():
-            return ProviderFailed(f"Connection to model {name!r} failed: {said}.", fault="unreachable")
-        case pai_errors.ModelAPIError() as error if error.in_stream:
-            said = _short(said) or "no reason given."
-            return ProviderFailed(f"Model {name!r} reported an error in its response: {said}", fault="cut")
-        case _:
-            return ProviderFailed(f"Model {name!r} sent an invalid response: {said}.", fault="malformed")
-
-
-def _explanation(error: Exception) -> str:
-    """Return the whole explanation, with any secrets in it."""
-    match error:
-        case pai_errors.ModelHTTPError():
-            return _said(error.body)
-        case ProviderFailed() | pai_errors.ModelContextWindowExceededError():
-            return _written(error)
-        case pai_errors.ModelAPIError(in_stream=True) if not isinstance(error, pai_errors.ModelConnectionError):
-            return _said(_written(error))
-        case _:
-            return _root(error)
-
+_BEFORE_IT = 200
+"""Characters that may stand before the explanation in a message: what failed, for which model."""
 
 _TEMPORARY = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY})
 
-
-def _fault(error: pai_errors.ModelHTTPError) -> ProviderFault:
-    status = error.status_code
-    if isinstance(error, pai_errors.ModelAuthenticationError) or status in (
-        HTTPStatus.UNAUTHORIZED,
-        HTTPStatus.FORBIDDEN,
-    ):
-        return "credentials"
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return "rate_limited"
-    if status in _TEMPORARY or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return "overloaded"
-    return "rejected"
-
+_STATUS_OF: Mapping[str, int] = MappingProxyType(
+    {
+        # OpenAI and servers that speak its protocols, by platform.openai.com/docs/guides/error-codes
+        "rate_limit_exceeded": 429,
+        "too_many_requests": 429,
+        "insufficient_quota": 429,
+        "context_length_exceeded": 400,
+        "invalid_api_key": 401,
+        "model_not_found": 404,
+        "service_unavailable": 503,
+        "service_unavailable_error": 503,
+        "server_is_overloaded": 503,
+        "overloaded": 503,
+        "server_error": 500,
+        # Anthropic, by docs.anthropic.com/en/api/errors
+        "invalid_request_error": 400,
+        "authentication_error": 401,
+        "billing_error": 402,
+        "permission_error": 403,
+        "not_found_error": 404,
+        "request_too_large": 413,
+        "rate_limit_error": 429,
+        "api_error": 500,
+        "timeout_error": 504,
+        "overloaded_error": 529,
+        # Google, which uses the codes of gRPC
+        "INVALID_ARGUMENT": 400,
+        "FAILED_PRECONDITION": 400,
+        "UNAUTHENTICATED": 401,
+        "PERMISSION_DENIED": 403,
+        "NOT_FOUND": 404,
+        "RESOURCE_EXHAUSTED": 429,
+        "INTERNAL": 500,
+        "UNAVAILABLE": 503,
+        "DEADLINE_EXCEEDED": 504,
+    }
+)
+"""The status that a provider sends with an error of this code or type, for errors reported without one."""
 
 _TOO_LONG = re.compile(
     r"context[ _](?:length|window|size|limit)|prompt is too long|input is too long|too many (?:input )?tokens"
@@ -80,46 +73,166 @@ _TOO_LONG = re.compile(
 )
 
 
-def _is_too_long(error: pai_errors.ModelHTTPError) -> bool:
-    if isinstance(error, pai_errors.ModelContextWindowExceededError):
-        return True
-    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return True
-    refused = error.status_code in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return refused and _TOO_LONG.search(_said(error.body)) is not None
+def http_failure(name: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailed:
+    """Return what a response with an error status means; `body` may be cut off anywhere."""
+    try:
+        said: object = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        said = body.decode("utf-8", "replace").strip()
+    return _failure(name, status, said, retry_after=_retry_after(headers, said))
 
 
-def _said(body: object) -> str:
-    """Return the whole explanation from a provider's error body."""
-    said: object = body
-    while isinstance(said, dict):
-        inner: dict[str, object] = said  # pyright: ignore[reportUnknownVariableType] - JSON from outside
-        said = inner.get("error") or inner.get("message", str(inner))
-    return str(said).strip() if said else ""
+def stream_failure(name: str, error: object) -> ProviderFailed:
+    """Return what an error means that model `name` reported inside a stream with status 200."""
+    words = _explanation(error)
+    codes = list(_codes(error))
+    status = next((found for code in codes if (found := _status_of(code)) is not None), None)
+    if status is not None and "context_length_exceeded" not in codes:
+        return _failure(name, status, error, retry_after=_retry_after({}, error))
+    if "context_length_exceeded" in codes or _TOO_LONG.search(words):
+        return ProviderFailed(f"Model {name!r} failed: {_sentence(words)}", fault="too_long", status=status)
+    code = codes[0] if codes else ""
+    told = f"{code}: {words}" if code and not words.startswith(code) else words
+    return ProviderFailed(f"Model {name!r} reported an error in its response: {_sentence(told)}", fault="cut")
 
 
-def _short(text: str) -> str:
-    """Return an explanation as a sentence of limited length. Call it after redaction, so that no key is cut in two."""
-    text = text if len(text) <= LONGEST_EXPLANATION else f"{text[:LONGEST_EXPLANATION]} […]."
-    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
+def connection_failure(name: str, error: BaseException) -> ProviderFailed:
+    """Return what a broken connection, or one that was never made, means."""
+    return ProviderFailed(f"Connection to model {name!r} failed: {_root(error)}.", fault="unreachable")
+
+
+def invalid_response(name: str, error: BaseException) -> ProviderFailed:
+    """Return what a response means that is not its protocol."""
+    return ProviderFailed(f"Model {name!r} sent an invalid response: {_root(error)}.", fault="malformed")
+
+
+def without_secrets(failed: ProviderFailed, secrets: tuple[str, ...]) -> ProviderFailed:
+    """Return the failure with the secrets redacted in its message, and then the message shortened."""
+    return ProviderFailed(
+        _shortened(redact(str(failed), secrets)),
+        fault=failed.fault,
+        status=failed.status,
+        retry_after=failed.retry_after,
+    )
+
+
+def _shortened(message: str) -> str:
+    longest = LONGEST_EXPLANATION + _BEFORE_IT
+    return message if len(message) <= longest else f"{message[:longest]} […]."
+
+
+def _failure(name: str, status: int, said: object, *, retry_after: float | None) -> ProviderFailed:
+    words = _explanation(said)
+    return ProviderFailed(
+        f"Model {name!r} failed with status {status}: {_sentence(words)}",
+        fault=_fault(status, words, frozenset(_codes(said))),
+        status=status,
+        retry_after=retry_after,
+    )
+
+
+def _fault(status: int, words: str, codes: frozenset[str]) -> ProviderFault:
+    refused = status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or "context_length_exceeded" in codes:
+        return "too_long"
+    if refused and _TOO_LONG.search(words):
+        return "too_long"
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or codes & {"API_KEY_INVALID", "invalid_api_key"}:
+        return "credentials"
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return "rate_limited"
+    if status in _TEMPORARY or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "overloaded"
+    return "rejected"
+
+
+def _status_of(code: str) -> int | None:
+    if code in _STATUS_OF:
+        return _STATUS_OF[code]
+    if code.isascii() and code.isdigit() and HTTPStatus.BAD_REQUEST <= int(code) < _NO_STATUS:
+        return int(code)  # gateways send the status itself as the code
+    return None
+
+
+_NO_STATUS = 600
+
+
+def _error_object(said: object) -> dict[str, object] | None:
+    """Return the innermost error object: bodies are `{"error": {…}}`, `[{"error": {…}}]`, or the object itself."""
+    if isinstance(said, list) and said:
+        return _error_object(said[0])  # pyright: ignore[reportUnknownArgumentType] - JSON from outside
+    if not isinstance(said, dict):
+        return None
+    found: dict[str, object] = said  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+    inner = found.get("error")
+    return found if inner is None or isinstance(inner, str) else _error_object(inner) or found
+
+
+def _codes(said: object) -> Iterator[str]:
+    """Yield the error's code, type and status as texts, and the reasons of Google's details."""
+    error = _error_object(said)
+    if error is None:
+        return
+    for name in ("code", "type", "status"):
+        code = error.get(name)
+        if isinstance(code, str | int) and not isinstance(code, bool) and code not in ("", "error"):
+            yield str(code)
+    for detail in _details(error):
+        if isinstance(reason := detail.get("reason"), str):
+            yield reason
+
+
+def _details(error: dict[str, object]) -> Iterator[dict[str, object]]:
+    details = error.get("details")
+    if isinstance(details, list):
+        for each in details:  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+            if isinstance(each, dict):
+                yield each
+
+
+def _explanation(said: object) -> str:
+    """Return the provider's words, "" if there are none."""
+    error = _error_object(said)
+    if error is None:
+        return str(said).strip() if said else ""
+    words = error.get("error") or error.get("message") or error.get("detail")
+    return str(words or error).strip() if error else ""
+
+
+def _sentence(words: str) -> str:
+    if not words:
+        return "no reason given."
+    return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
+def _retry_after(headers: Mapping[str, str], said: object) -> float | None:
+    """Return the seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, or Google's RetryInfo."""
+    if (ms := _seconds(headers.get("retry-after-ms", ""))) is not None:
+        return ms / 1000
+    after = headers.get("retry-after", "")
+    if (seconds := _seconds(after)) is not None:
+        return seconds
+    try:
+        return max((parsedate_to_datetime(after) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (TypeError, ValueError):  # no date, or one without a zone
+        pass
+    for detail in _details(_error_object(said) or {}):
+        delay = detail.get("retryDelay")
+        if isinstance(delay, str) and delay.endswith("s") and (seconds := _seconds(delay[:-1])) is not None:
+            return seconds
+    return None
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def _root(error: BaseException) -> str:
-    """Return the innermost exception's text: SDKs wrap the one that helps."""
-    *_, error = _causes(error)
-    return f"{type(error).__name__}: {_written(error)}".rstrip(": .")
-
-
-def _written(error: BaseException) -> str:
-    """Return the error's text, "" if there is none: some SDK errors hold a body in place of a text."""
-    try:
-        return str(error)
-    except TypeError:
-        return ""
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__
+    """Return the innermost exception's text: libraries wrap the one that helps."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}".rstrip(": .")

@@ -20,9 +20,7 @@ from holdfast.errors import ProviderFailed
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.pydantic_ai.event_merge import BLANK_LINE
-
-LONGEST_EVENT = 8 * 1024 * 1024
-"""Bytes of one stream event, or of a non-streamed body; enough for a file in one call's arguments."""
+from holdfast.providers.sse import LONGEST_EVENT
 
 LAST_BYTES = 0.3
 """Seconds for a body to end after its terminal event; after that the connection is closed."""
@@ -65,13 +63,13 @@ def with_limits(
 
     async def limit(response: httpx2.Response) -> None:
         if response.is_redirect:
-            raise _elsewhere(name, response)
+            raise redirected(name, response)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         events = response.headers.get("content-type", "").startswith("text/event-stream")
         body = response.stream
-        if packed := _packed(response):
+        if packed := packed_encodings(response):
             if not response.is_error:
-                raise _unreadable(name, packed)
+                raise unreadable(name, packed)
             del response.headers["content-encoding"]  # the status is enough to report the failure
             response.stream = _Nothing(body)
             return
@@ -88,13 +86,14 @@ def with_limits(
     return client
 
 
-def _packed(response: httpx2.Response) -> str:
+def packed_encodings(response: httpx2.Response) -> str:
     """Return the content encodings of the body, "" if there are none."""
     named = response.headers.get_list("content-encoding", split_commas=True)
     return ", ".join(way for each in named if (way := each.strip().lower()) not in ("", "identity"))
 
 
-def _unreadable(name: str, packed: str) -> ProviderFailed:
+def unreadable(name: str, packed: str) -> ProviderFailed:
+    """Return the failure of a compressed response."""
     return ProviderFailed(
         f"Model {name!r} sent a compressed response ({packed[:_LONGEST_ADDRESS]}). It was not read, "
         "because unpacked it may be of any size. holdfast requests no compression: a proxy may have added it.",
@@ -102,7 +101,8 @@ def _unreadable(name: str, packed: str) -> ProviderFailed:
     )
 
 
-def _elsewhere(name: str, response: httpx2.Response) -> ProviderFailed:
+def redirected(name: str, response: httpx2.Response) -> ProviderFailed:
+    """Return the failure of a response that points elsewhere."""
     pointed = response.headers.get("location", "").partition("?")[0][:_LONGEST_ADDRESS]
     return ProviderFailed(
         f"Model {name!r} at {strip_credentials(str(response.request.url))} redirects to {pointed!r}. "

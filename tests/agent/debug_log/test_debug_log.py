@@ -25,9 +25,9 @@ from holdfast.agent.debug_log.stream_stats import Counts
 from holdfast.agent.events import CheckFinding, Event, LiveCall
 from holdfast.agent.turn.states import Signal, State
 from holdfast.history.rules.profile import Profile
+from holdfast.providers.connect import open_model
 from holdfast.providers.credentials.redaction import HIDDEN, redact, secrets_of, strip_credentials
 from holdfast.providers.model import Model
-from holdfast.providers.pydantic_ai.model import open_model
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.store import MemoryStore

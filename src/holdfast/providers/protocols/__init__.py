@@ -1,1 +1,12 @@
 """The protocols that holdfast speaks: one module for each, without a vendor's library."""
+
+from __future__ import annotations
+
+from holdfast.config.settings import ProtocolKind
+from holdfast.providers.protocols.protocol import ProviderProtocol
+
+
+def protocol_of(kind: ProtocolKind) -> ProviderProtocol | None:
+    """Return the protocol, None if it is still spoken through its vendor's library."""
+    del kind
+    return None

@@ -23,10 +23,11 @@ from pydantic_ai.settings import ModelSettings
 from holdfast.config.settings import Limits
 from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers.credentials.redaction import redact, spellings
-from holdfast.providers.error_mapping import LONGEST_EXPLANATION, provider_failure
+from holdfast.providers.error_mapping import LONGEST_EXPLANATION
 from holdfast.providers.http_client import new_client, with_limits, with_minimal_headers, with_observer
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import CallDelta, ModelFinish, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.pydantic_ai.error_translation import provider_failure
 from holdfast.providers.pydantic_ai.messages import arguments_text, from_part, to_messages, to_tools
 from holdfast.providers.pydantic_ai.read_ahead import read_ahead
 from holdfast.providers.pydantic_ai.response_types import expect_sound, token_count
@@ -82,7 +83,7 @@ class ConnectedModel:
             yield expect_sound(event, self._name)
 
 
-def open_model(
+def open_sdk_model(
     target: ModelEndpoint,
     *,
     limits: Limits | None = None,

@@ -1,0 +1,205 @@
+"""A `Model` over HTTP: it posts what a protocol wrote and reads the response with the protocol's reader.
+
+Two rules. A response without a reason for its end is never finished. A provider's error may quote the API key; it is
+redacted here, because the message is printed and journalled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import httpx2
+
+from holdfast.config.settings import Limits
+from holdfast.errors import ProviderFailed
+from holdfast.providers import sse
+from holdfast.providers.credentials.redaction import spellings
+from holdfast.providers.error_mapping import connection_failure, http_failure, invalid_response, without_secrets
+from holdfast.providers.http_client import (
+    LAST_BYTES,
+    LAST_EVENT,
+    new_client,
+    packed_encodings,
+    redirected,
+    unreadable,
+    with_observer,
+)
+from holdfast.providers.http_observer import HttpObserver
+from holdfast.providers.model import StreamEvent
+from holdfast.providers.outbox import Outbox
+from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.conversation.conversation import Conversation
+
+_LONGEST_ERROR = 64 * 1024
+"""Bytes of an error's body to read."""
+
+
+class HttpModel:
+    """A `Model` over one protocol and the HTTP client that it owns."""
+
+    def __init__(self, target: ModelEndpoint, protocol: ProviderProtocol, http: httpx2.AsyncClient) -> None:
+        self._target = target
+        self._protocol = protocol
+        self._http = http
+        self._outbox = Outbox(target, protocol)
+
+    @property
+    def name(self) -> str:
+        return self._target.name
+
+    def stream(
+        self, conversation: Conversation, *, whole: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Send the conversation and yield its events; `whole` means without streaming. Raise `ProviderFailed`."""
+        return self._stream(conversation, whole=whole)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        reader = self._protocol.reader(self._target)
+        try:
+            response = await self._http.send(self._request(conversation, whole=whole), stream=True)
+            try:
+                await self._expect_readable(response)
+                streamed = not whole and not response.headers.get("content-type", "").startswith("application/json")
+                yield self._events(response, reader) if streamed else self._document(response, reader)
+            finally:
+                await response.aclose()
+        except Exception as error:  # the provider boundary: whatever a response leads to becomes a ProviderFailed
+            raise without_secrets(self._failure(error), secrets_for(self._target)) from error
+
+    def _request(self, conversation: Conversation, *, whole: bool) -> httpx2.Request:
+        return self._http.build_request(
+            "POST",
+            self._protocol.url(self._target, whole=whole),
+            content=self._outbox.body(conversation, whole=whole),
+            headers={
+                "accept": "application/json" if whole else "text/event-stream",
+                # Only an uncompressed body can be measured before unpacking, and a compressed stream arrives late.
+                "accept-encoding": "identity",
+                "content-type": "application/json",
+                "user-agent": user_agent(),
+                **self._protocol.headers(self._target),
+            },
+        )
+
+    def _failure(self, error: Exception) -> ProviderFailed:
+        match error:
+            case ProviderFailed():
+                return error
+            case httpx2.TransportError():
+                return connection_failure(self.name, error)
+            case _:
+                return invalid_response(self.name, error)
+
+    async def _expect_readable(self, response: httpx2.Response) -> None:
+        """Raise `ProviderFailed` unless the response has a body to read."""
+        if response.is_redirect:
+            raise redirected(self.name, response)
+        packed = packed_encodings(response)
+        if response.is_error:
+            body = b"" if packed else await self._beginning(response)
+            raise http_failure(self.name, response.status_code, response.headers, body)
+        if packed:
+            raise unreadable(self.name, packed)
+
+    async def _beginning(self, response: httpx2.Response) -> bytes:
+        """Return the body of an error, or its beginning: it may have no end."""
+        body = bytearray()
+        with contextlib.suppress(httpx2.TransportError):  # the status is there
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) >= _LONGEST_ERROR:
+                    break
+        return bytes(body)
+
+    async def _document(self, response: httpx2.Response, reader: ResponseReader) -> AsyncIterator[StreamEvent]:
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > sse.LONGEST_EVENT:
+                raise self._too_long()
+        for event in reader.document(bytes(body)):
+            yield event
+        if reader.complete:
+            yield reader.finished()
+
+    async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncIterator[StreamEvent]:
+        """Yield what the events of the stream add, and the whole response once the stream has ended."""
+        splitter = sse.EventSplitter()
+        body = aiter(response.aiter_raw())
+        while not reader.closed and (chunk := await self._next(body, reader)) is not None:
+            try:
+                arrived = splitter.feed(chunk)
+            except sse.EventTooLong:
+                raise self._too_long() from None
+            for name, data in arrived:
+                for event in reader.event(name, data):
+                    yield event
+                if reader.closed:
+                    break
+        if reader.complete:
+            yield reader.finished()
+        if reader.closed:
+            await _drained(body)
+
+    async def _next(self, body: AsyncIterator[bytes], reader: ResponseReader) -> bytes | None:
+        """Return the next chunk, None at the end. Behind an open-ended protocol's reason not much is waited for."""
+        late = LAST_EVENT if self._protocol.open_ended and reader.complete else None
+        try:
+            async with asyncio.timeout(late):
+                return await anext(body, None)
+        except (TimeoutError, httpx2.TransportError):
+            if late is None:
+                raise
+            return None
+
+    def _too_long(self) -> ProviderFailed:
+        return ProviderFailed(
+            f"Model {self.name!r} sent an event longer than {sse.LONGEST_EVENT // 1024**2} MB. It was dropped.",
+            fault="malformed",
+        )
+
+
+def connected(
+    target: ModelEndpoint,
+    protocol: ProviderProtocol,
+    *,
+    limits: Limits,
+    http: Callable[[], httpx2.AsyncClient] | None = None,
+    log: HttpObserver | None = None,
+) -> HttpModel:
+    """Return a connection to the target's model; nothing is sent yet. `http` makes the client, `log` observes it."""
+    client = http() if http else new_client(limits)
+    client.follow_redirects = False
+    if log is not None:
+        log.hide(secrets_for(target))  # a key from the keyring was unknown when the log started
+        with_observer(client, log)
+    return HttpModel(target, protocol, client)
+
+
+def secrets_for(target: ModelEndpoint) -> tuple[str, ...]:
+    """Return every spelling of the target's key."""
+    return spellings([target.key.strip()] if target.key else [])
+
+
+def user_agent() -> str:
+    """Return how holdfast names itself to servers."""
+    from holdfast import __version__  # noqa: PLC0415 - the package's root must not import its modules in a circle
+
+    return f"holdfast/{__version__}"
+
+
+async def _drained(body: AsyncIterator[bytes]) -> None:
+    """Read the body to its end, so that the connection can be reused; stop on a timeout or an error."""
+    with contextlib.suppress(TimeoutError, httpx2.TransportError):  # the response is complete
+        async with asyncio.timeout(LAST_BYTES):
+            async for _ in body:
+                pass

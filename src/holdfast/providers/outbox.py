@@ -1,0 +1,56 @@
+"""Writes the body of each request, keeping the encoded messages: a longer conversation costs what was added to it.
+
+How it works. The head of a body (model, tools, settings) comes first, then the messages. Encoded messages are kept as
+long as each conversation begins with the one before; anything else (a rewind, a compaction) starts again. What only the
+last message has is written for the request and not kept.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.conversation.conversation import Conversation, ConversationMessage
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class Outbox:
+    """The encoded messages of one conversation with one model."""
+
+    def __init__(self, target: ModelEndpoint, protocol: ProviderProtocol) -> None:
+        self._target = target
+        self._protocol = protocol
+        self._writer: MessageWriter | None = None
+        self._system = ""
+        self._taken: tuple[ConversationMessage, ...] = ()
+        self._encoded: list[bytes] = []
+        self._last: JsonObject | None = None
+
+    def body(self, conversation: Conversation, *, whole: bool) -> bytes:
+        """Return the body of a request with this conversation."""
+        self._take(conversation)
+        head = _ENCODER.encode(self._protocol.head(self._target, conversation, whole=whole))
+        messages = self._encoded
+        if self._last is not None:
+            messages = [*messages[:-1], _ENCODER.encode(self._protocol.closing(self._target, self._last))]
+        begun = b"{" if head == b"{}" else head[:-1] + b","
+        return b"".join((begun, b'"', self._protocol.messages_field.encode(), b'":[', b",".join(messages), b"]}"))
+
+    def _take(self, conversation: Conversation) -> None:
+        """Encode the messages that were added, or all of them if the conversation does not begin as before."""
+        known = len(self._taken)
+        writer, self._writer = self._writer, None  # if it fails halfway, the next request writes all again
+        if writer is None or self._system != conversation.system or conversation.messages[:known] != self._taken:
+            writer, known = self._protocol.writer(self._target), 0
+            self._encoded, self._last, self._system = [], None, conversation.system
+            self._add(writer.opening(conversation))
+        for message in conversation.messages[known:]:
+            self._add(writer.message(message))
+        self._taken, self._writer = conversation.messages, writer
+
+    def _add(self, objects: list[JsonObject]) -> None:
+        for each in objects:
+            self._encoded.append(_ENCODER.encode(each))
+            self._last = each

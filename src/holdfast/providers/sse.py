@@ -1,0 +1,78 @@
+"""Splits a body of server-sent events into events, whatever chunks it arrives in, with a limit on each event's length.
+
+By the standard (WHATWG HTML, "Server-sent events"): lines end with LF, CR or CRLF; a blank line ends an event; a line
+that begins with a colon is a comment; an event without a blank line behind it never came. Data stays bytes, because
+JSON is decoded from bytes, and a library that decodes lines first would replace what is not UTF-8.
+"""
+
+from __future__ import annotations
+
+LONGEST_EVENT = 8 * 1024 * 1024
+"""Bytes of one event, or of a response that is not streamed; enough for a file in one call's arguments."""
+
+_MARK = b"\xef\xbb\xbf"  # the byte order mark, which may stand before the first line
+
+
+class EventTooLong(Exception):
+    """An event is longer than `LONGEST_EVENT`."""
+
+
+class EventSplitter:
+    """The state between two chunks: the line and the event that have begun."""
+
+    def __init__(self) -> None:
+        self._line = b""  # begun, its end has not come
+        self._name = ""
+        self._data: list[bytes] = []
+        self._size = 0
+        self._after_cr = False  # the last chunk ended with CR: an LF at the beginning of the next belongs to it
+        self._first = True
+
+    def feed(self, chunk: bytes) -> list[tuple[str, bytes]]:
+        """Return the events that the chunk completes, each as its name ("" if it has none) and its data.
+
+        Raise `EventTooLong`.
+        """
+        if self._after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+            self._after_cr = False
+        if not chunk:
+            return []
+        self._after_cr = chunk.endswith(b"\r")
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._line += chunk
+            self._expect_short()
+            return []
+        lines = (self._line + chunk).splitlines()
+        self._line = b"" if chunk.endswith((b"\n", b"\r")) else lines.pop()
+        events: list[tuple[str, bytes]] = []
+        for line in lines:
+            if self._first:
+                self._first = False
+                line = line.removeprefix(_MARK)  # noqa: PLW2901 - the first line only
+            if line:
+                self._take(line)
+            elif (event := self._ended()) is not None:
+                events.append(event)
+        self._expect_short()
+        return events
+
+    def _take(self, line: bytes) -> None:
+        self._size += len(line)
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value)
+        elif field == b"event":
+            self._name = value.decode("utf-8", "replace")
+        if self._size > LONGEST_EVENT:
+            raise EventTooLong
+
+    def _ended(self) -> tuple[str, bytes] | None:
+        name, data = self._name, self._data
+        self._name, self._data, self._size = "", [], 0
+        return (name, b"\n".join(data)) if data else None
+
+    def _expect_short(self) -> None:
+        if self._size + len(self._line) > LONGEST_EVENT:
+            raise EventTooLong
