@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -252,3 +253,14 @@ async def test_the_screen_answers_while_sessions_are_looked_through(tmp_path: Pa
         assert screen.composer.text == "ab"
         slow.looked.set()
         await until(lambda: "No other sessions" in notice(screen))
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_a_key_that_stops_does_not_overtake_enter(tmp_path: Path, key: str) -> None:
+    async with showing(start(tmp_path)) as (screen, pilot):
+        screen.composer.load_text("go")
+        screen.post_message(events.Key("enter", "\r"))
+        screen.post_message(events.Key(key, None))
+        await until(lambda: "you stopped the turn" in str(screen.transcript.view.blocks()))
+        await pilot.pause()
+        assert screen.composer.sent == ("go",)

@@ -45,6 +45,7 @@ from holdfast.ui.tui.choices import CommandTarget, offer, offer_a_model, pick_pr
 from holdfast.ui.tui.command_parser import parse_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.external_editor import edited, editors
+from holdfast.ui.tui.key_order import KeyOrder
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
 from holdfast.ui.tui.themes import DARK, LIGHT
@@ -112,6 +113,7 @@ class HoldfastApp(App[int]):
         self.completions = Completions(start.cwd)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
+        self._order = KeyOrder()
         self._target = CommandTarget(self, self.controller, self.dialogs, self.transcript, self.composer)
 
     def compose(self) -> ComposeResult:
@@ -253,6 +255,17 @@ class HoldfastApp(App[int]):
 
     # --- input of the user --------------------------------------------------------------------------------------
 
+    async def on_event(self, event: events.Event) -> None:
+        """Note an Enter on its way to the composer."""
+        entered = isinstance(event, events.Key) and event.key == "enter" and not event.is_forwarded
+        if entered and self.focused is self.composer:
+            self._order.pressed()
+        await super().on_event(event)
+
+    def on_composer_entered(self) -> None:
+        """Do what a key was to do behind Enter."""
+        self._order.handled()
+
     def on_composer_sent(self, sent: Composer.Sent) -> None:
         """Run a command or start a turn; on an error the text stays in the composer."""
         self.dialogs.say("")
@@ -291,6 +304,8 @@ class HoldfastApp(App[int]):
 
     def action_interrupt(self) -> None:
         """Close a dialog; else stop the running turn; twice: clear the prompt, or rewind if it is empty."""
+        if self._order.waits(self.action_interrupt):
+            return
         if self.completions.display:
             self.completions.offer(())
         elif self.controller.status.doing:
@@ -313,6 +328,8 @@ class HoldfastApp(App[int]):
 
     def action_give_up(self) -> None:
         """Stop the running turn, as ESC does; if idle, clear the prompt; twice on an empty prompt, quit."""
+        if self._order.waits(self.action_give_up):
+            return
         if selected := self.screen.get_selected_text():
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()

@@ -41,6 +41,9 @@ class Composer(TextArea):
             self.later = later
             super().__init__()
 
+    class Entered(Message):
+        """Enter was handled; what it sent, if anything, was sent before this."""
+
     class Left(Message):
         """The user moves the focus to the approval prompt."""
 
@@ -129,6 +132,11 @@ class Composer(TextArea):
         return super().edit(edit)
 
     async def _on_key(self, event: events.Key) -> None:
+        await self._press(event)
+        if event.key == "enter":
+            self.post_message(self.Entered())
+
+    async def _press(self, event: events.Key) -> None:
         if event.key in ("tab", "enter"):
             await self._completions.catch_up(self.before)
         chosen = self._completions.chosen
