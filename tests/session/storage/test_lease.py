@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,21 @@ if not child:
 lease.release()
 print(child, flush=True)
 sys.stdin.read()
+"""
+
+_STARTING = """
+import os, sys
+from pathlib import Path
+from holdfast.session.storage.lease import Lease
+lease = Lease.take(Path(sys.argv[1]))
+wait = os.pipe()
+child = os.fork()
+if not child:
+    os.close(wait[1])
+    os.read(0, 1)  # what it is about to run waits for the test
+    os.execv("/bin/sleep", ["sleep", "60"])
+print(child, flush=True)
+os.read(wait[0], 1)
 """
 
 _TRY = """
@@ -121,6 +137,35 @@ def test_the_lease_is_free_after_kill_although_a_child_lives(tmp_path: Path) -> 
             holder.wait(timeout=HANGS)
             os.kill(child, 0)  # it lives, and did not inherit the lease
             Lease.take(tmp_path).release()
+        finally:
+            os.kill(child, 9)
+
+
+def test_a_child_that_is_being_started_holds_it_for_a_moment_after_a_kill(tmp_path: Path) -> None:
+    with program(_STARTING, str(tmp_path)) as starting:
+        assert starting.stdout is not None
+        assert starting.stdin is not None
+        child = int(starting.stdout.readline())
+        starting.kill()
+        starting.wait(timeout=HANGS)
+        try:
+            runs = threading.Timer(0.3, starting.stdin.close)
+            runs.start()
+            Lease.take(tmp_path).release()
+            runs.join()
+        finally:
+            os.kill(child, 9)
+
+
+def test_a_fork_that_runs_no_program_holds_it_for_good(tmp_path: Path) -> None:
+    with program(_STARTING, str(tmp_path)) as starting:
+        assert starting.stdout is not None
+        child = int(starting.stdout.readline())
+        starting.kill()
+        starting.wait(timeout=HANGS)
+        try:
+            with pytest.raises(SessionBusy, match=f"pid {starting.pid}"):
+                Lease.take(tmp_path)
         finally:
             os.kill(child, 9)
 

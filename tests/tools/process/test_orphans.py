@@ -103,7 +103,7 @@ def test_one_that_is_deaf_or_frozen_is_killed(start: Start, call: str) -> None:
 
 
 def test_one_that_cannot_be_ended_is_told(start: Start, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphans, "_GIVE_UP", 0.1)  # before SIGKILL: another user's takes no signal at all
+    monkeypatch.setattr(orphans, "_GIVE_UP", 5)  # before SIGKILL: another user's takes no signal at all
     process = start("trap '' TERM; exec sleep 300", PATH=os.defpath, **{CALL_VARIABLE: call})
     assert reap({call}, []) == OrphanReport(left=(f"sleep ({process.pid})",))
 

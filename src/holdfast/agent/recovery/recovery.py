@@ -44,8 +44,11 @@ from holdfast.session.model_notices import REASONS
 from holdfast.system.threads import in_daemon
 from holdfast.tools.tool import Toolbox
 
-QUIET = 2.5
-"""Seconds allowed for a look at the machine: one for old processes to exit, one for ending them, and some margin."""
+QUIET = 15.0
+"""Seconds allowed for a look at the machine: one for old processes to exit and one for ending them on a quiet machine.
+
+The rest is for a busy one; a stop ends the wait at once.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import socket
 import sys
 import time
@@ -20,6 +21,11 @@ from holdfast.system.durable_files import LOCK_FILE
 from holdfast.text import printable
 
 _HOLDER_BYTES = 300
+
+_PASSING = 2.0
+"""Seconds to wait for the lease of a dead process: a child that it was starting has a copy until it runs its own."""
+
+_RETRY = 0.02  # seconds
 
 
 class Lease:
@@ -33,7 +39,11 @@ class Lease:
 
     @classmethod
     def take(cls, folder: Path) -> Lease:
-        """Return the lease on the session in `folder`, at once; raises `SessionBusy` if another process holds it."""
+        """Return the lease on the session in `folder`; raises `SessionBusy` if another process holds it, at once.
+
+        If that process is dead, raises it after two seconds.
+        """
+        until = time.monotonic() + _PASSING
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         while True:
             descriptor = os.open(folder / LOCK_FILE, flags, 0o600)
@@ -44,7 +54,10 @@ class Lease:
             except BlockingIOError:
                 busy = _busy(folder.name, descriptor)
                 os.close(descriptor)
-                raise busy from None
+                if time.monotonic() > until or not _is_dead(busy.holder):
+                    raise busy from None
+                time.sleep(_RETRY)
+                continue
             except BaseException:
                 os.close(descriptor)
                 raise
@@ -88,6 +101,20 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
+
+
+def _is_dead(holder: str) -> bool:
+    """Return whether the holder was a process of this machine that has exited."""
+    known = re.match(r"pid (\d+) on (.*), since ", holder)
+    if known is None or known[2] != socket.gethostname():
+        return False
+    try:
+        os.kill(int(known[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):  # another user's, or no pid
+        return False
+    return False
 
 
 def _myself() -> str:
