@@ -1,4 +1,4 @@
-# Every target starts from git, make and a python3 (3.11, 3.12 or 3.13) with venv and pip, and does its own set-up.
+# Every target starts from git, make and a python3 (3.11 or newer) with venv and pip, and does its own set-up.
 #   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, in a folder of its own
 #   make test ARGS="-n 0 -k journal -x"             more words for pytest; -n 0 is one process
 
@@ -71,9 +71,9 @@ clean:
 # -qq: a pip on its own prints notices and warnings that frighten and help nobody; its errors are still shown.
 $(READY): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \
-		echo "$(PYTHON) is not on the PATH, Python 3.11, 3.12 or 3.13 was expected. Install one, or name it: make PYTHON=python3.12 ..." >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
-		echo "$(PYTHON) is $$($(PYTHON) -V 2>&1), Python 3.11, 3.12 or 3.13 was expected. Install one, or name it: make PYTHON=python3.12 ..." >&2; exit 1; }
+		echo "$(PYTHON) is not on the PATH: Python 3.11 or newer is needed. Install one, or name it: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is $$($(PYTHON) -V 2>&1): 3.11 or newer is needed. Install one, or name it: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 		echo "$(PYTHON) cannot make virtual environments, its venv module was expected. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@$(RUN) -c '' 2>/dev/null || { echo "Setting up $(VENV) (once, about a minute) ..."; $(PYTHON) -m venv --clear $(VENV); }

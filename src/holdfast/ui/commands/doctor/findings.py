@@ -22,7 +22,7 @@ from holdfast.ui.view.columns import byte_count, count_noun
 
 Level = Literal["ok", "warn", "fail"]
 
-PYTHONS = ((3, 11), (3, 13))
+NEWEST_TRIED = (3, 13)
 SMALL = (80, 24)
 LITTLE, NEARLY_NONE = 1_000_000_000, 100_000_000
 SHARED = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
@@ -41,10 +41,9 @@ class DoctorFinding(msgspec.Struct, frozen=True, kw_only=True):
 def versions(found: Mapping[str, str], python: tuple[int, int]) -> DoctorFinding:
     """Return the versions in use; `found` has a version for each installed package."""
     told = ", ".join(f"{name} {version}" for name, version in found.items())
-    if PYTHONS[0] <= python <= PYTHONS[1]:
-        return DoctorFinding(name="versions", level="ok", what=told)
-    todo = "Use Python 3.11, 3.12 or 3.13: other versions are untested."
-    return DoctorFinding(name="versions", level="warn", what=told, todo=todo)
+    if python > NEWEST_TRIED:
+        told += f" (newer than the Pythons it was tried with: up to {NEWEST_TRIED[0]}.{NEWEST_TRIED[1]})"
+    return DoctorFinding(name="versions", level="ok", what=told)
 
 
 def terminal_finding(*, tty: bool, term: str, columns: int, lines: int, encoding: str) -> DoctorFinding:
