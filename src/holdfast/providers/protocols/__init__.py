@@ -8,5 +8,9 @@ from holdfast.providers.protocols.protocol import ProviderProtocol
 
 def protocol_of(kind: ProtocolKind) -> ProviderProtocol | None:
     """Return the protocol, None if it is still spoken through its vendor's library."""
-    del kind
-    return None
+    match kind:
+        case "gemini":
+            from holdfast.providers.protocols.gemini import WIRE  # noqa: PLC0415 - only the protocol in use
+        case _:
+            return None
+    return WIRE

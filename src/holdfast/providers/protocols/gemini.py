@@ -1,0 +1,194 @@
+"""Google's Gemini: `streamGenerateContent` with server-sent events, and `generateContent`.
+
+How thinking goes back. Gemini signs what follows a thought, a call or a text, never the thought. A call keeps its
+signature in its `details`; a text's is journalled as empty thinking before the text, so that another model does not get
+it. Signatures are sent as they came: Google reads both alphabets of base64.
+
+Why not continue a long answer with Google's continuation token: one response would be several requests, each with a
+token that no journal has. Such an answer ends as `max_tokens`, and the next prompt continues it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import quote
+
+import msgspec
+
+from holdfast.history.formats.format import Json, is_array, is_object
+from holdfast.providers.protocols.gemini_reader import SIGNATURE, GeminiReader
+from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol, ResponseReader
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.conversation.conversation import (
+    AssistantMessage,
+    Conversation,
+    ConversationMessage,
+    Result,
+    UserContent,
+    UserMessage,
+)
+from holdfast.session.journal.entries import Part
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.tool_calls import ToolSchema
+
+_ADDRESS = "https://generativelanguage.googleapis.com"
+_STAND_IN = base64.b64encode(b"skip_thought_signature_validator").decode()
+"""For the first call of a response that has no signature of this model (ai.google.dev, "Thought signatures", FAQ)."""
+
+
+class Gemini:
+    """The Gemini protocol."""
+
+    messages_field = "contents"
+    open_ended = True
+
+    def url(self, target: ModelEndpoint, *, whole: bool) -> str:
+        """Return the URL of the method for the model; a model may be named with its collection, `tunedModels/NAME`."""
+        model = target.model if target.model.startswith(("models/", "tunedModels/")) else f"models/{target.model}"
+        method = "generateContent" if whole else "streamGenerateContent?alt=sse"
+        return f"{(target.address or _ADDRESS).rstrip('/')}/v1beta/{quote(model)}:{method}"
+
+    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+        """Return the header with the key."""
+        return {} if target.key is None else {"x-goog-api-key": target.key}
+
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
+        """Return system prompt, tools and settings; model and streaming are in the URL."""
+        del target, whole
+        head: JsonObject = {}
+        if conversation.system:
+            head["systemInstruction"] = {"role": "user", "parts": [{"text": conversation.system}]}
+        if conversation.opened and conversation.opened.tools:
+            head["tools"] = [{"functionDeclarations": [_declaration(tool) for tool in conversation.opened.tools]}]
+            head["toolConfig"] = {"functionCallingConfig": {"mode": "AUTO"}}
+        head["generationConfig"] = {"responseModalities": ["TEXT"]}
+        return head
+
+    def writer(self, target: ModelEndpoint) -> MessageWriter:
+        """Return a writer for a conversation."""
+        return _Writer(target.provider.name)
+
+    def closing(self, target: ModelEndpoint, last: JsonObject) -> JsonObject:
+        """Return the last message as it is."""
+        del target
+        return last
+
+    def reader(self, target: ModelEndpoint) -> ResponseReader:
+        """Return a reader for one response."""
+        return GeminiReader(target)
+
+
+def _declaration(tool: ToolSchema) -> JsonObject:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parametersJsonSchema": _schema(tool.parameters),
+    }
+
+
+def _schema(schema: object) -> object:
+    """Return a JSON Schema in the words that Gemini documents: it ignores `const`, which is an `enum` of one value."""
+    if is_array(schema):
+        return [_schema(each) for each in schema]
+    if not is_object(schema):
+        return schema
+    written: Json = {}
+    for key, value in schema.items():
+        if key == "const":
+            written["enum"] = [value]
+        elif key in ("properties", "$defs") and is_object(value):
+            written[key] = {name: _schema(each) for name, each in value.items()}
+        elif key in ("items", "prefixItems", "additionalProperties", "anyOf", "oneOf"):
+            written[key] = _schema(value)
+        elif key != "$schema":
+            written[key] = value
+    return written
+
+
+class _Writer:
+    """Writes messages; `provider` is whose signatures go back."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+
+    def opening(self, conversation: Conversation) -> list[JsonObject]:
+        """Return an empty prompt if a response comes first: Gemini takes a call only behind a user's message."""
+        first = conversation.messages[0] if conversation.messages else None
+        return [] if isinstance(first, UserMessage) else [_content("user", [{"text": ""}])]
+
+    def message(self, message: ConversationMessage) -> list[JsonObject]:
+        """Return the message. Results have a content of their own: next to text, Gemini takes them for the model's."""
+        match message:
+            case UserMessage():
+                parts = [_result(each) for each in message.results], [_said(each) for each in message.said]
+                return [_content("user", each) for each in parts if each]
+            case AssistantMessage():
+                parts = list(self._written(message.parts))
+                return [_content("model", parts)] if parts else []
+
+    def _written(self, parts: Iterable[Part]) -> Iterator[JsonObject]:
+        ahead: str | None = None  # the signature of the part before, which stands on the next one
+        called = False
+        for part in parts:
+            signature, ahead = self._own_signature(part) or ahead, None
+            written: JsonObject
+            match part:
+                case TextPart():
+                    written = {"text": part.text}
+                case ThinkingPart():
+                    ahead = part.signature if part.provider == self._provider else None
+                    if not part.text:
+                        continue
+                    written = {"text": part.text, "thought": True}
+                case CallPart():
+                    written = {"functionCall": {"id": part.id, "name": part.name, "args": _arguments(part.arguments)}}
+                    signature = signature or (None if called else _STAND_IN)
+                    called = True
+            yield {**written, "thoughtSignature": signature} if signature else written
+
+    def _own_signature(self, part: Part) -> str | None:
+        if isinstance(part, TextPart) or part.provider != self._provider:
+            return None
+        signature = (part.details or {}).get(SIGNATURE)
+        return signature if isinstance(signature, str) else None
+
+
+def _content(role: str, parts: list[JsonObject]) -> JsonObject:
+    return {"role": role, "parts": parts}
+
+
+def _result(result: Result) -> JsonObject:
+    field = "error" if result.outcome == "failed" else "return_value"
+    return {"functionResponse": {"id": result.call, "name": result.name, "response": {field: result.text}}}
+
+
+def _said(said: UserContent) -> JsonObject:
+    if isinstance(said, str):
+        return {"text": said}
+    return {"inlineData": {"mimeType": said.media_type, "data": base64.b64encode(said.data).decode()}}
+
+
+def _arguments(raw: str) -> object:
+    """Return the arguments as the model wrote them. Of a key that stands twice the last is sent: that one was run.
+
+    Google refuses a repeated key in an object of names that it does not know.
+    """
+    return msgspec.json.decode(raw) if _repeats_a_key(raw) else msgspec.Raw(raw.encode())
+
+
+def _repeats_a_key(raw: str) -> bool:
+    repeated: list[bool] = []
+
+    def note(pairs: list[tuple[str, object]]) -> None:
+        repeated.append(len(dict(pairs)) < len(pairs))
+
+    try:
+        json.loads(raw, object_pairs_hook=note, parse_int=str, parse_float=str)
+    except RecursionError:  # Python's parser gives up before the one that has accepted them
+        return False
+    return any(repeated)
+
+
+WIRE: ProviderProtocol = Gemini()

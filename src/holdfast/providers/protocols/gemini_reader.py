@@ -1,0 +1,166 @@
+"""Reads Gemini's responses: each event of a stream is a response with more of the parts.
+
+Parts of one kind that follow each other are one part of the journal, up to a signature: Google forbids joining a signed
+part with what follows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+from holdfast.errors import ProviderFailed
+from holdfast.history.formats.format import Json
+from holdfast.providers.error_mapping import stream_failure
+from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.protocols.protocol import Delta
+from holdfast.providers.protocols.response_json import ResponseJson, token_count
+from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.journal.parts import Usage
+
+SIGNATURE = "thought_signature"
+"""Where the `details` of a call, or of signed thinking, have the signature."""
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+
+_FINISHES: Mapping[str, ModelFinish] = MappingProxyType(
+    {
+        "STOP": "stop",
+        "MAX_TOKENS": "max_tokens",
+        "CONTINUATION": "max_tokens",  # the limit of one request, not of the answer: see `gemini.py`
+        "SAFETY": "refusal",
+        "RECITATION": "refusal",
+        "BLOCKLIST": "refusal",
+        "PROHIBITED_CONTENT": "refusal",
+        "SPII": "refusal",
+        "MODEL_ARMOR": "refusal",
+        "IMAGE_SAFETY": "refusal",
+        "IMAGE_PROHIBITED_CONTENT": "refusal",
+    }
+)
+"""Reasons with which a response is complete. With any other, such as MALFORMED_FUNCTION_CALL, it is cut off."""
+
+
+class GeminiReader:
+    """Reads one response, each of whose events is a response with more of the parts."""
+
+    closed = False
+
+    def __init__(self, target: ModelEndpoint) -> None:
+        self._name = target.name
+        self._provider = target.provider.name
+        self._json = ResponseJson(target.name)
+        self._parts = ResponseParts(target.provider.name)
+        self._run = ""  # the kind of the last part, if the next of its kind continues it
+        self._runs = 0
+        self._reason = ""
+        self._blocked = False
+        self._counts: dict[str, int] = {}
+
+    @property
+    def complete(self) -> bool:
+        return self._blocked or bool(self._reason)
+
+    def event(self, name: str, data: bytes) -> Iterable[Delta]:
+        """Read one event."""
+        del name  # Gemini's have none
+        return self._take(self._json.decoded(data))
+
+    def document(self, body: bytes) -> Iterable[Delta]:
+        """Read the body of a response that was not streamed."""
+        return self._take(self._json.decoded(body))
+
+    def finished(self) -> StreamFinished:
+        """Return the response. Raise `ProviderFailed` if it is cut off."""
+        return StreamFinished(self._parts.parts(), self._finish(), self._usage())
+
+    def _take(self, response: Json) -> Iterator[Delta]:
+        if response.get("error") is not None:
+            raise stream_failure(self._name, response)
+        for field, counted in (self._json.object_in(response, "usageMetadata") or {}).items():
+            # Counts are totals so far, and a gateway may leave one out of a later event.
+            self._counts[field] = token_count(counted) or self._counts.get(field, 0)
+        candidates = self._json.objects_in(response, "candidates")
+        if not candidates:
+            feedback = self._json.object_in(response, "promptFeedback") or {}
+            self._blocked = self._blocked or bool(self._json.text_in(feedback, "blockReason"))
+            return
+        self._reason = self._json.text_in(candidates[0], "finishReason") or self._reason
+        content = self._json.object_in(candidates[0], "content") or {}
+        for part in self._json.objects_in(content, "parts"):
+            yield from self._take_part(part)
+
+    def _take_part(self, part: Json) -> Iterator[Delta]:
+        text = self._json.text_in(part, "text")
+        signature = self._json.text_in(part, "thoughtSignature") or None
+        if signature and not _BASE64.fullmatch(signature):
+            raise self._json.invalid("thoughtSignature is not base64")
+        call = self._json.object_in(part, "functionCall")
+        if call is not None:
+            yield from self._take_call(call, signature)
+        elif text is None:  # a kind that holdfast does not ask for
+            self._run = ""
+        elif not text and not signature:
+            pass
+        elif self._json.flag_in(part, "thought"):
+            yield from self._take_thought(text, signature)
+        else:
+            key = self._continued("text")
+            yield from self._parts.add_text(key, text)
+            self._parts.text(key).signature = signature
+            self._run = "" if signature else "text"  # signed parts are never joined with what follows
+
+    def _take_thought(self, text: str, signature: str | None) -> Iterator[Delta]:
+        key = self._continued("thought")
+        yield from self._parts.add_thinking(key, text)
+        draft = self._parts.thinking(key)
+        draft.provider = self._provider if signature else None
+        draft.details = {SIGNATURE: signature} if signature else None
+        self._run = "" if signature else "thought"
+
+    def _take_call(self, call: Json, signature: str | None) -> Iterator[Delta]:
+        name = self._json.text_in(call, "name")
+        if name is None:
+            raise self._json.invalid("a call without a name")
+        arguments = self._json.object_in(call, "args")
+        key = self._continued("")
+        yield from self._parts.add_call(
+            key, name, "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+        )
+        draft: CallDraft = self._parts.call(key)
+        draft.wire_id = self._json.text_in(call, "id")
+        if signature:
+            draft.provider, draft.details = self._provider, {SIGNATURE: signature}
+        self._run = ""
+
+    def _continued(self, kind: str) -> int:
+        """Return the key of the part that a part of this kind belongs to."""
+        if not kind or self._run != kind:
+            self._runs += 1
+        return self._runs
+
+    def _finish(self) -> ModelFinish:
+        if self._blocked:
+            return "refusal"
+        found = _FINISHES.get(self._reason.upper())
+        if found is None:
+            raise ProviderFailed(
+                f"Model {self._name!r} ended its response with {self._reason!r}: the response is incomplete. "
+                "No call in it was run.",
+                fault="cut",
+            )
+        called = any(isinstance(draft, CallDraft) for draft in self._parts.drafts())
+        return "calls" if found == "stop" and called else found
+
+    def _usage(self) -> Usage:
+        def count(*fields: str) -> int:
+            return sum(self._counts.get(field, 0) for field in fields)
+
+        return Usage(
+            input_tokens=count("promptTokenCount", "toolUsePromptTokenCount"),
+            output_tokens=count("candidatesTokenCount", "thoughtsTokenCount"),
+            cache_read_tokens=count("cachedContentTokenCount"),
+        )

@@ -1,0 +1,82 @@
+"""The JSON of responses, read so that a value of a wrong type never gets into a part."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+from holdfast.errors import ProviderFailed
+from holdfast.history.formats.format import Json, is_array, is_object
+
+MOST_TOKENS = 2**53
+"""No real token count is as large."""
+
+
+class ResponseJson:
+    """Reads the JSON of one response of `model`. Every method raises `ProviderFailed` for what is not the protocol."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+
+    def decoded(self, data: bytes) -> Json:
+        """Return the JSON object that the bytes are."""
+        return self._expect_object(self._value(data), "the response")
+
+    def object_in(self, holder: Json, field: str) -> Json | None:
+        """Return an object field, None if it is missing or null."""
+        value = holder.get(field)
+        return None if value is None else self._expect_object(value, field)
+
+    def objects_in(self, holder: Json, field: str) -> list[Json]:
+        """Return a field that is a list of objects, empty if it is missing or null."""
+        value = holder.get(field)
+        if value is None:
+            return []
+        if not is_array(value):
+            raise self._mistyped(field)
+        return [self._expect_object(each, field) for each in value]
+
+    def text_in(self, holder: Json, field: str) -> str | None:
+        """Return a text field, None if it is missing or null."""
+        value = holder.get(field)
+        if value is None or isinstance(value, str):
+            return value
+        raise self._mistyped(field)
+
+    def flag_in(self, holder: Json, field: str) -> bool:
+        """Return a field that is true or false, false if it is missing or null."""
+        value = holder.get(field)
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        raise self._mistyped(field)
+
+    def invalid(self, why: str) -> ProviderFailed:
+        """Return the failure of a response that is not the protocol."""
+        return ProviderFailed(f"Model {self._model!r} sent an invalid response: {why}.", fault="malformed")
+
+    def _value(self, data: bytes) -> object:
+        """Return the value. What msgspec refuses may be a half surrogate pair or NaN."""
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+        try:
+            return json.loads(data.decode())
+        except (ValueError, RecursionError) as error:
+            raise self.invalid(f"{type(error).__name__}: {error}") from error
+
+    def _expect_object(self, value: object, field: str) -> Json:
+        if is_object(value):
+            return value
+        raise self._mistyped(field)
+
+    def _mistyped(self, field: str) -> ProviderFailed:
+        return self.invalid(f"{field} has the wrong type")
+
+
+def token_count(counted: object) -> int:
+    """Return the provider's token count, or 0 if it is not a sensible number."""
+    if isinstance(counted, bool) or not isinstance(counted, int):
+        return 0
+    return counted if 0 <= counted < MOST_TOKENS else 0
