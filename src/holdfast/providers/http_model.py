@@ -114,7 +114,7 @@ class HttpModel:
         """Return the body of an error, or its beginning: it may have no end."""
         body = bytearray()
         with contextlib.suppress(httpx2.TransportError):  # the status is there
-            async for chunk in response.aiter_raw():
+            async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) >= _LONGEST_ERROR:
                     break
@@ -122,7 +122,7 @@ class HttpModel:
 
     async def _document(self, response: httpx2.Response, reader: ResponseReader) -> AsyncIterator[StreamEvent]:
         body = bytearray()
-        async for chunk in response.aiter_raw():
+        async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > sse.LONGEST_EVENT:
                 raise self._too_long()
@@ -134,7 +134,7 @@ class HttpModel:
     async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncIterator[StreamEvent]:
         """Yield what the events of the stream add, and the whole response once the stream has ended."""
         splitter = sse.EventSplitter()
-        body = aiter(response.aiter_raw())
+        body = aiter(response.aiter_bytes())
         while not reader.closed and (chunk := await self._next(body, reader)) is not None:
             try:
                 arrived = splitter.feed(chunk)
