@@ -135,7 +135,8 @@ class HttpModel:
         """Yield what the events of the stream add, and the whole response once the stream has ended."""
         splitter = sse.EventSplitter()
         body = aiter(response.aiter_bytes())
-        while not reader.closed and (chunk := await self._next(body, reader)) is not None:
+        silent_at: float | None = None
+        while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
             try:
                 arrived = splitter.feed(chunk)
             except sse.EventTooLong:
@@ -145,19 +146,20 @@ class HttpModel:
                     yield event
                 if reader.closed:
                     break
+            if arrived and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
+                silent_at = asyncio.get_running_loop().time() + LAST_EVENT
         if reader.complete:
             yield reader.finished()
         if reader.closed:
             await _drained(body)
 
-    async def _next(self, body: AsyncIterator[bytes], reader: ResponseReader) -> bytes | None:
-        """Return the next chunk, None at the end. Behind an open-ended protocol's reason not much is waited for."""
-        late = LAST_EVENT if self._protocol.open_ended and reader.complete else None
+    async def _next(self, body: AsyncIterator[bytes], silent_at: float | None) -> bytes | None:
+        """Return the next chunk, None at the end. Behind an open-ended protocol's reason the end is a silence too."""
         try:
-            async with asyncio.timeout(late):
+            async with asyncio.timeout_at(silent_at):
                 return await anext(body, None)
         except (TimeoutError, httpx2.TransportError):
-            if late is None:
+            if silent_at is None:
                 raise
             return None
 
