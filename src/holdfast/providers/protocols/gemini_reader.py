@@ -124,7 +124,7 @@ class GeminiReader:
     def _take_call(self, call: Json, signature: str | None) -> Iterator[Delta]:
         name = self._json.text_in(call, "name")
         if name is None:
-            raise self._json.invalid("a call without a name")
+            raise self._json.invalid("a call has no name")
         arguments = self._json.object_in(call, "args")
         key = self._continued("")
         yield from self._parts.add_call(
