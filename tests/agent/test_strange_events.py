@@ -26,8 +26,9 @@ from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers.connect import open_model
 from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.protocols.response_json import token_count
 from holdfast.providers.pydantic_ai.error_translation import provider_failure
-from holdfast.providers.pydantic_ai.response_types import expect_sound, token_count
+from holdfast.providers.pydantic_ai.response_types import expect_sound
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation
 from holdfast.session.conversation.fold import fold

@@ -38,7 +38,7 @@ _STAND_IN = base64.b64encode(b"skip_thought_signature_validator").decode()
 """For the first call of a response that has no signature of this model (ai.google.dev, "Thought signatures", FAQ)."""
 
 
-class Gemini:
+class GeminiProtocol:
     """The Gemini protocol."""
 
     messages_field = "contents"
@@ -191,4 +191,4 @@ def _repeats_a_key(raw: str) -> bool:
     return any(repeated)
 
 
-WIRE: ProviderProtocol = Gemini()
+WIRE: ProviderProtocol = GeminiProtocol()

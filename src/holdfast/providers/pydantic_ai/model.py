@@ -27,10 +27,11 @@ from holdfast.providers.error_mapping import LONGEST_EXPLANATION
 from holdfast.providers.http_client import new_client, with_limits, with_minimal_headers, with_observer
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import CallDelta, ModelFinish, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.protocols.response_json import token_count
 from holdfast.providers.pydantic_ai.error_translation import provider_failure
 from holdfast.providers.pydantic_ai.messages import arguments_text, from_part, to_messages, to_tools
 from holdfast.providers.pydantic_ai.read_ahead import read_ahead
-from holdfast.providers.pydantic_ai.response_types import expect_sound, token_count
+from holdfast.providers.pydantic_ai.response_types import expect_sound
 from holdfast.providers.pydantic_ai.sdk_protocols import sdk_protocol_of
 from holdfast.providers.pydantic_ai.sdk_protocols.sdk_protocol import SdkProtocol
 from holdfast.providers.registry import ModelEndpoint

@@ -10,9 +10,6 @@ from holdfast.providers.model import CallDelta, StreamEvent, StreamFinished, Tex
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 
-MOST_TOKENS = 2**53
-"""No real token count is this large; a larger one is nonsense."""
-
 
 def expect_sound(event: StreamEvent, name: str) -> StreamEvent:
     """Return the event; raises `ProviderFailed` if a field has the wrong type."""
@@ -25,13 +22,6 @@ def expect_sound(event: StreamEvent, name: str) -> StreamEvent:
             raise ProviderFailed(
                 f"Model {name!r} sent an invalid response: a field has the wrong type.", fault="malformed"
             )
-
-
-def token_count(counted: object) -> int:
-    """Return the provider's token count, or 0 if it is not a sensible number."""
-    if isinstance(counted, bool) or not isinstance(counted, int):
-        return 0
-    return counted if 0 <= counted < MOST_TOKENS else 0
 
 
 def _is_sound(part: Part) -> bool:
