@@ -139,9 +139,9 @@ OWN_WIRES = (
         same=lambda was, now: was != ABSENT and now == _camel(str(was)),
     ),
     Meant(
-        why="A signature goes back in the alphabet and with the padding it came in; the SDK decoded and encoded it.",
+        why="A signature goes back in the alphabet and with the padding it came in, and images in the usual alphabet.",
         providers=_GOOGLE,
-        place=r"body\.contents\.\d+\.parts\.\d+\.thoughtSignature",
+        place=r"body\.contents\.\d+\.parts\.\d+\.(thoughtSignature|inlineData\.data)",
         same=_same_bytes,
     ),
     Meant(
@@ -173,5 +173,11 @@ OWN_WIRES = (
         providers=_CLAUDE,
         place=r"body\.max_tokens",
         same=_other_limit,
+    ),
+    Meant(
+        why="What a response may be is said: events where they are asked for, else JSON.",
+        providers=_CHAT | _CLAUDE | _GOOGLE | frozenset({"openai"}),
+        place="header accept",
+        same=lambda was, now: was == "*/*" and now in ("text/event-stream", "application/json"),
     ),
 )
