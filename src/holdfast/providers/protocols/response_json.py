@@ -21,7 +21,18 @@ class ResponseJson:
 
     def decoded(self, data: bytes) -> Json:
         """Return the JSON object that the bytes are."""
-        return self._expect_object(self._value(data), "the response")
+        return self._expect_object(self.value(data), "the response")
+
+    def value(self, data: bytes) -> object:
+        """Return the JSON value. What msgspec refuses may be half a surrogate pair or NaN."""
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+        try:
+            return json.loads(data.decode())
+        except (ValueError, RecursionError) as error:
+            raise self.invalid(f"{type(error).__name__}: {error}") from error
 
     def object_in(self, holder: Json, field: str) -> Json | None:
         """Return an object field, None if it is missing or null."""
@@ -44,6 +55,13 @@ class ResponseJson:
             return value
         raise self._mistyped(field)
 
+    def number_in(self, holder: Json, field: str) -> int | None:
+        """Return a field that is a whole number, None if it is missing or null."""
+        value = holder.get(field)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        raise self._mistyped(field)
+
     def flag_in(self, holder: Json, field: str) -> bool:
         """Return a field that is true or false, false if it is missing or null."""
         value = holder.get(field)
@@ -54,17 +72,6 @@ class ResponseJson:
     def invalid(self, why: str) -> ProviderFailed:
         """Return the failure of a response that is not the protocol."""
         return ProviderFailed(f"Model {self._model!r} sent an invalid response: {why}.", fault="malformed")
-
-    def _value(self, data: bytes) -> object:
-        """Return the value. What msgspec refuses may be a half surrogate pair or NaN."""
-        try:
-            return msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            pass
-        try:
-            return json.loads(data.decode())
-        except (ValueError, RecursionError) as error:
-            raise self.invalid(f"{type(error).__name__}: {error}") from error
 
     def _expect_object(self, value: object, field: str) -> Json:
         if is_object(value):
