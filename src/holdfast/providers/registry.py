@@ -33,8 +33,9 @@ class Provider:
     """A provider: its protocol, its validation profile, and where its key and its address come from.
 
     Without a `key_variable` it needs no key; `also_key_variable` is a second variable that may hold the key. `address`
-    is the base URL unless `address_variable` is set; None means the SDK's default. With `region_variables`, that URL
-    is built from the first of them that is set. `model` is an example model, "" if there is no typical one.
+    is the base URL unless `address_variable` is set; None means the protocol's own. With `region_variables`, the base
+    URL is `regional_address` with the first of them that is set. `model` is an example model, "" if there is no typical
+    one.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Provider:
     address_variable: str | None = None
     address: str | None = None
     region_variables: tuple[str, ...] = ()
+    regional_address: str = ""
     model: str = ""
 
     @property
@@ -119,6 +121,7 @@ PROVIDERS: Providers = MappingProxyType(
                 key_variable="AWS_BEARER_TOKEN_BEDROCK",
                 address_variable="ANTHROPIC_BEDROCK_MANTLE_BASE_URL",
                 region_variables=("AWS_REGION", "AWS_DEFAULT_REGION"),
+                regional_address="https://bedrock-mantle.{region}.api.aws/anthropic",
                 model="anthropic.claude-sonnet-5-5",
             ),
             Provider(
@@ -155,6 +158,7 @@ _FOREIGN: Mapping[ProtocolKind, Profile] = MappingProxyType(
 """The profile of a server that speaks another vendor's protocol."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_REGION = re.compile(r"[A-Za-z0-9-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -248,7 +252,7 @@ def resolve_endpoint(name: str, environ: Mapping[str, str], providers: Providers
 
 
 def asked_at(provider: Provider, environ: Mapping[str, str]) -> str | None:
-    """Return the base URL of the provider, None for the SDK's default. Raise `ModelUnusable`."""
+    """Return the base URL of the provider, None for the protocol's own. Raise `ModelUnusable`."""
     own = environ.get(provider.address_variable) if provider.address_variable else None
     if own and not is_address(own):  # not quoted: it may contain a password
         raise ModelUnusable(
@@ -257,13 +261,19 @@ def asked_at(provider: Provider, environ: Mapping[str, str]) -> str | None:
         )
     if address := own or provider.address:
         return address
-    if provider.region_variables and not any(environ.get(each) for each in provider.region_variables):
-        wanted = provider.region_variables[0]
-        raise ModelUnusable(
-            f"No region for {provider.name}. Set {wanted} (export {wanted}=us-east-1) "
-            "to the region that the key is for."
-        )
-    return None
+    return _regional(provider, environ) if provider.region_variables else None
+
+
+def _regional(provider: Provider, environ: Mapping[str, str]) -> str:
+    """Return the address in the region of the environment. Raise `ModelUnusable`."""
+    wanted = provider.region_variables[0]
+    advice = f"Set {wanted} (export {wanted}=us-east-1) to the region that the key is for."
+    region = next((found for each in provider.region_variables if (found := environ.get(each))), None)
+    if region is None:
+        raise ModelUnusable(f"No region for {provider.name}. {advice}")
+    if not _REGION.fullmatch(region):  # not quoted: it would be part of an address
+        raise ModelUnusable(f"Invalid region for {provider.name} (expected letters, digits and '-'). {advice}")
+    return provider.regional_address.format(region=region)
 
 
 def _key(provider: Provider, environ: Mapping[str, str]) -> str:

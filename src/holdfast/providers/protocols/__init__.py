@@ -9,6 +9,10 @@ from holdfast.providers.protocols.protocol import ProviderProtocol
 def protocol_of(kind: ProtocolKind) -> ProviderProtocol | None:
     """Return the protocol, None if it is still spoken through its vendor's library."""
     match kind:
+        case "anthropic":
+            from holdfast.providers.protocols.anthropic_messages import WIRE  # noqa: PLC0415 - only the protocol in use
+        case "bedrock":
+            from holdfast.providers.protocols.anthropic_messages import BEDROCK_WIRE as WIRE  # noqa: PLC0415 - only the protocol in use
         case "gemini":
             from holdfast.providers.protocols.gemini import WIRE  # noqa: PLC0415 - only the protocol in use
         case _:

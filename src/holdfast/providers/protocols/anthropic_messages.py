@@ -1,0 +1,197 @@
+"""Anthropic Messages: at Anthropic, at Amazon Bedrock, and at servers that speak the same protocol.
+
+The cache marks. Anthropic caches a request up to a mark, and only there. One is on the last tool, one on the system
+prompt, one on the last block of the last message, which moves: it is added by `closing` and never kept. They are on
+blocks, where proxies know them. Servers that are not Anthropic's get none, because some refuse them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from holdfast.history.formats.format import Json
+from holdfast.providers.protocols.anthropic_messages_reader import AnthropicMessagesReader
+from holdfast.providers.protocols.call_arguments import arguments_object
+from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.conversation.conversation import (
+    AssistantMessage,
+    Conversation,
+    ConversationMessage,
+    Result,
+    UserContent,
+    UserMessage,
+)
+from holdfast.session.journal.entries import Part
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.tool_calls import ToolSchema
+
+_ADDRESS = "https://api.anthropic.com"
+
+_VERSION = "2023-06-01"
+"""The version that Anthropic documents for Messages: it keeps every field of requests and responses, and may add some.
+
+Anthropic's Python SDK now sends 2026-10-21 (`anthropic/_constants.py`). Nothing in it reads a response differently for
+that, and what the version changes is not documented; servers that copy the protocol were written for this one.
+"""
+
+_MARK = msgspec.Raw(b'{"type":"ephemeral","ttl":"5m"}')
+
+_CACHEABLE = frozenset({"text", "tool_use", "tool_result", "image"})
+"""The kinds of blocks that may have a cache mark; thinking may not."""
+
+REDACTED = "redacted_thinking"
+"""The `ThinkingPart.id` of encrypted thinking; its data is the signature."""
+
+
+class AnthropicMessages:
+    """The protocol; `bearer` if the key goes into `Authorization` instead of Anthropic's own header."""
+
+    messages_field = "messages"
+    open_ended = False
+
+    def __init__(self, *, bearer: bool = False) -> None:
+        self._bearer = bearer
+
+    def url(self, target: ModelEndpoint, *, whole: bool) -> str:
+        """Return the URL; the address of a server is without `/v1`, as Anthropic's SDK has it."""
+        del whole
+        return f"{(target.address or _ADDRESS).rstrip('/')}/v1/messages"
+
+    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+        """Return the version, and the key if there is one."""
+        headers = {"anthropic-version": _VERSION}
+        if target.key is None:
+            return headers
+        # Servers that copy the protocol are set up with a token; Anthropic's own header is known to Anthropic.
+        if self._bearer or target.provider.foreign:
+            return {**headers, "authorization": f"Bearer {target.key}"}
+        return {**headers, "x-api-key": target.key}
+
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
+        """Return the fields before the messages."""
+        head: JsonObject = {"model": target.model, "max_tokens": largest_output(target.model)}
+        if not whole:
+            head["stream"] = True
+        cached = not target.provider.foreign
+        if conversation.system:
+            block: JsonObject = {"type": "text", "text": conversation.system}
+            head["system"] = [_marked(block)] if cached else conversation.system
+        if conversation.opened and (tools := [_tool(tool) for tool in conversation.opened.tools]):
+            head["tools"] = [*tools[:-1], _marked(tools[-1])] if cached else tools
+            head["tool_choice"] = {"type": "auto"}
+        return head
+
+    def writer(self, target: ModelEndpoint) -> MessageWriter:
+        """Return a writer; it keeps nothing."""
+        del target
+        return _Writer()
+
+    def closing(self, target: ModelEndpoint, last: JsonObject) -> JsonObject:
+        """Return the last message with the cache mark that moves, on the last block that may have one."""
+        content = last.get("content")
+        if target.provider.foreign or not isinstance(content, list):
+            return last
+        blocks: list[Json] = list(content)  # pyright: ignore[reportUnknownArgumentType] - `_Writer` made it
+        for place in reversed(range(len(blocks))):
+            if blocks[place]["type"] in _CACHEABLE:
+                blocks[place] = _marked(blocks[place])
+                break
+        return {**last, "content": blocks}
+
+    def reader(self, target: ModelEndpoint) -> ResponseReader:
+        """Return a reader for one response."""
+        return AnthropicMessagesReader(target)
+
+
+class _Writer:
+    def opening(self, conversation: Conversation) -> list[JsonObject]:
+        """Return nothing: the system prompt has its own field."""
+        del conversation
+        return []
+
+    def message(self, message: ConversationMessage) -> list[JsonObject]:
+        """Return the message; none if nothing of it can be sent."""
+        match message:
+            case UserMessage():
+                role = "user"
+                blocks = [*map(_result, message.results), *map(_said, message.said)]
+            case AssistantMessage():
+                role = "assistant"
+                blocks = [block for part in message.parts for block in _part(part)]
+        return [{"role": role, "content": blocks}] if blocks else []
+
+
+def _result(result: Result) -> JsonObject:
+    return {
+        "type": "tool_result",
+        "tool_use_id": result.call,
+        "content": [{"type": "text", "text": result.text}],
+        "is_error": result.outcome == "failed",
+    }
+
+
+def _said(said: UserContent) -> JsonObject:
+    if isinstance(said, str):
+        return {"type": "text", "text": said}
+    data = base64.b64encode(said.data).decode("ascii")
+    return {"type": "image", "source": {"type": "base64", "media_type": said.media_type, "data": data}}
+
+
+def _part(part: Part) -> list[JsonObject]:
+    """Return the part as a block; none for empty text and unsigned thinking, which would be refused."""
+    match part:
+        case TextPart():
+            return [{"type": "text", "text": part.text}] if part.text else []
+        case ThinkingPart() if not part.signature:
+            return []
+        case ThinkingPart() if part.id == REDACTED:
+            return [{"type": REDACTED, "data": part.signature}]
+        case ThinkingPart():
+            return [{"type": "thinking", "thinking": part.text, "signature": part.signature}]
+        case CallPart():
+            written = arguments_object(part.arguments)
+            return [{"type": "tool_use", "id": part.id, "name": part.name, "input": written}]
+
+
+def _tool(tool: ToolSchema) -> JsonObject:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+
+
+def _marked(block: JsonObject) -> JsonObject:
+    return {**block, "cache_control": _MARK}
+
+
+_OUTPUT = 16_384
+"""The limit for models that are not known; every model since Claude 3.7 accepts it."""
+
+_OLD_OUTPUT = 4_096
+"""The limit for models that refuse a request whose input and limit together exceed the window; all accept it."""
+
+_LARGEST: Mapping[str, int] = MappingProxyType(
+    {
+        **dict.fromkeys(("claude-fable-5", "claude-mythos-5", "claude-opus-5", "claude-sonnet-5"), 128_000),
+        **dict.fromkeys(("claude-opus-4-6", "claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-4-6"), 128_000),
+        "claude-haiku-5-5": 128_000,
+        **dict.fromkeys(("claude-haiku-4-5", "claude-opus-4-5", "claude-sonnet-4-5"), 64_000),
+        **dict.fromkeys(("claude-3", "claude-4-", "claude-opus-4@", "claude-sonnet-4@"), _OLD_OUTPUT),
+        **dict.fromkeys(("claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2"), _OLD_OUTPUT),
+        **dict.fromkeys(("claude-sonnet-4-0", "claude-sonnet-4-2"), _OLD_OUTPUT),
+    }
+)
+
+
+def largest_output(model: str) -> int:
+    """Return the `max_tokens` for a model: its largest output, which the protocol wants to be told."""
+    name = model.rpartition("anthropic.")[2]  # Bedrock's prefix
+    return next((most for prefix, most in _LARGEST.items() if name.startswith(prefix)), _OUTPUT)
+
+
+WIRE = AnthropicMessages()
+
+BEDROCK_WIRE = AnthropicMessages(bearer=True)
+"""The same at Amazon's address, for Amazon's token."""

@@ -1,0 +1,196 @@
+"""Reads a response of Anthropic Messages, streamed or whole.
+
+Blocks arrive one after the other: one begins, grows in pieces and stops, and is found by its index. An index that
+begins again is another block, as some gateways number them all 0. A kind of block that holdfast did not ask for (a tool
+that the provider runs itself) is ignored, with what belongs to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+from holdfast.errors import ProviderFailed
+from holdfast.history.formats.format import Json, is_object
+from holdfast.providers.error_mapping import stream_failure
+from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.protocol import Delta
+from holdfast.providers.protocols.response_json import ResponseJson, token_count
+from holdfast.providers.protocols.response_parts import ResponseParts
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.journal.parts import Usage
+
+_FINISH: Mapping[str, ModelFinish] = MappingProxyType(
+    {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "pause_turn": "stop",  # of a tool that the provider runs itself
+        "compaction": "stop",
+        "tool_use": "calls",
+        "max_tokens": "max_tokens",
+        "model_context_window_exceeded": "max_tokens",
+        "refusal": "refusal",
+    }
+)
+_COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+
+
+class AnthropicMessagesReader:
+    """Reads one response."""
+
+    def __init__(self, target: ModelEndpoint) -> None:
+        self._model = target.name
+        self._json = ResponseJson(target.name)
+        self._parts = ResponseParts(target.provider.name)
+        self._blocks: dict[int, int | None] = {}  # the part of each index, None for a kind that is ignored
+        self._begun = 0
+        self._calls: set[int] = set()
+        self._counts: dict[str, int] = {}
+        self._reason = ""
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def complete(self) -> bool:
+        return bool(self._reason)
+
+    def event(self, name: str, data: bytes) -> Iterable[Delta]:
+        """Read one event. Raise `ProviderFailed`."""
+        if name == "error":
+            raise stream_failure(self._model, self._reported(data))
+        if name == "ping" or data == b"[DONE]":  # which some gateways send, though the protocol has none
+            return ()
+        event = self._json.decoded(data)
+        return tuple(self._read(self._json.text_in(event, "type") or name, event))
+
+    def document(self, body: bytes) -> Iterable[Delta]:
+        """Read the body of a response that was not streamed. Raise `ProviderFailed`."""
+        message = self._json.decoded(body)
+        if message.get("type") == "error":
+            raise stream_failure(self._model, message)
+        if "content" not in message:
+            raise self._json.invalid("it has no content")
+        blocks = self._json.objects_in(message, "content")
+        deltas = [delta for block in blocks for delta in self._block(self._next(), block, whole=True)]
+        self._count(message)
+        self._reason = self._json.text_in(message, "stop_reason") or ""
+        return deltas
+
+    def finished(self) -> StreamFinished:
+        """Return the response. Raise `ProviderFailed` if its reason is an error or unknown."""
+        parts = self._parts.parts()
+        fresh, written, read = (
+            self._counts.get(key, 0)
+            for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        )
+        usage = Usage(
+            input_tokens=fresh + written + read,
+            output_tokens=self._counts.get("output_tokens", 0),
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+        )
+        return StreamFinished(parts, finish_for(self._model, self._reason, _FINISH, parts), usage)
+
+    def _read(self, kind: str, event: Json) -> Iterator[Delta]:
+        match kind:
+            case "message_start":
+                self._count(self._json.object_in(event, "message") or {})
+            case "content_block_start":
+                yield from self._block_start(event)
+            case "content_block_delta":
+                yield from self._block_delta(event)
+            case "message_delta":
+                self._count(event)
+                self._reason = (
+                    self._json.text_in(self._json.object_in(event, "delta") or {}, "stop_reason") or self._reason
+                )
+            case "message_stop":
+                self._closed = True
+            case "error":
+                raise stream_failure(self._model, event)
+            case _:
+                pass  # the stop of a block, and events that are newer than this
+
+    def _block_start(self, event: Json) -> Iterator[Delta]:
+        block = self._json.object_in(event, "content_block") or {}
+        known = self._json.text_in(block, "type") in _BLOCKS
+        key = self._blocks[self._json.number_in(event, "index") or 0] = self._next() if known else None
+        if key is not None:
+            yield from self._block(key, block, whole=False)
+
+    def _block(self, key: int, block: Json, *, whole: bool) -> Iterator[Delta]:
+        """Read a block, or its beginning unless it is `whole`."""
+        match self._json.text_in(block, "type"):
+            case "text":
+                yield from self._text(key, block)
+            case "thinking":
+                yield from self._parts.add_thinking(key, self._json.text_in(block, "thinking") or "")
+                self._sign(key, self._json.text_in(block, "signature"))
+            case "redacted_thinking":
+                self._parts.thinking(key).id = "redacted_thinking"
+                self._sign(key, self._json.text_in(block, "data"))
+            case "tool_use":
+                self._calls.add(key)
+                written = _written(block.get("input"), whole=whole)
+                yield from self._parts.add_call(key, self._json.text_in(block, "name") or "", written)
+                self._parts.call(key).wire_id = self._json.text_in(block, "id") or None
+            case _:
+                pass
+
+    def _block_delta(self, event: Json) -> Iterator[Delta]:
+        index, delta = self._json.number_in(event, "index") or 0, self._json.object_in(event, "delta") or {}
+        if index not in self._blocks:
+            self._blocks[index] = self._next()
+        key = self._blocks[index]
+        if key is None:
+            return
+        match self._json.text_in(delta, "type"):
+            case "text_delta":
+                yield from self._text(key, delta)
+            case "thinking_delta":
+                yield from self._parts.add_thinking(key, self._json.text_in(delta, "thinking") or "")
+            case "signature_delta":
+                self._sign(key, self._json.text_in(delta, "signature"))
+            case "input_json_delta" if key in self._calls:
+                yield from self._parts.add_call(key, "", self._json.text_in(delta, "partial_json") or "")
+            case "input_json_delta":  # without its name and id a call cannot be run, and must not be left out
+                raise self._json.invalid(f"arguments arrived for block {index}, which is not a call")
+            case _:
+                pass
+
+    def _text(self, key: int, holder: Json) -> Iterator[Delta]:
+        if text := self._json.text_in(holder, "text"):
+            yield from self._parts.add_text(key, text)
+
+    def _sign(self, key: int, signature: str | None) -> None:
+        if signature:
+            self._parts.thinking(key).signature = signature
+
+    def _next(self) -> int:
+        self._begun += 1
+        return self._begun
+
+    def _count(self, holder: Json) -> None:
+        """Take the token counts: each event has those of the whole response so far, and may leave some out."""
+        usage = holder.get("usage")
+        if is_object(usage):
+            self._counts.update({key: token_count(usage[key]) for key in _COUNTS if usage.get(key) is not None})
+
+    def _reported(self, data: bytes) -> object:
+        try:
+            return self._json.value(data)
+        except ProviderFailed:
+            return data.decode("utf-8", "replace")
+
+
+def _written(arguments: object, *, whole: bool) -> str:
+    """Return the arguments as text. An empty object at the beginning of a streamed call says nothing yet."""
+    if arguments is None or (arguments == {} and not whole):
+        return ""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)

@@ -1,0 +1,31 @@
+"""The arguments of a call for protocols that send them as a JSON object instead of a string."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+
+class _Repeated(Exception):
+    """A key stands twice in one object."""
+
+
+def arguments_object(arguments: str) -> msgspec.Raw:
+    """Return the arguments as the model wrote them; they must be the JSON text of an object.
+
+    Where a key stands twice in one object the last value stays, which is what a tool got: strict parsers, such as
+    Anthropic's, refuse the whole request for a repeated key.
+    """
+    try:
+        json.loads(arguments, object_pairs_hook=_unrepeated, parse_int=str, parse_float=str)
+    except _Repeated:
+        return msgspec.Raw(msgspec.json.encode(msgspec.json.decode(arguments)))
+    except (ValueError, RecursionError):  # deeper than the standard library reads: sent as it is
+        pass
+    return msgspec.Raw(arguments.encode())
+
+
+def _unrepeated(pairs: list[tuple[str, object]]) -> None:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise _Repeated
