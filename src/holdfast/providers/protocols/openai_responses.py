@@ -1,0 +1,193 @@
+"""OpenAI Responses, for OpenAI and servers that speak the same protocol.
+
+Two rules. The service stores nothing: each request is the whole conversation. So no item is sent with its ID, which the
+service would look up: reasoning is identified by its encrypted content, a call by its call ID.
+
+Reasoning is one item with several summaries. In a journal it is one `ThinkingPart` for each summary, under the item's
+ID; the first has the encrypted content as its signature, and the text of open models (`raw_content`) in its details.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+
+from holdfast.history.formats.format import is_array
+from holdfast.providers.protocols.openai_responses_reader import OpenAIResponsesReader
+from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.conversation.conversation import (
+    AssistantMessage,
+    Conversation,
+    ConversationMessage,
+    UserContent,
+    UserMessage,
+)
+from holdfast.session.journal.entries import Part
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.tool_calls import ToolSchema
+
+_ADDRESS = "https://api.openai.com/v1"
+
+_CHAT_FIELDS = frozenset({"content", "reasoning", "reasoning_content"})
+"""The `ThinkingPart.id` of reasoning that came over Chat Completions: a field's name, not an item's ID."""
+
+
+class OpenAIResponsesProtocol:
+    """The protocol."""
+
+    messages_field = "input"
+    open_ended = False
+
+    def url(self, target: ModelEndpoint, *, whole: bool) -> str:
+        """Return the URL; the address of a server is with `/v1`, as OpenAI's SDK has it."""
+        del whole
+        return f"{(target.address or _ADDRESS).rstrip('/')}/responses"
+
+    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+        """Return the key, if there is one."""
+        return {} if target.key is None else {"authorization": f"Bearer {target.key}"}
+
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
+        """Return the fields before the items."""
+        head: JsonObject = {"model": target.model}
+        if not whole:
+            head["stream"] = True
+        head["store"] = False
+        if seals_reasoning(target.model):  # other models refuse it
+            head["include"] = ["reasoning.encrypted_content"]
+        if keeps_reasoning(target.model):
+            head["reasoning"] = {"context": "all_turns"}
+        if conversation.opened and conversation.opened.tools:
+            head["tools"] = [_tool(tool) for tool in conversation.opened.tools]
+            head["tool_choice"] = "auto"
+        return head
+
+    def writer(self, target: ModelEndpoint) -> MessageWriter:
+        """Return a writer; it keeps nothing from one message to the next."""
+        return _Writer(seals=seals_reasoning(target.model))
+
+    def closing(self, target: ModelEndpoint, last: JsonObject) -> JsonObject:
+        """Return the last item as it is."""
+        del target
+        return last
+
+    def reader(self, target: ModelEndpoint) -> ResponseReader:
+        """Return a reader for one response."""
+        return OpenAIResponsesReader(target)
+
+
+class _Writer:
+    def __init__(self, *, seals: bool) -> None:
+        self._seals = seals
+
+    def opening(self, conversation: Conversation) -> list[JsonObject]:
+        """Return the system prompt as the first item."""
+        return [{"role": "system", "content": conversation.system}] if conversation.system else []
+
+    def message(self, message: ConversationMessage) -> list[JsonObject]:
+        """Return the items of the message."""
+        match message:
+            case UserMessage():
+                results: list[JsonObject] = [
+                    {"type": "function_call_output", "call_id": result.call, "output": result.text}
+                    for result in message.results
+                ]
+                return [*results, *_prompt(message.said)]
+            case AssistantMessage():
+                return self._answer(message.parts)
+
+    def _answer(self, parts: tuple[Part, ...]) -> list[JsonObject]:
+        """Return the parts as items. Parts of one reasoning item, under its ID, become that item."""
+        items: list[JsonObject] = []
+        reasoning: dict[str, JsonObject] = {}
+        for part in parts:
+            match part:
+                case TextPart():
+                    items.append({"role": "assistant", "content": part.text})
+                case CallPart():
+                    items.append(_call(part))
+                case ThinkingPart(id=str() as own) if own not in _CHAT_FIELDS or part.signature or _raw(part):
+                    content = self._reasoning(part)
+                    if own in reasoning:
+                        _extend(reasoning[own], content)
+                    elif content["summary"] or content["encrypted_content"] or "content" in content:
+                        reasoning[own] = content
+                        items.append(content)
+                case ThinkingPart():
+                    items.append({"role": "assistant", "content": f"<think>\n{part.text}\n</think>"})
+        return items
+
+    def _reasoning(self, part: ThinkingPart) -> JsonObject:
+        item: JsonObject = {
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": part.text}] if part.text else [],
+            "encrypted_content": part.signature if self._seals else None,
+        }
+        if raw := _raw(part):
+            item["content"] = [{"type": "reasoning_text", "text": text} for text in raw]
+        return item
+
+
+def _extend(item: JsonObject, further: JsonObject) -> None:
+    """Add a further part of a reasoning item to it. The encrypted content is that of the first."""
+    item["summary"] = [*_list(item["summary"]), *_list(further["summary"])]
+    if "content" in further:
+        item["content"] = further["content"]
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if is_array(value) else []
+
+
+def _raw(part: ThinkingPart) -> list[str]:
+    """Return the reasoning that an open model wrote itself, apart from summaries."""
+    return [text for text in _list((part.details or {}).get("raw_content")) if isinstance(text, str)]
+
+
+def _call(part: CallPart) -> JsonObject:
+    return {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": part.arguments}
+
+
+def _prompt(said: tuple[UserContent, ...]) -> Iterator[JsonObject]:
+    """Yield what the user says as one item: one text as it is, anything else as a list."""
+    if len(said) == 1 and isinstance(said[0], str):
+        yield {"role": "user", "content": said[0]}
+    elif said:
+        yield {"role": "user", "content": [_content(each) for each in said]}
+
+
+def _content(said: UserContent) -> JsonObject:
+    if isinstance(said, str):
+        return {"type": "input_text", "text": said}
+    data = base64.b64encode(said.data).decode("ascii")
+    return {"type": "input_image", "detail": "auto", "image_url": f"data:{said.media_type};base64,{data}"}
+
+
+def _tool(tool: ToolSchema) -> JsonObject:
+    # `strict` is sent because its default differs between servers; schemas of tools do not fit strict mode.
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": False,
+    }
+
+
+_NO_REASONING = ("gpt-5-chat",)
+_REASONS = ("gpt-5", "o1", "o3", "o4", "gpt-6-astra", "gpt-6-sol", "gpt-6-luna", "gpt-6.1-sol", "gpt-6.1-terra")
+_ALL_TURNS = ("gpt-5.4", "gpt-5.5", "gpt-5.6", *(name for name in _REASONS if name.startswith("gpt-6")))
+
+
+def seals_reasoning(model: str) -> bool:
+    """Return whether the model reasons, so that its reasoning can be asked for encrypted."""
+    return model.startswith(_REASONS) and not model.startswith(_NO_REASONING)
+
+
+def keeps_reasoning(model: str) -> bool:
+    """Return whether the model can be given the reasoning of earlier turns."""
+    return model.startswith(_ALL_TURNS)
+
+
+WIRE = OpenAIResponsesProtocol()

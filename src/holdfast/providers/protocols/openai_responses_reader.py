@@ -1,0 +1,250 @@
+"""Reads a response of OpenAI Responses, streamed or whole.
+
+A response is a list of items: reasoning with its summaries, messages with their texts, calls. Events name their item
+by ID and by index; a gateway may change the one or send the other as 0 always, so an item is found by either. The last
+events of an item have it whole: what they hold and no delta brought is added then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+from holdfast.errors import ProviderFailed
+from holdfast.history.formats.format import Json, is_object
+from holdfast.providers.error_mapping import stream_failure
+from holdfast.providers.model import ModelFinish, StreamFinished, ThinkingDelta
+from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.protocol import Delta
+from holdfast.providers.protocols.response_json import ResponseJson, token_count
+from holdfast.providers.protocols.response_parts import ResponseParts, ThinkingDraft
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.journal.parts import Usage
+
+_FINISH: Mapping[str, ModelFinish] = MappingProxyType(
+    {"completed": "stop", "max_output_tokens": "max_tokens", "content_filter": "refusal", "refusal": "refusal"}
+)
+_LAST = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+
+class OpenAIResponsesReader:
+    """Reads one response."""
+
+    def __init__(self, target: ModelEndpoint) -> None:
+        self._model = target.name
+        self._provider = target.provider.name
+        self._json = ResponseJson(target.name)
+        self._parts = ResponseParts(target.provider.name)
+        self._by_id: dict[str, int] = {}
+        self._by_index: dict[int, int] = {}
+        self._items = 0
+        self._open: dict[int, dict[int, list[str]]] = {}  # what an open model thinks itself, by item and number
+        self._usage = Usage()
+        self._reason = ""
+        self._refused = False
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def complete(self) -> bool:
+        return bool(self._reason)
+
+    def event(self, name: str, data: bytes) -> Iterable[Delta]:
+        """Read one event. Raise `ProviderFailed`."""
+        if name == "error":
+            raise stream_failure(self._model, self._reported(data))
+        if data == b"[DONE]":  # which some gateways send, though the protocol has none
+            return ()
+        event = self._json.decoded(data)
+        return tuple(self._read(self._json.text_in(event, "type") or name, event))
+
+    def document(self, body: bytes) -> Iterable[Delta]:
+        """Read the body of a response that was not streamed. Raise `ProviderFailed`."""
+        response = self._json.decoded(body)
+        if "output" not in response and not response.get("error"):
+            raise self._json.invalid("it has no output")
+        return tuple(self._end(response, ""))
+
+    def finished(self) -> StreamFinished:
+        """Return the response. Raise `ProviderFailed` if its reason is an error or unknown."""
+        for key, texts in self._open.items():
+            draft = self._parts.thinking(("thinking", key, 0))
+            draft.details = {"raw_content": ["".join(texts[index]) for index in sorted(texts)]}
+        parts = self._parts.parts()
+        return StreamFinished(parts, finish_for(self._model, self._reason, _FINISH, parts), self._usage)
+
+    def _read(self, kind: str, event: Json) -> Iterator[Delta]:
+        match kind:
+            case "response.output_item.added":
+                item = self._json.object_in(event, "item") or {}
+                key = self._begin(item, self._json.number_in(event, "output_index") or 0)
+                if item.get("type") == "function_call":
+                    yield from self._call(key, item)
+            case "response.output_item.done":
+                item = self._json.object_in(event, "item") or {}
+                yield from self._item(self._key(event, item), item)
+            case "response.output_text.delta":
+                yield from self._text(self._place(event, "content_index"), self._json.text_in(event, "delta") or "")
+            case "response.output_text.done":
+                place = self._place(event, "content_index")
+                yield from self._rest_of_text(place, self._json.text_in(event, "text") or "")
+            case "response.reasoning_summary_text.delta":
+                place = self._place(event, "summary_index")
+                own, text = self._json.text_in(event, "item_id") or "", self._json.text_in(event, "delta") or ""
+                yield from self._summary(place, own, text)
+            case "response.reasoning_text.delta":
+                place = self._place(event, "content_index")
+                own, text = self._json.text_in(event, "item_id") or "", self._json.text_in(event, "delta") or ""
+                yield from self._open_text(place, own, text)
+            case "response.function_call_arguments.delta":
+                yield from self._arguments(self._key(event), self._json.text_in(event, "delta") or "")
+            case "response.function_call_arguments.done":
+                yield from self._rest_of_call(self._key(event), self._json.text_in(event, "arguments") or "")
+            case "response.refusal.delta" | "response.refusal.done":
+                self._refused = True
+            case "error":
+                raise stream_failure(self._model, event)
+            case _ if kind in _LAST:
+                self._closed = True
+                yield from self._end(self._json.object_in(event, "response") or {}, kind.removeprefix("response."))
+            case _:
+                pass  # begins and ends of parts, and events that are newer than this
+
+    def _end(self, response: Json, status: str) -> Iterator[Delta]:
+        """Read the response that ends a stream, or that was not streamed."""
+        if error := response.get("error"):
+            raise stream_failure(self._model, error)
+        if not self._parts.drafts():
+            for index, item in enumerate(self._json.objects_in(response, "output")):
+                yield from self._item(self._begin(item, index), item)
+        usage = response.get("usage")
+        if is_object(usage):
+            self._usage = _usage(usage, self._json.object_in(usage, "input_tokens_details") or {})
+        status = self._json.text_in(response, "status") or status
+        details = self._json.object_in(response, "incomplete_details") or {}
+        why = self._json.text_in(details, "reason") or ("" if status == "incomplete" else status)
+        self._reason = "refusal" if self._refused else why
+
+    # --- items --------------------------------------------------------------------------------------------------------
+
+    def _begin(self, item: Json, index: int) -> int:
+        """Return the number of an item that begins, or that has begun under this ID."""
+        own = self._json.text_in(item, "id") or ""
+        if own not in self._by_id:
+            self._items += 1
+            key = self._by_index[index] = self._items
+            if own:
+                self._by_id[own] = key
+            return key
+        return self._by_id[own]
+
+    def _key(self, event: Json, item: Json | None = None) -> int:
+        """Return the number of the event's item."""
+        own = (self._json.text_in(event, "item_id") or "") if item is None else (self._json.text_in(item, "id") or "")
+        index = self._json.number_in(event, "output_index") or 0
+        if own in self._by_id:
+            return self._by_id[own]
+        if index in self._by_index:
+            return self._by_index[index]
+        return self._begin({"id": own}, index)
+
+    def _place(self, event: Json, index: str) -> tuple[int, int]:
+        return self._key(event), self._json.number_in(event, index) or 0
+
+    def _item(self, key: int, item: Json) -> Iterator[Delta]:
+        """Read a whole item, and yield what no delta brought."""
+        match item.get("type"):
+            case "message":
+                for index, part in enumerate(self._json.objects_in(item, "content")):
+                    if part.get("type") == "refusal":
+                        self._refused = True
+                    yield from self._rest_of_text((key, index), self._json.text_in(part, "text") or "")
+            case "reasoning":
+                yield from self._reasoning(key, item)
+            case "function_call":
+                yield from self._call(key, item)
+            case _:
+                pass  # of tools that the provider runs itself
+
+    # --- text ---------------------------------------------------------------------------------------------------------
+
+    def _text(self, place: tuple[int, int], text: str) -> Iterator[Delta]:
+        if text:
+            yield from self._parts.add_text(("text", *place), text)
+
+    def _rest_of_text(self, place: tuple[int, int], text: str) -> Iterator[Delta]:
+        if text and ("text", *place) not in self._parts:
+            yield from self._text(place, text)
+
+    # --- reasoning ----------------------------------------------------------------------------------------------------
+
+    def _thinking(self, place: tuple[int, int], own: str) -> ThinkingDraft:
+        draft = self._parts.thinking(("thinking", *place))
+        draft.id = draft.id or own or None
+        return draft
+
+    def _summary(self, place: tuple[int, int], own: str, text: str) -> Iterator[Delta]:
+        self._thinking(place, own)
+        yield from self._parts.add_thinking(("thinking", *place), text)
+
+    def _open_text(self, place: tuple[int, int], own: str, text: str) -> Iterator[Delta]:
+        """Read what an open model thinks itself: shown, and kept in the details of the item's first part."""
+        key, index = place
+        self._thinking((key, 0), own)
+        self._open.setdefault(key, {}).setdefault(index, []).append(text)
+        if text:
+            yield ThinkingDelta(text)
+
+    def _reasoning(self, key: int, item: Json) -> Iterator[Delta]:
+        own = self._json.text_in(item, "id") or ""
+        for index, summary in enumerate(self._json.objects_in(item, "summary")):
+            if ("thinking", key, index) not in self._parts:
+                yield from self._summary((key, index), own, self._json.text_in(summary, "text") or "")
+        if key not in self._open:
+            for index, content in enumerate(self._json.objects_in(item, "content")):
+                yield from self._open_text((key, index), own, self._json.text_in(content, "text") or "")
+        if sealed := self._json.text_in(item, "encrypted_content"):
+            self._thinking((key, 0), own).signature = sealed
+
+    # --- calls --------------------------------------------------------------------------------------------------------
+
+    def _call(self, key: int, item: Json) -> Iterator[Delta]:
+        arguments = self._json.text_in(item, "arguments") or ""
+        if ("call", key) in self._parts:
+            yield from self._rest_of_call(key, arguments)
+            return
+        yield from self._parts.add_call(("call", key), self._json.text_in(item, "name") or "", arguments)
+        draft = self._parts.call(("call", key))
+        draft.wire_id = self._json.text_in(item, "call_id") or None
+        draft.item_id = self._json.text_in(item, "id") or None
+        draft.provider = self._provider
+
+    def _arguments(self, key: int, arguments: str) -> Iterator[Delta]:
+        """Read more of a call's arguments. Without its beginning they wait for the event that has the whole call."""
+        if ("call", key) in self._parts:
+            yield from self._parts.add_call(("call", key), "", arguments)
+
+    def _rest_of_call(self, key: int, arguments: str) -> Iterator[Delta]:
+        if ("call", key) not in self._parts:
+            return
+        received = "".join(self._parts.call(("call", key)).arguments)
+        if len(arguments) > len(received) and arguments.startswith(received):
+            yield from self._arguments(key, arguments[len(received) :])
+
+    def _reported(self, data: bytes) -> object:
+        try:
+            return self._json.value(data)
+        except ProviderFailed:
+            return data.decode("utf-8", "replace")
+
+
+def _usage(counted: Json, details: Json) -> Usage:
+    return Usage(
+        input_tokens=token_count(counted.get("input_tokens")),
+        output_tokens=token_count(counted.get("output_tokens")),
+        cache_read_tokens=token_count(details.get("cached_tokens")),
+        cache_write_tokens=token_count(details.get("cache_write_tokens")),
+    )
