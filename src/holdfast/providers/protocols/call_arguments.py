@@ -14,8 +14,8 @@ class _Repeated(Exception):
 def arguments_object(arguments: str) -> msgspec.Raw:
     """Return the arguments as the model wrote them; they must be the JSON text of an object.
 
-    Where a key stands twice in one object the last value stays, which is what a tool got: strict parsers, such as
-    Anthropic's, refuse the whole request for a repeated key.
+    Of a key that stands twice in one object the last value is sent, which is the one that was run: Anthropic and Google
+    refuse a whole request for a repeated key.
     """
     try:
         json.loads(arguments, object_pairs_hook=_unrepeated, parse_int=str, parse_float=str)

@@ -11,13 +11,11 @@ token that no journal has. Such an answer ends as `max_tokens`, and the next pro
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
-import msgspec
-
 from holdfast.history.formats.format import Json, is_array, is_object
+from holdfast.providers.protocols.call_arguments import arguments_object
 from holdfast.providers.protocols.gemini_reader import SIGNATURE, GeminiReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol, ResponseReader
 from holdfast.providers.registry import ModelEndpoint
@@ -143,7 +141,8 @@ class _Writer:
                         continue
                     written = {"text": part.text, "thought": True}
                 case CallPart():
-                    written = {"functionCall": {"id": part.id, "name": part.name, "args": _arguments(part.arguments)}}
+                    arguments = arguments_object(part.arguments)
+                    written = {"functionCall": {"id": part.id, "name": part.name, "args": arguments}}
                     signature = signature or (None if called else _STAND_IN)
                     called = True
             yield {**written, "thoughtSignature": signature} if signature else written
@@ -168,27 +167,6 @@ def _said(said: UserContent) -> JsonObject:
     if isinstance(said, str):
         return {"text": said}
     return {"inlineData": {"mimeType": said.media_type, "data": base64.b64encode(said.data).decode()}}
-
-
-def _arguments(raw: str) -> object:
-    """Return the arguments as the model wrote them. Of a key that stands twice the last is sent: that one was run.
-
-    Google refuses a repeated key in an object of names that it does not know.
-    """
-    return msgspec.json.decode(raw) if _repeats_a_key(raw) else msgspec.Raw(raw.encode())
-
-
-def _repeats_a_key(raw: str) -> bool:
-    repeated: list[bool] = []
-
-    def note(pairs: list[tuple[str, object]]) -> None:
-        repeated.append(len(dict(pairs)) < len(pairs))
-
-    try:
-        json.loads(raw, object_pairs_hook=note, parse_int=str, parse_float=str)
-    except RecursionError:  # Python's parser gives up before the one that has accepted them
-        return False
-    return any(repeated)
 
 
 WIRE: ProviderProtocol = GeminiProtocol()
