@@ -283,6 +283,13 @@ async def test_amazon_gets_its_own_key_and_nothing_that_is_meant_for_anthropic(m
     assert [part.provider for part in finished.parts if isinstance(part, ThinkingPart)] == ["bedrock"]
 
 
+@pytest.mark.parametrize("region", ["evil.test/", "us-east-1@evil.test", "a b", "{region}"])
+def test_a_region_is_no_other_part_of_an_address(region: str) -> None:
+    with pytest.raises(ModelUnusable, match=r"Invalid region for bedrock \(expected") as caught:
+        resolve_endpoint("bedrock:anthropic.m", {**AMAZON, "AWS_REGION": region})
+    assert region not in str(caught.value)
+
+
 def test_amazon_is_where_the_region_is(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("AWS_REGION", "AWS_DEFAULT_REGION", "ANTHROPIC_BEDROCK_MANTLE_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)

@@ -169,6 +169,13 @@ def test_the_mark_stands_on_the_last_block_that_may_have_one() -> None:
     assert "cache_control" not in thinking
 
 
+def test_the_mark_stays_off_what_the_writer_made() -> None:
+    (made,) = WIRE.writer(target(NAME)).message(GO)
+    closed = WIRE.closing(target(NAME), made)
+    assert "cache_control" in str(closed)
+    assert made == {"role": "user", "content": [{"type": "text", "text": "go"}]}
+
+
 def test_the_mark_moves_and_changes_nothing_that_was_sent() -> None:
     outbox = Outbox(target(NAME), WIRE)
     first = conversation(NAME, GO)

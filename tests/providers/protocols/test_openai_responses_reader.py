@@ -103,6 +103,15 @@ def test_what_the_deltas_brought_is_not_read_again() -> None:
     assert sum(isinstance(each, TextDelta) for each in deltas) == 2
 
 
+def test_the_items_of_the_last_event_are_not_read_again() -> None:
+    """A gateway may give them other IDs there, and leave some out."""
+    _, finished = read(
+        event("output_item.added", output_index=1, item=call("a", "{}")),
+        event("completed", response={"status": "completed", "output": [call("z", "{}")]}),
+    )
+    assert finished.parts == (called("a", "{}"),)
+
+
 def test_arguments_that_the_last_event_has_otherwise_stay_as_they_were_shown() -> None:
     _, finished = read(
         event("output_item.added", output_index=0, item=call("a")),
