@@ -121,10 +121,6 @@ def _left_out(was: object, now: object) -> bool:
     return was != ABSENT and now == ABSENT
 
 
-def _other_limit(was: object, now: object) -> bool:
-    return isinstance(was, int) and isinstance(now, int) and now > 0
-
-
 OWN_WIRES = (
     Meant(
         why="A call's arguments go back as the model wrote them; pydantic-ai wrote them anew.",
@@ -169,15 +165,21 @@ OWN_WIRES = (
         same=lambda was, now: (was, now) in (("Bearer test-key", ABSENT), (ABSENT, "test-key")),
     ),
     Meant(
-        why="How much a model may write is of our own table, not of pydantic-ai's.",
-        providers=_CLAUDE,
-        place=r"body\.max_tokens",
-        same=_other_limit,
-    ),
-    Meant(
         why="What a response may be is said: events where they are asked for, else JSON.",
         providers=_CHAT | _CLAUDE | _GOOGLE | frozenset({"openai"}),
         place="header accept",
-        same=lambda was, now: was == "*/*" and now in ("text/event-stream", "application/json"),
+        same=lambda was, now: was in ("*/*", "application/json") and now in ("text/event-stream", "application/json"),
+    ),
+    Meant(
+        why="A request for one piece is one: Anthropic's SDK streamed it in secret where a model may write much.",
+        providers=frozenset({"bedrock"}),
+        place=r"body\.stream",
+        same=lambda was, now: (was, now) == (True, ABSENT),
+    ),
+    Meant(
+        why="A request for one piece does not say that it is not to be streamed, which is the default.",
+        providers=_CHAT | _CLAUDE | frozenset({"openai"}),
+        place=r"body\.stream",
+        same=lambda was, now: (was, now) == (False, ABSENT),
     ),
 )

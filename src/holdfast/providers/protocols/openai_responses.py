@@ -165,12 +165,13 @@ def _content(said: UserContent) -> JsonObject:
 
 
 def _tool(tool: ToolSchema) -> JsonObject:
-    # `strict` is sent because its default differs between servers; schemas of tools do not fit strict mode.
+    # `strict` is sent because its default differs between servers; schemas of tools do not fit strict mode. OpenAI
+    # refuses a schema of an object without `properties`.
     return {
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": tool.parameters,
+        "parameters": tool.parameters if "properties" in tool.parameters else {**tool.parameters, "properties": {}},
         "strict": False,
     }
 
