@@ -9,7 +9,7 @@ RUN := $(VENV)/bin/python
 PYTEST := $(RUN) -m pytest -n auto --dist worksteal
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-all llama lint check fix bench faults mutants picture clean
+.PHONY: help demo test test-all llama lint check fix bench faults mutants picture models clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
@@ -22,6 +22,7 @@ help:
 	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (half an hour)"
 	@echo "make mutants break the source on purpose, one line at a time, and see that a test notices (half an hour)"
 	@echo "make picture draw the screen again for the README"
+	@echo "make models  write the table of models again, from the packages that are installed"
 	@echo "make clean   remove what make and the tools wrote"
 
 demo: $(READY)
@@ -63,6 +64,9 @@ mutants: $(READY)
 
 picture: $(READY)
 	@$(RUN) bench/picture.py
+
+models: $(READY)
+	@$(RUN) bench/model_facts.py
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist

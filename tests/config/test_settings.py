@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.config.settings import Allowed, Config, Limits, ProjectConfig, decoded, read_config
+from holdfast.config.settings import Allowed, Config, Limits, ModelOverrides, ProjectConfig, decoded, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable
 from holdfast.providers.registry import PROVIDERS, Provider, resolve_endpoint
 from holdfast.session.conversation.context_settings import ContextSettings
@@ -54,6 +54,15 @@ def test_what_is_said_is_read(tmp_path: Path) -> None:
         ("[context]\ncompact_at = 1.5", "compact_at"),
         ("[limits.providers.anthropic]\nidle_event = -1", "providers"),
         ("[limits.providers.anthropic]\ntimeout = 1", "timeout"),
+        ("[models.gpt]\nimages = true", "Model 'gpt' names no provider (expected [models.\"PROVIDER:MODEL\"])"),
+        ("[models.'a:']\nimages = true", "names no provider"),
+        ("[models.'a:m']\ncontext_window = 0", "context_window"),
+        ("[models.'a:m']\ninput_price = -1\noutput_price = 1", "input_price"),
+        ("[models.'a:m']\ninput_price = inf\noutput_price = 1", "input_price"),
+        ("[models.'a:m']\noutput_price = 1", "expected both `input_price` and `output_price`"),
+        ("[models.'a:m']\ncache_read_price = 1", "expected both `input_price` and `output_price`"),
+        ("[models.'a:m']\nreasoning = 'much'", "reasoning"),
+        ("[models.'a:m']\ncontext_windw = 1", "Did you mean 'context_window'?"),
         ("\nmodel = x", "line 2"),
         ("\xff", "TOML"),
     ],
@@ -158,7 +167,8 @@ def test_the_page_on_settings_is_valid_and_has_every_setting_with_its_default() 
     assert msgspec.structs.replace(config.limits, timeout=None, providers={}) == Limits()
     assert config.context == ContextSettings()
     named = set(re.findall(r"^(\w+) =", own.decode(), re.MULTILINE))
-    assert (set(Limits.__struct_fields__) | set(ContextSettings.__struct_fields__)) - named == {"providers"}
+    settings = (Limits, ContextSettings, ModelOverrides)
+    assert {name for each in settings for name in each.__struct_fields__} - named == {"providers"}
     assert decoded(project, ProjectConfig, name="settings.md").allow != Allowed()
 
 

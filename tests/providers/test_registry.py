@@ -20,7 +20,14 @@ from holdfast.providers.connect import open_model
 from holdfast.providers.credentials.provider_keys import ProviderKey, found, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.model import StreamEvent, StreamFinished
-from holdfast.providers.registry import PROVIDERS, Providers, known_providers, profile_of, resolve_endpoint
+from holdfast.providers.registry import (
+    PROVIDERS,
+    Providers,
+    known_providers,
+    profile_of,
+    resolve_endpoint,
+    without_vision,
+)
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold, fold
 from holdfast.session.journal.entries import Entry, ModelChanged, PromptAccepted, SessionOpened
@@ -237,6 +244,29 @@ def test_any_journal_makes_a_request_that_whoever_speaks_openais_protocol_takes(
     judge(form, request.raw)
     strictest = "openai-compatible" if form == "openai-chat" else "any"
     assert check(json.loads(request.raw), format=form, profile=strictest) == []
+
+
+def test_the_user_says_which_models_see_images(tmp_path: Path) -> None:
+    text = (
+        "[providers.home]\nkind = 'openai-chat'\nbase_url = 'http://x/v1'\nimages = false\n"
+        "[models.'home:sees']\nimages = true\n"
+        "[models.'openai:blind']\nimages = false\n[models.'openai:gpt-5.5']\nimages = true\n"
+        "[models.'anthropic:m']\ncontext_window = 5\n"
+    )
+    config = configured(tmp_path, text)
+    known = known_providers(config.providers, config.models)
+    assert profile_of("home:sees", known) is OPENAI_COMPATIBLE
+    assert profile_of("home:m", known) == profile_of("home:x", known) == without_vision(OPENAI_COMPATIBLE)
+    assert profile_of("openai:blind", known) == without_vision(profile_of("openai:m"))
+    assert profile_of("openai:gpt-5.5", known) is profile_of("openai:m", known) is profile_of("openai:m")
+    assert profile_of("anthropic:m", known) is ANTHROPIC
+
+
+def test_a_model_of_an_unknown_provider_is_named(tmp_path: Path) -> None:
+    config = configured(tmp_path, "[models.'antropic:m']\nimages = false\n")
+    with pytest.raises(ConfigInvalid, match=r"Unknown provider 'antropic' in \[models\.'antropic:m'\]") as caught:
+        known_providers(config.providers, config.models)
+    assert "Did you mean anthropic:m?" in str(caught.value)
 
 
 # --- what is built in ------------------------------------------------------------------------------------------------

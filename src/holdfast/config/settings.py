@@ -90,8 +90,37 @@ class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     limits: ProviderLimits | None = None
 
 
+ReasoningKind = Literal["none", "effort", "budget", "adaptive", "level", "always"]
+"""How the reasoning of a model is set: `holdfast.providers.model_table.Reasoning` explains each."""
+
+Price = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
+
+
+class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """The user's own facts about one model, which win over the table of models. None: the table's.
+
+    Prices are US dollars per million tokens. Without a price for the cache, cached tokens cost what the input costs.
+    """
+
+    context_window: Count | None = None
+    max_output: Count | None = None
+    input_price: Price | None = None
+    output_price: Price | None = None
+    cache_read_price: Price | None = None
+    cache_write_price: Price | None = None
+    images: bool | None = None
+    reasoning: ReasoningKind | None = None
+
+    def __post_init__(self) -> None:
+        prices = (self.input_price, self.output_price)
+        if None in prices and any(
+            each is not None for each in (*prices, self.cache_read_price, self.cache_write_price)
+        ):
+            raise ValueError("A price is incomplete (expected both `input_price` and `output_price`)")
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The content of `config.toml`."""
+    """The content of `config.toml`. `models` is by PROVIDER:MODEL."""
 
     model: str | None = None
     permission_mode: Mode = "ask"
@@ -100,6 +129,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)
     fetch: Fetch = msgspec.field(default_factory=Fetch)
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
+    models: dict[str, ModelOverrides] = msgspec.field(default_factory=dict[str, ModelOverrides])
+
+    def __post_init__(self) -> None:
+        for name in self.models:
+            provider, _, model = name.partition(":")
+            if not provider or not model:
+                raise ValueError(f'Model {name!r} names no provider (expected [models."PROVIDER:MODEL"])')
 
 
 class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -179,7 +215,11 @@ def _near(error: str, config: type[Config | ProjectConfig]) -> str:
     unknown = re.search(r"unknown field `([^`]+)`", error)
     if unknown is None:
         return ""
-    own = {name for kind in (Config, Limits, Fetch, ContextSettings, Server) for name in kind.__struct_fields__}
+    own = {
+        name
+        for kind in (Config, Limits, Fetch, ContextSettings, Server, ModelOverrides)
+        for name in kind.__struct_fields__
+    }
     projects = {name for kind in (ProjectConfig, ProjectLimits, Allowed) for name in kind.__struct_fields__}
     if config is ProjectConfig and unknown[1] in own - projects:
         return "Only your own config may set this, not a project's. "

@@ -8,13 +8,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.config.settings import ProtocolKind, Server
+from holdfast.config.settings import ModelOverrides, ProtocolKind, Server
 from holdfast.errors import ConfigInvalid, ModelUnusable
 from holdfast.history.profiles import (
     ANTHROPIC,
@@ -35,7 +35,7 @@ class Provider:
     Without a `key_variable` it needs no key; `also_key_variable` is a second variable that may hold the key. `address`
     is the base URL unless `address_variable` is set; None means the protocol's own. With `region_variables`, the base
     URL is `regional_address` with the first of them that is set. `model` is an example model, "" if there is no typical
-    one.
+    one. `vision` is whether a model accepts images, where the user says so.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Provider:
     region_variables: tuple[str, ...] = ()
     regional_address: str = ""
     model: str = ""
+    vision: tuple[tuple[str, bool], ...] = ()
 
     @property
     def foreign(self) -> bool:
@@ -58,6 +59,13 @@ class Provider:
         """Return its key as found in the environment, "" if it is not set."""
         found = (environ.get(name, "") for name in (self.key_variable, self.also_key_variable) if name)
         return next((key for key in found if key.strip()), "")
+
+    def profile_for(self, model: str) -> Profile:
+        """Return the validation profile of one model."""
+        sees = dict(self.vision).get(model)
+        if sees is None or sees == (self.profile.media is not NO_MEDIA):
+            return self.profile
+        return _FOREIGN[self.kind] if sees else without_vision(self.profile)
 
     @property
     def example(self) -> str:
@@ -157,14 +165,32 @@ _FOREIGN: Mapping[ProtocolKind, Profile] = MappingProxyType(
 )
 """The profile of a server that speaks another vendor's protocol."""
 
+_NO_MODELS: Mapping[str, ModelOverrides] = MappingProxyType({})
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _REGION = re.compile(r"[A-Za-z0-9-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def known_providers(own: Mapping[str, Server]) -> Providers:
-    """Return the built-in and the configured providers. Raise `ConfigInvalid` for an unusable one."""
-    return MappingProxyType({**PROVIDERS, **{name: _provider(name, server) for name, server in own.items()}})
+def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrides] = _NO_MODELS) -> Providers:
+    """Return the built-in and the configured providers, with what `models` says of images.
+
+    Raise `ConfigInvalid` for an unusable provider, and for a model of an unknown one.
+    """
+    known = {**PROVIDERS, **{name: _provider(name, server) for name, server in own.items()}}
+    for name, overrides in models.items():
+        prefix, _, model = name.partition(":")
+        provider = known.get(prefix)
+        if provider is None:
+            near = difflib.get_close_matches(prefix, known, n=1, cutoff=0.4)
+            hint = f"Did you mean {near[0]}:{model}? " if near else ""
+            raise ConfigInvalid(
+                f"Unknown provider {prefix!r} in [models.{name!r}] (expected one of {', '.join(known)}). "
+                f"{hint}Fix the name in the config."
+            )
+        if overrides.images is not None:
+            known[prefix] = replace(provider, vision=(*provider.vision, (model, overrides.images)))
+    return MappingProxyType(known)
 
 
 def _provider(name: str, server: Server) -> Provider:
@@ -208,8 +234,9 @@ def is_address(text: str) -> bool:
 
 def profile_of(name: str, providers: Providers = PROVIDERS) -> Profile:
     """Return the validation profile for PROVIDER:MODEL; for an unknown provider, the one that suits most servers."""
-    provider = providers.get(name.partition(":")[0])
-    return provider.profile if provider else OPENAI_COMPATIBLE
+    prefix, _, model = name.partition(":")
+    provider = providers.get(prefix)
+    return provider.profile_for(model) if provider else OPENAI_COMPATIBLE
 
 
 @dataclass(frozen=True, slots=True)

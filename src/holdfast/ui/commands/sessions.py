@@ -209,7 +209,8 @@ def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
 def _providers(environ: Mapping[str, str]) -> Providers:
     from holdfast.providers.registry import known_providers  # noqa: PLC0415 - a list needs none of them
 
-    return known_providers(read_config(homes(environ).config).providers)
+    config = read_config(homes(environ).config)
+    return known_providers(config.providers, config.models)
 
 
 def _shown(said: Sentence) -> Iterator[str]:

@@ -32,8 +32,8 @@ from holdfast.errors import (
     UsageError,
 )
 from holdfast.providers.connect import connect, preload
-from holdfast.providers.context_windows import window_of
 from holdfast.providers.model import Model
+from holdfast.providers.model_table import window_of
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.system.threads import in_daemon
@@ -143,7 +143,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
                 emit=emit,
                 limits=options.limits,
                 context=options.config.context,
-                window=window_of,
+                window=lambda name: window_of(name, options.config.models),
                 project=project_of(options.environ, session.cwd),
                 debug=options.arguments.debug,
                 log=log,

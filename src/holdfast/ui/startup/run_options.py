@@ -87,7 +87,7 @@ def run_options(
     where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
     project = trusted_project(environ, where, ask=ask, say=notices.append)
     config = _overridden(own if project is None else with_project(own, project.config()), arguments)
-    providers = known_providers(config.providers)
+    providers = known_providers(config.providers, config.models)
     kept, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(
         cwd=cwd,

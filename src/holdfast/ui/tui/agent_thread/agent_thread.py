@@ -17,14 +17,13 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.config.project_decisions import Project
 from holdfast.errors import AppendConflict, HoldfastError, SessionBusy, UsageError
-from holdfast.providers.context_windows import window_of
 from holdfast.providers.model import Model
+from holdfast.providers.model_table import window_of
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import TurnEnded, When
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.storage.sqlite_store import read_copy
-from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Image, Mode, Pattern
 from holdfast.tools.tool import Plan
 from holdfast.ui.advice import SCREEN, advised
@@ -71,7 +70,6 @@ class AgentThread:
         self._mode: Mode = options.mode
         self._agent: Agent | None = None
         self._project: Project | None = None
-        self._sizing: asyncio.Task[None] | None = None
         self._unopened = ""  # why the last attempt to open a session failed
         self._leaving = False
         self._shells: set[asyncio.Task[None]] = set()
@@ -286,7 +284,7 @@ class AgentThread:
             ask=self._ask,
             limits=options.limits,
             context=options.config.context,
-            window=window_of,
+            window=self._window,
             project=project,
             debug=options.arguments.debug,
             log=log,
@@ -297,11 +295,11 @@ class AgentThread:
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         model = await self._connect_to(name, log)
-        self._sizing = asyncio.create_task(self._size(name))
+        self._send(Window(name, self._window(name) or self._options.config.context.window))
         return model
 
-    async def _size(self, name: str) -> None:
-        self._send(Window(name, await in_daemon(lambda: window_of(name)) or self._options.config.context.window))
+    def _window(self, name: str) -> int:
+        return window_of(name, self._options.config.models)
 
     async def _own(self, agent: Agent, command: str, *, share: bool) -> None:
         async def run() -> None:

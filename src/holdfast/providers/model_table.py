@@ -1,0 +1,323 @@
+"""What holdfast knows of each model: window, largest output, prices, and how it reasons.
+
+The knowledge is data: `make models` writes `models.json` from packages that carry it, genai-prices for windows and
+prices, pydantic-ai's profiles for what a model accepts. Neither is imported here. Only the part of one provider is
+decoded, when a model of it is first asked for.
+
+Names are matched as genai-prices matches them: the first model whose name or pattern fits counts. What a model accepts
+follows from its family instead, by prefix, so a model that is newer than the table has the facts of its family and no
+price. For example, `claude-opus-5-9` accepts what `claude-opus-5` accepts. Prices are those of a provider under
+holdfast's own name for it: a model at home does not cost what its namesake costs.
+
+`ModelFacts.assumed` names what is not known of a model. The user's `[models."PROVIDER:MODEL"]` wins over the table.
+
+Laws: for every name, a window and a price are those of genai-prices, and what the model accepts is what pydantic-ai's
+profile says.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import msgspec
+
+from holdfast.config.settings import ModelOverrides, ProtocolKind, ReasoningKind
+from holdfast.providers.model_prices import Prices, Rates, TierRates, price_of
+from holdfast.session.journal.parts import Usage
+
+TABLE = Path(__file__).with_name("models.json")
+
+Temperature = Literal["any", "while-not-reasoning", "refused"]
+
+
+class Reasoning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a model reasons, and how that is set.
+
+    `effort`: one of `levels` as OpenAI's reasoning effort. `budget`: a number of tokens, for Anthropic beside one of
+    `levels` as `output_config.effort`. `adaptive`: Anthropic's adaptive thinking, with one of `levels`. `level`: one of
+    `levels` as Gemini's thinking level. `always`: it reasons, and there is nothing to set.
+
+    `off` is what turns it off: an effort, a budget of 0, or a `type` of Anthropic's thinking; "" if it cannot be turned
+    off. `checked` is False if the levels are the usual ones and a server may refuse some. `by_default` is whether it
+    reasons if a request says nothing, None if that is not known.
+    """
+
+    kind: ReasoningKind = "none"
+    levels: tuple[str, ...] = ()
+    off: str = ""
+    checked: bool = True
+    by_default: bool | None = None
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What models of one family accept.
+
+    `max_tokens` is what a request says if the protocol requires a limit, `max_output` the most that it may say.
+    `sealed_reasoning` is whether Responses returns the reasoning encrypted (`include: reasoning.encrypted_content`),
+    `all_turns` whether it takes `reasoning: {context: all_turns}`.
+    """
+
+    reasoning: Reasoning = Reasoning()
+    max_tokens: int | None = None
+    max_output: int | None = None
+    temperature: Temperature = "any"
+    sealed_reasoning: bool = False
+    all_turns: bool = False
+    images: bool | None = None
+    pdf: bool | None = None
+
+
+class NamePattern(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"any_of": "any", "all_of": "all"}
+):
+    """A rule about a name in lower case; one field is set."""
+
+    equals: str | None = None
+    starts_with: str | None = None
+    ends_with: str | None = None
+    contains: str | None = None
+    regex: str | None = None
+    any_of: tuple[NamePattern, ...] = ()
+    all_of: tuple[NamePattern, ...] = ()
+
+    def fits(self, name: str) -> bool:
+        """Return whether the name obeys the rule."""
+        match self:
+            case NamePattern(equals=str() as text):
+                fits = name == text
+            case NamePattern(starts_with=str() as text):
+                fits = name.startswith(text)
+            case NamePattern(ends_with=str() as text):
+                fits = name.endswith(text)
+            case NamePattern(contains=str() as text):
+                fits = text in name
+            case NamePattern(regex=str() as text):
+                fits = re.search(text, name) is not None
+            case NamePattern(any_of=patterns) if patterns:
+                fits = any(each.fits(name) for each in patterns)
+            case _:
+                fits = all(each.fits(name) for each in self.all_of)
+        return fits
+
+
+class ModelRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One model of a provider: its names, by default its id alone, other patterns, its window and its rates."""
+
+    id: str
+    names: tuple[str, ...] | None = None
+    match: tuple[NamePattern, ...] = ()
+    window: int = 0
+    rates: tuple[Rates, ...] = ()
+    tiers: tuple[TierRates, ...] = ()
+
+    def fits(self, name: str) -> bool:
+        """Return whether a name in lower case means this model."""
+        named = name == self.id if self.names is None else name in self.names
+        return named or any(each.fits(name) for each in self.match)
+
+
+class FamilyRule(msgspec.Struct, frozen=True, kw_only=True):
+    """The traits of all names that fit; the first rule that fits counts."""
+
+    name: NamePattern
+    traits: Traits
+
+
+_ANY_NAME = NamePattern(starts_with="")
+"""What the last rule of a family says: it has the traits of models that no other rule is about."""
+
+
+class ModelTable(msgspec.Struct, frozen=True, kw_only=True):
+    """The file: its date, the versions it was made from, and a part for each provider and each family.
+
+    `fallbacks` are the providers whose models a provider also serves.
+    """
+
+    date: dt.date
+    sources: dict[str, str]
+    fallbacks: dict[str, tuple[str, ...]]
+    models: dict[str, msgspec.Raw]
+    families: dict[str, msgspec.Raw]
+
+
+class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one model. `known`: the table has it. `assumed`: the fields below that are unknown.
+
+    A `context_window` of 0 is unknown. The other fields are those of `Traits`.
+    """
+
+    name: str
+    known: bool
+    assumed: tuple[str, ...]
+    context_window: int
+    prices: Prices | None
+    reasoning: Reasoning
+    max_tokens: int | None
+    max_output: int | None
+    temperature: Temperature
+    sealed_reasoning: bool
+    all_turns: bool
+    images: bool | None
+    pdf: bool | None
+
+
+Overrides = Mapping[str, ModelOverrides]
+"""The user's own settings of models, by PROVIDER:MODEL."""
+
+NO_OVERRIDES: Overrides = MappingProxyType({})
+
+_SOLD_AS: Mapping[str, str] = MappingProxyType({"openai-chat": "openai"})
+"""The provider that a provider's models and prices are listed under, if not its own name."""
+
+_FAMILY_OF: Mapping[str, str] = MappingProxyType({"bedrock": "anthropic"})
+"""The family whose traits the models of a provider have, if not its own."""
+
+_FAMILY_OF_KIND: Mapping[ProtocolKind, str] = MappingProxyType(
+    {
+        "openai-responses": "openai",
+        "openai-chat": "openai-chat",
+        "mistral": "mistral",
+        "anthropic": "anthropic",
+        "bedrock": "anthropic",
+        "gemini": "google",
+    }
+)
+"""The family of a server of the user's own, by its protocol."""
+
+_DATE = re.compile(r"(-)(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)")
+"""A date suffix such as -20251211."""
+
+_BEDROCK = re.compile(r"(?:.*/)?(?:[a-z-]+\.)?anthropic\.(.*?)(?:-v\d+(?::.*)?)?")
+"""A Claude at Amazon: ARN, region, vendor, the name at Anthropic, version."""
+
+
+@functools.cache
+def model_table() -> ModelTable:
+    """Return the table, read once."""
+    return msgspec.json.decode(TABLE.read_bytes(), type=ModelTable)
+
+
+def facts_of(name: str, *, kind: ProtocolKind | None = None, overrides: Overrides = NO_OVERRIDES) -> ModelFacts:
+    """Return what is known of PROVIDER:MODEL.
+
+    `kind` is the protocol of the provider: it decides what the models of a server of the user's own accept.
+    """
+    provider, _, model = name.partition(":")
+    row = _row_of(provider, model.lower())
+    rule = _rule_of(provider, model, kind)
+    own = overrides.get(name, ModelOverrides())
+    facts = rule.traits if rule else Traits()
+    prices = _own_prices(own) or (Prices(rates=row.rates, tiers=row.tiers) if row and row.rates else None)
+    window = own.context_window or (row.window if row else 0)
+    reasoning = facts.reasoning if own.reasoning is None else _own_reasoning(own, facts.reasoning)
+    images = facts.images if own.images is None else own.images
+    most = own.max_output or facts.max_output
+    unknown = {
+        "context_window": not window,
+        "prices": prices is None,
+        "reasoning": own.reasoning is None and row is None and (rule is None or rule.name == _ANY_NAME),
+        "max_output": most is None,
+        "images": images is None,
+        "pdf": facts.pdf is None,
+    }
+    return ModelFacts(
+        name=name,
+        known=row is not None,
+        assumed=tuple(field for field, missing in unknown.items() if missing),
+        context_window=window,
+        prices=prices,
+        reasoning=reasoning,
+        max_tokens=own.max_output or facts.max_tokens,
+        max_output=most,
+        temperature=facts.temperature,
+        sealed_reasoning=facts.sealed_reasoning,
+        all_turns=facts.all_turns,
+        images=images,
+        pdf=facts.pdf,
+    )
+
+
+def window_of(name: str, overrides: Overrides = NO_OVERRIDES) -> int:
+    """Return the context window of PROVIDER:MODEL in tokens, 0 if unknown."""
+    return facts_of(name, overrides=overrides).context_window
+
+
+def cost_of(facts: ModelFacts, usage: Usage, *, at: dt.datetime | None = None, service_tier: str = "") -> str | None:
+    """Return the price of a request in US dollars as a decimal string, None if it is not known.
+
+    `at` is when it was sent, by default now; `service_tier` is the one that the provider says it used.
+    """
+    return None if facts.prices is None else price_of(facts.prices, usage, at=at, service_tier=service_tier)
+
+
+def _row_of(provider: str, model: str) -> ModelRow | None:
+    table, own = model_table(), _SOLD_AS.get(provider, provider)
+    if own not in table.models:
+        return None
+    for name in dict.fromkeys((model, _with_dashes(model))):
+        for sold_by in (own, *table.fallbacks.get(own, ())):
+            for row in _rows(sold_by):
+                if row.fits(name):  # of another provider's model, the service tiers are not sold
+                    return row if sold_by == own else msgspec.structs.replace(row, tiers=())
+    return None
+
+
+def _with_dashes(model: str) -> str:
+    """Return the name with the date of its suffix written with dashes."""
+
+    def dashed(found: re.Match[str]) -> str:
+        _, year, month, day = found.groups()
+        try:
+            dt.date(int(year), int(month), int(day))
+        except ValueError:
+            return found[0]
+        return f"-{year}-{month}-{day}"
+
+    return _DATE.sub(dashed, model)
+
+
+@functools.cache
+def _rows(provider: str) -> tuple[ModelRow, ...]:
+    return msgspec.json.decode(model_table().models[provider], type=tuple[ModelRow, ...])
+
+
+@functools.cache
+def _rules(family: str) -> tuple[FamilyRule, ...]:
+    return msgspec.json.decode(model_table().families[family], type=tuple[FamilyRule, ...])
+
+
+def _rule_of(provider: str, model: str, kind: ProtocolKind | None) -> FamilyRule | None:
+    """Return the rule that says what the model accepts, None if its family is not known."""
+    family = _FAMILY_OF.get(provider, provider)
+    if family not in model_table().families:
+        if kind is None:
+            return None
+        family = _FAMILY_OF_KIND[kind]
+    if family == "anthropic" and (amazon := _BEDROCK.fullmatch(model)):
+        model = amazon[1]
+    if family == "openrouter":  # an alias, and a tag such as :free
+        model = model.removeprefix("~").partition(":")[0]
+    return next((rule for rule in _rules(family) if rule.name.fits(model)), None)
+
+
+def _own_prices(own: ModelOverrides) -> Prices | None:
+    """Return the user's own prices, None without them."""
+    if own.input_price is None or own.output_price is None:
+        return None
+    amounts = (own.input_price, own.output_price, own.cache_read_price, own.cache_write_price)
+    costs = [None if each is None else f"{each:.12f}".rstrip("0").rstrip(".") for each in amounts]
+    return Prices(rates=(Rates(input=costs[0], output=costs[1], cache_read=costs[2], cache_write=costs[3]),))
+
+
+def _own_reasoning(own: ModelOverrides, usual: Reasoning) -> Reasoning:
+    """Return the kind of reasoning that the user set; its levels are those of the table if the kind is the same."""
+    if own.reasoning is None or own.reasoning == usual.kind:
+        return usual
+    levels = ("low", "medium", "high") if own.reasoning in ("effort", "adaptive", "level") else ()
+    return Reasoning(kind=own.reasoning, levels=levels, checked=False)
