@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.config.settings import ModelOverrides
 from holdfast.providers.connectivity import Reached
 from holdfast.providers.credentials.provider_keys import ProviderKey
+from holdfast.providers.model_table import facts_of, model_table
 from holdfast.providers.registry import PROVIDERS
 from holdfast.session.verify import Problem, Report
 from holdfast.ui.commands.doctor import findings, probes
@@ -22,6 +24,7 @@ from holdfast.ui.startup.project_trust import judge_project
 from polling import expect_within
 
 GB = 1_000_000_000
+OWN = facts_of("home:m", overrides={"home:m": ModelOverrides(context_window=5, reasoning="none")})
 PROBLEM = Problem(kind="damage", where="entry 1", what="A hole.", todo="")
 
 
@@ -49,6 +52,11 @@ def report(session: str, *problems: Problem) -> Report:
         (findings.model("a:b", "Key is missing."), "fail", "Key is missing."),
         (findings.model(None, ""), "warn", "holdfast setup"),
         (findings.model("demo", ""), "ok", "not with -p"),
+        (findings.model_table_finding("2026", None, window=0), "ok", "2026"),
+        (findings.model_table_finding("2026", facts_of("anthropic:claude-sonnet-5-5"), window=0), "ok", "2026"),
+        (findings.model_table_finding("2026", facts_of("home:m"), window=0), "warn", 'below [models."home:m"]'),
+        (findings.model_table_finding("2026", facts_of("home:m"), window=9000), "ok", "taken to be 9,000 tokens"),
+        (findings.model_table_finding("2026", OWN, window=0), "ok", "home:m is not in it: its cost is unknown"),
         (findings.disk("~/x", 2 * GB), "ok", "2 GB"),
         (findings.disk("~/x", GB // 2), "warn", "Free some disk space"),
         (findings.disk("~/x", GB // 20), "fail", "Free some disk space"),
@@ -130,6 +138,8 @@ def test_a_machine_that_is_well(home: Path, capsys: pytest.CaptureFixture[str]) 
     assert "sk-of-the-doctor" not in out
     for name in ("config", "model", "provider anthropic", "commands", "disk", "data folder", "sessions", "keys"):
         assert found[name].level == "ok", found[name]
+    assert (found["model table"].level, str(model_table().date) in found["model table"].what) == ("warn", True)
+    assert '[models."anthropic:m"]' in found["model table"].todo
     assert "(from ANTHROPIC_BASE_URL)" in found["provider anthropic"].what
     assert "git version" in found["git"].what or found["git"].level == "warn"
 

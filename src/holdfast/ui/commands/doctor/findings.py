@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.providers.connectivity import Reached
 from holdfast.providers.credentials.provider_keys import Keys
+from holdfast.providers.model_table import ModelFacts
 from holdfast.providers.registry import Provider, Providers
 from holdfast.session.verify import Report
 from holdfast.ui.commands.provider_failures import unreached
@@ -87,6 +88,34 @@ def model(name: str | None, problem: str) -> DoctorFinding:
     if problem:
         return DoctorFinding(name="model", level="fail", what=name, todo=problem)
     return DoctorFinding(name="model", level="ok", what=name)
+
+
+_ASSUMED: Mapping[str, str] = {
+    "context_window": "its context window is unknown",
+    "prices": "its cost is unknown",
+    "reasoning": "it is used as a model without reasoning settings",
+}
+"""What holdfast assumes of a model without the fact."""
+
+
+def model_table_finding(table: str, facts: ModelFacts | None, *, window: int) -> DoctorFinding:
+    """Return the age of the `table` of models and what is assumed of the chosen model, None if there is none.
+
+    `window` is the context window that the config sets for models without a known one, 0 if none.
+    """
+    if facts is None or facts.known:
+        return DoctorFinding(name="model table", level="ok", what=table)
+    assumed = [text for field, text in _ASSUMED.items() if field in facts.assumed]
+    if "context_window" in facts.assumed and window:
+        assumed[0] = f"its context window is taken to be {window:,} tokens ([context] window)"
+    unlisted = f"{facts.name} is not in it" + (f": {', '.join(assumed)}" if assumed else "")
+    if "context_window" not in facts.assumed or window:
+        return DoctorFinding(name="model table", level="ok", what=f"{table}; {unlisted}")
+    todo = (
+        f'Set context_window below [models."{facts.name}"] in the config. Until then holdfast summarizes a long '
+        "conversation only when the provider refuses it."
+    )
+    return DoctorFinding(name="model table", level="warn", what=f"{table}; {unlisted}", todo=todo)
 
 
 def provider_finding(provider: Provider, way: Reached, *, chosen: bool) -> DoctorFinding:

@@ -18,6 +18,7 @@ from holdfast import __version__
 from holdfast.config.settings import Config, read_config
 from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
 from holdfast.providers.connectivity import reach
+from holdfast.providers.model_table import facts_of, model_table
 from holdfast.providers.registry import Providers
 from holdfast.session.catalog import Catalog
 from holdfast.session.verify import Report
@@ -79,6 +80,7 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[Doc
         *([findings.project_finding(options.notices)] if options.notices else []),
         found_keys,
         *([] if problem else [findings.model(options.model, _unusable(options))]),
+        _model_table(options),
     ]  # fmt: skip
 
 
@@ -89,6 +91,14 @@ def _unusable(options: RunOptions) -> str:
     except ModelUnusable as error:
         return advised(error, COMMAND_LINE)
     return ""
+
+
+def _model_table(options: RunOptions) -> DoctorFinding:
+    table, config = model_table(), options.config
+    provider = options.providers.get(options.model.partition(":")[0])
+    facts = provider and facts_of(options.model, kind=provider.kind, overrides=config.models)
+    sources = ", ".join(f"{name} {number}" for name, number in table.sources.items())
+    return findings.model_table_finding(f"{table.date} ({sources})", facts, window=config.context.window)
 
 
 def _versions() -> dict[str, str]:
