@@ -69,6 +69,7 @@ TINY = Sizes(
 MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "version": lambda folder, sizes: startup.version(folder, rounds=sizes.starts),
     "import": lambda folder, sizes: startup.library(folder, rounds=sizes.starts),
+    "models": lambda folder, sizes: startup.model_facts(folder, rounds=sizes.starts),
     "list": lambda folder, sizes: startup.listing(folder, sessions=sizes.sessions, rounds=sizes.starts),
     "openai-chat": lambda folder, sizes: startup.first_request(folder, "openai-chat", rounds=sizes.requests),
     "anthropic": lambda folder, sizes: startup.first_request(folder, "anthropic", rounds=sizes.requests),

@@ -30,6 +30,9 @@ IMPORTS: dict[WireName, str] = {
 IMPORTS_IN = 0.05
 """Seconds that importing the library may take."""
 
+FACTS_IN = 0.005
+"""CPU seconds in which the facts about a model are read, of the provider with the most models."""
+
 SOON = 60.0
 """Seconds after which a request that did not come is a broken benchmark, not a slow one."""
 
@@ -62,9 +65,17 @@ def library(scratch: Path, *, rounds: int) -> list[Comparison]:
     ]
 
 
-def _imported(line: str, environ: Mapping[str, str], scratch: Path) -> float:
-    """Return the CPU seconds that the line takes in a Python that has done nothing else."""
-    timed = f"import time; begun = time.process_time(); {line}; print(time.process_time() - begun)"
+def model_facts(scratch: Path, *, rounds: int) -> list[Comparison]:
+    """Compare reading the facts about a model that the table does not have, the longest search, with the aim."""
+    before = "from holdfast.providers.model_table import facts_of"
+    took = [_imported("facts_of('openrouter:m')", _environ(scratch), scratch, before=before) for _ in range(rounds)]
+    aims, seconds = [FACTS_IN] * rounds, f"{FACTS_IN:g} s"
+    return [Comparison(what="facts of a model, CPU", against=seconds, ours=took, theirs=aims, aim=AtMost(ratio=1))]
+
+
+def _imported(line: str, environ: Mapping[str, str], scratch: Path, *, before: str = "pass") -> float:
+    """Return the CPU seconds that the line takes in a Python that has done nothing else but the one `before`."""
+    timed = f"import time; {before}; begun = time.process_time(); {line}; print(time.process_time() - begun)"
     done = subprocess.run((PYTHON, "-c", timed), env=environ, cwd=scratch, capture_output=True, text=True, check=True)
     return float(done.stdout)
 

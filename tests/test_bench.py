@@ -28,6 +28,7 @@ def comparison(aim: pairs.AtMost | pairs.Equal, ours: list[float], theirs: list[
 ROWS = {
     "version": 2,
     "import": 2,
+    "models": 1,
     "list": 2,
     "append": 2,
     "open": 1,
