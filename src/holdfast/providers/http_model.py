@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 
 import httpx2
 
@@ -51,18 +51,15 @@ class HttpModel:
     def name(self) -> str:
         return self._target.name
 
-    def stream(
-        self, conversation: Conversation, *, whole: bool = False
-    ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
-        """Send the conversation and yield its events; `whole` means without streaming. Raise `ProviderFailed`."""
-        return self._stream(conversation, whole=whole)
-
     async def aclose(self) -> None:
         """Close every connection."""
         await self._http.aclose()
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def stream(
+        self, conversation: Conversation, *, whole: bool = False
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        """Send the conversation and yield its events; `whole` means without streaming. Raise `ProviderFailed`."""
         reader = self._protocol.reader(self._target)
         try:
             response = await self._http.send(self._request(conversation, whole=whole), stream=True)

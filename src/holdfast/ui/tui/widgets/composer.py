@@ -132,11 +132,6 @@ class Composer(TextArea):
         return super().edit(edit)
 
     async def _on_key(self, event: events.Key) -> None:
-        await self._press(event)
-        if event.key == "enter":
-            self.post_message(self.Entered())
-
-    async def _press(self, event: events.Key) -> None:
         if event.key in ("tab", "enter"):
             await self._completions.catch_up(self.before)
         chosen = self._completions.chosen
@@ -167,6 +162,8 @@ class Composer(TextArea):
             case _:
                 await super()._on_key(event)
                 return
+        if event.key == "enter":
+            self.post_message(self.Entered())
         event.stop()
         event.prevent_default()
 
