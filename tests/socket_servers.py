@@ -12,9 +12,10 @@ import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from holdfast.testing import http_exchange
-from holdfast.testing.protocols.protocol import Incoming, ResponseHead
+from holdfast.testing.protocols.protocol import Incoming, ResponseHead, WireProtocol
 from holdfast.testing.script import ReceivedRequest, Reply, Say
 
 PATHS = {
@@ -47,12 +48,17 @@ def environ(url: str, key: str = "test-key") -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as it came: `target` is the path with its query, names of headers are in lower case."""
+    """A request as it came: `target` is what its first line names, names of headers are in lower case."""
 
     method: str
     target: str
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def path(self) -> str:
+        """Return the path of the target, which to a proxy is a whole URL."""
+        return urlsplit(self.target).path
 
 
 async def read_request(reader: asyncio.StreamReader) -> Received | None:
@@ -78,46 +84,50 @@ async def listening(serve: Serve, *, host: str = "127.0.0.1", tls: ssl.SSLContex
     running: set[asyncio.Task[None]] = set()
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        running.add(task)
         try:
             with suppress(ConnectionError):
                 await serve(reader, writer)
         finally:
-            running.discard(task)
             writer.close()
             with suppress(ConnectionError, ssl.SSLError):
                 await writer.wait_closed()
 
-    server = await asyncio.start_server(served, host, 0, ssl=tls)
+    def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        running.add(asyncio.create_task(served(reader, writer)))
+
+    server = await asyncio.start_server(accepted, host, 0, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
-        for task in [*running]:
+        for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        ended = await asyncio.gather(*running, return_exceptions=True)
         await server.wait_closed()
+    for error in ended:
+        if isinstance(error, Exception):
+            raise error
 
 
 def asked(received: Received) -> ReceivedRequest:
     """Return the request for a protocol to answer; no rule is applied to it."""
-    path = received.target.partition("?")[0]
     body: Json = json.loads(received.body)
-    wire = http_exchange.wire_for_path(Incoming(method="POST", path=path, headers=received.headers, body=b""))
-    stream = body.get("stream") is True or "streamGenerateContent" in path
-    model = str(body.get("model", "m")) if wire.name != "gemini" else path.rpartition("/")[2].partition(":")[0]
+    wire = _wire(received)
+    stream = body.get("stream") is True or "streamGenerateContent" in received.path
+    model = str(body.get("model", "m"))  # Gemini's is in the path, and makes no difference to an answer
     return ReceivedRequest(wire=wire.name, model=model, system=(), messages=(), tools=(), stream=stream, body=body)
 
 
 def answer(received: Received, reply: Reply = OK, *, number: int = 1) -> tuple[ResponseHead, list[bytes]]:
     """Return the head of the answer with which a provider says the reply, and the bytes of its events."""
-    path = received.target.partition("?")[0]
-    wire = http_exchange.wire_for_path(Incoming(method="POST", path=path, headers=received.headers, body=b""))
-    head, *events = http_exchange.answered(wire, asked(received), reply, turn=number, number=number)
+    head, *events = http_exchange.answered(_wire(received), asked(received), reply, turn=number, number=number)
     assert isinstance(head, ResponseHead)
     return head, [event for event in events if isinstance(event, bytes)]
+
+
+def _wire(received: Received) -> WireProtocol:
+    incoming = Incoming(method="POST", path=received.path, headers=received.headers, body=b"")
+    return http_exchange.wire_for_path(incoming)
 
 
 def head_bytes(head: ResponseHead, *more: str, version: str = "1.1") -> bytes:

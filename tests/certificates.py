@@ -1,0 +1,85 @@
+"""A certificate authority of our own, and certificates that it signs, made anew for each run."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Signs certificates; `path` is the file of its own, which a client may be told to trust."""
+
+    path: Path
+    key: ec.EllipticCurvePrivateKey
+    own: x509.Certificate
+
+    def server(self, *names: str, days: int = 1000) -> ssl.SSLContext:
+        """Return what a server of these names needs, with a certificate valid for so many days from a year ago."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        signed = _certificate(names[0], key, days=days, issuer=self, names=names)
+        pem = self.path.with_name(f"{signed.serial_number}.pem")
+        form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        pem.write_bytes(key.private_bytes(*form) + signed.public_bytes(serialization.Encoding.PEM))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pem)
+        return context
+
+
+def authority(folder: Path) -> Authority:
+    """Return an authority that nobody knows, its certificate in a file of the folder."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    own = _certificate("an authority of tests", key, days=1000)
+    path = folder / "authority.pem"
+    path.write_bytes(own.public_bytes(serialization.Encoding.PEM))
+    return Authority(path, key, own)
+
+
+def _certificate(
+    title: str,
+    key: ec.EllipticCurvePrivateKey,
+    *,
+    days: int,
+    issuer: Authority | None = None,
+    names: Sequence[str] = (),
+) -> x509.Certificate:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, title)])
+    begins = dt.datetime.now(dt.UTC) - dt.timedelta(days=365)
+    signer = issuer.key if issuer else key
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(issuer.own.subject if issuer else name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(begins + dt.timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+    )
+    if names:
+        made = made.add_extension(x509.SubjectAlternativeName([_name(each) for each in names]), critical=False)
+    else:
+        usage = dict.fromkeys(
+            ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False
+        )
+        rest = {"key_cert_sign": True, "crl_sign": True, "encipher_only": False, "decipher_only": False}
+        made = made.add_extension(x509.KeyUsage(**usage, **rest), critical=True)
+    return made.sign(signer, hashes.SHA256())
+
+
+def _name(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
