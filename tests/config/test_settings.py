@@ -109,10 +109,14 @@ def test_a_key_and_an_address_come_from_the_environment(name: str, known: Provid
     assert known.address_variable is not None
     key = {} if known.key_variable is None else {known.key_variable: "k"}
     found = resolve_endpoint(f"{name}:m:with:colons", {**key, known.address_variable: "http://x"})
-    assert (found.model, found.address) == ("m:with:colons", "http://x")
+    assert (found.model, found.address) == ("m:with:colons", f"http://x{known.path}")
     assert found.key == key.get(known.key_variable or "")
     region = dict.fromkeys(known.region_variables[:1], "eu-north-1")
-    assert resolve_endpoint(f"{name}:m", {**key, **region}).address == known.address
+    if known.address is None and known.path:
+        with pytest.raises(ModelUnusable, match=rf"No address for {name}\. Set {known.address_variable}"):
+            resolve_endpoint(f"{name}:m", key)
+    else:
+        assert resolve_endpoint(f"{name}:m", {**key, **region}).address == known.address
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_every_provider_is_known_with_its_address() -> None:
     for provider in PROVIDERS.values():
         assert provider.name in SITES
         address = address_of(provider, {})
-        assert address.startswith(("https://", "http://localhost")) or provider.name == "bedrock"
+        assert address.startswith(("https://", "http://localhost")) or provider.name in ("bedrock", "azure")
         if provider.address_variable:
-            assert address_of(provider, {provider.address_variable: "http://x"}) == "http://x"
+            assert address_of(provider, {provider.address_variable: "http://x"}) == f"http://x{provider.path}"
         assert info_of(provider).title

@@ -76,18 +76,76 @@ class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 ProtocolKind = Literal["openai-responses", "openai-chat", "mistral", "anthropic", "bedrock", "gemini"]
 """The protocols that a server can speak."""
 
+AuthHeader = Literal["bearer", "api-key", "x-api-key"]
+"""The header that has the key: `Authorization: Bearer KEY`, or one that has nothing else."""
+
+
+ThinkingForm = Literal["as-received", "parts", "none"]
+"""How a model gets its own thinking back over Chat Completions."""
+
+
+class ServerCompat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """How a configured server differs from others; the fields are those of `Compat`. None: as its kind usually does."""
+
+    stream_usage: bool | None = None
+    null_content: bool | None = None
+    think_tags: bool | None = None
+    thinking: ThinkingForm | None = None
+    reasoning_details: bool | None = None
+    reasoning_with_calls: bool | None = None
+    reports_cost: bool | None = None
+
+
+class HeaderVariable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The environment variable that holds the value of a header, for values that are secret."""
+
+    env: str
+
+
+HeaderValue = str | HeaderVariable
+
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_OWN_HEADERS = frozenset(
+    {
+        *("host", "connection", "content-length", "content-type", "transfer-encoding"),
+        *("accept", "accept-encoding"),
+    }
+)
+
 
 class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A provider that the user configured: protocol, base URL, and the environment variable of its key, if any.
 
-    `images` is whether its models accept images.
+    `auth` is the header for the key if it is not the protocol's own, `headers` are sent with every request. `images` is
+    whether its models accept images, `compat` how its Chat Completions differ.
     """
 
     kind: ProtocolKind
     base_url: str
     api_key_env: str | None = None
+    auth: AuthHeader | None = None
+    headers: dict[str, HeaderValue] = msgspec.field(default_factory=dict[str, HeaderValue])
     images: bool = True
+    compat: ServerCompat | None = None
     limits: ProviderLimits | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.headers.items():  # no value is quoted: it may be a secret
+            if not _HEADER_NAME.fullmatch(name):
+                raise ValueError(f"Header {name!r} has an invalid name (expected letters, digits and '-')")
+            if name.lower() in _OWN_HEADERS:
+                raise ValueError(f"Header {name!r} is set by holdfast itself")
+            if isinstance(value, HeaderVariable):
+                if not VARIABLE_NAME.fullmatch(value.env):
+                    raise ValueError(f"Header {name!r} names no variable (expected {{ env = 'NAME' }})")
+            elif not is_header_value(value):
+                raise ValueError(f"Header {name!r} has an invalid value (expected printable ASCII)")
+
+
+def is_header_value(text: str) -> bool:
+    """Return whether the text can be the value of a header."""
+    return text.isascii() and text.isprintable() and bool(text.strip())
 
 
 ReasoningKind = Literal["none", "effort", "budget", "adaptive", "level", "always"]

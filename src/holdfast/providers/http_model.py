@@ -84,6 +84,7 @@ class HttpModel:
                 "content-type": "application/json",
                 "user-agent": user_agent(),
                 **self._protocol.headers(self._target),
+                **self._target.headers,
             },
         )
 
@@ -185,8 +186,8 @@ def connected(
 
 
 def secrets_for(target: ModelEndpoint) -> tuple[str, ...]:
-    """Return every spelling of the target's key."""
-    return spellings([target.key.strip()] if target.key else [])
+    """Return every spelling of the target's key and of its secret headers."""
+    return spellings(each.strip() for each in target.secrets)
 
 
 def user_agent() -> str:

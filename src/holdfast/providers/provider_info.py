@@ -50,7 +50,14 @@ SITES: Mapping[str, ProviderInfo] = MappingProxyType(
         "openrouter": ProviderInfo(
             title="OpenRouter (many models with one key)", keys="https://openrouter.ai/settings/keys"
         ),
+        "azure": ProviderInfo(title="Azure OpenAI (Responses API)", keys="https://ai.azure.com"),
+        "deepseek": ProviderInfo(title="DeepSeek", keys="https://platform.deepseek.com/api_keys"),
+        "groq": ProviderInfo(title="Groq", keys="https://console.groq.com/keys"),
+        "xai": ProviderInfo(title="xAI", keys="https://console.x.ai"),
         "ollama": ProviderInfo(title="Ollama (models on this computer)"),
+        "lmstudio": ProviderInfo(title="LM Studio (models on this computer)"),
+        "vllm": ProviderInfo(title="vLLM (models on this computer)"),
+        "llamacpp": ProviderInfo(title="llama.cpp (a model on this computer)"),
     }
 )
 
@@ -70,5 +77,4 @@ def overriding(provider: Provider, environ: Mapping[str, str]) -> str:
 
 def address_of(provider: Provider, environ: Mapping[str, str]) -> str:
     """Return the base URL of the provider, "" if only its SDK knows it."""
-    own = environ.get(provider.address_variable, "") if provider.address_variable else ""
-    return own or provider.address or info_of(provider).address
+    return provider.base_url_in(environ) or provider.address or info_of(provider).address

@@ -14,162 +14,28 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.config.settings import ModelOverrides, ProtocolKind, Server
+from holdfast.config.settings import (
+    VARIABLE_NAME,
+    AuthHeader,
+    HeaderValue,
+    HeaderVariable,
+    ModelOverrides,
+    Server,
+    is_header_value,
+)
 from holdfast.errors import ConfigInvalid, ModelUnusable
-from holdfast.history.profiles import (
-    ANTHROPIC,
-    BEDROCK,
-    GEMINI,
-    MISTRAL,
-    OPENAI_CHAT,
-    OPENAI_COMPATIBLE,
-    OPENAI_RESPONSES,
-)
-from holdfast.history.rules.profile import NO_MEDIA, Profile
+from holdfast.history.profiles import OPENAI_COMPATIBLE
+from holdfast.history.rules.profile import Profile
+from holdfast.providers.catalog.builtin_providers import PROVIDERS
+from holdfast.providers.catalog.compat import FOREIGN_COMPAT, MISTRAL_COMPAT, Compat
+from holdfast.providers.catalog.provider import FOREIGN_PROFILES, Provider, Providers, without_vision
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """A provider: its protocol, its validation profile, and where its key and its address come from.
-
-    Without a `key_variable` it needs no key; `also_key_variable` is a second variable that may hold the key. `address`
-    is the base URL unless `address_variable` is set; None means the protocol's own. With `region_variables`, the base
-    URL is `regional_address` with the first of them that is set. `model` is an example model, "" if there is no typical
-    one. `vision` is whether a model accepts images, where the user says so.
-    """
-
-    name: str
-    kind: ProtocolKind
-    profile: Profile
-    key_variable: str | None = None
-    also_key_variable: str | None = None
-    address_variable: str | None = None
-    address: str | None = None
-    region_variables: tuple[str, ...] = ()
-    regional_address: str = ""
-    model: str = ""
-    vision: tuple[tuple[str, bool], ...] = ()
-
-    @property
-    def foreign(self) -> bool:
-        """Return whether this is not the service that the protocol's SDK was made for."""
-        return self.address is not None
-
-    def key_in(self, environ: Mapping[str, str]) -> str:
-        """Return its key as found in the environment, "" if it is not set."""
-        found = (environ.get(name, "") for name in (self.key_variable, self.also_key_variable) if name)
-        return next((key for key in found if key.strip()), "")
-
-    def profile_for(self, model: str) -> Profile:
-        """Return the validation profile of one model."""
-        sees = dict(self.vision).get(model)
-        if sees is None or sees == (self.profile.media is not NO_MEDIA):
-            return self.profile
-        return _FOREIGN[self.kind] if sees else without_vision(self.profile)
-
-    @property
-    def example(self) -> str:
-        """Return an example of PROVIDER:MODEL."""
-        return f"{self.name}:{self.model or 'MODEL'}"
-
-
-Providers = Mapping[str, Provider]
-"""The providers of a run, by name."""
-
-PROVIDERS: Providers = MappingProxyType(
-    {
-        provider.name: provider
-        for provider in (
-            Provider(
-                name="openai",
-                kind="openai-responses",
-                profile=OPENAI_RESPONSES,
-                key_variable="OPENAI_API_KEY",
-                address_variable="OPENAI_BASE_URL",
-                model="gpt-5.5",
-            ),
-            Provider(
-                name="openai-chat",
-                kind="openai-chat",
-                profile=OPENAI_CHAT,
-                key_variable="OPENAI_API_KEY",
-                address_variable="OPENAI_BASE_URL",
-                model="gpt-5.5",
-            ),
-            Provider(
-                name="anthropic",
-                kind="anthropic",
-                profile=ANTHROPIC,
-                key_variable="ANTHROPIC_API_KEY",
-                address_variable="ANTHROPIC_BASE_URL",
-                model="claude-sonnet-5-5",
-            ),
-            Provider(
-                name="google",
-                kind="gemini",
-                profile=GEMINI,
-                key_variable="GEMINI_API_KEY",
-                also_key_variable="GOOGLE_API_KEY",
-                address_variable="GOOGLE_GEMINI_BASE_URL",
-                model="gemini-3.8-flash",
-            ),
-            Provider(
-                name="mistral",
-                kind="mistral",
-                profile=MISTRAL,
-                key_variable="MISTRAL_API_KEY",
-                address_variable="MISTRAL_BASE_URL",
-                address="https://api.mistral.ai/v1",
-                model="mistral-medium-latest",
-            ),
-            Provider(
-                name="bedrock",
-                kind="bedrock",
-                profile=BEDROCK,
-                key_variable="AWS_BEARER_TOKEN_BEDROCK",
-                address_variable="ANTHROPIC_BEDROCK_MANTLE_BASE_URL",
-                region_variables=("AWS_REGION", "AWS_DEFAULT_REGION"),
-                regional_address="https://bedrock-mantle.{region}.api.aws/anthropic",
-                model="anthropic.claude-sonnet-5-5",
-            ),
-            Provider(
-                name="openrouter",
-                kind="openai-chat",
-                profile=OPENAI_COMPATIBLE,
-                key_variable="OPENROUTER_API_KEY",
-                address_variable="OPENROUTER_BASE_URL",
-                address="https://openrouter.ai/api/v1",
-                model="anthropic/claude-sonnet-5.5",
-            ),
-            Provider(
-                name="ollama",
-                kind="openai-chat",
-                profile=OPENAI_COMPATIBLE,
-                address_variable="OLLAMA_BASE_URL",
-                address="http://localhost:11434/v1",
-            ),
-        )
-    }
-)
-"""The built-in providers, which need no config."""
-
-_FOREIGN: Mapping[ProtocolKind, Profile] = MappingProxyType(
-    {
-        "openai-responses": OPENAI_COMPATIBLE,
-        "openai-chat": OPENAI_COMPATIBLE,
-        "mistral": MISTRAL,
-        "anthropic": ANTHROPIC,
-        "bedrock": BEDROCK,
-        "gemini": GEMINI,
-    }
-)
-"""The profile of a server that speaks another vendor's protocol."""
+__all__ = ["PROVIDERS", "Provider", "Providers", "without_vision"]  # looked up here, defined as data beside it
 
 _NO_MODELS: Mapping[str, ModelOverrides] = MappingProxyType({})
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _REGION = re.compile(r"[A-Za-z0-9-]+")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrides] = _NO_MODELS) -> Providers:
@@ -203,7 +69,9 @@ def _provider(name: str, server: Server) -> Provider:
         raise ConfigInvalid(
             f"Invalid base_url of provider {name!r} (expected http://… or https://…). Fix it in the config."
         )
-    if server.api_key_env is not None and not _VARIABLE.fullmatch(server.api_key_env):  # not quoted: it may be the key
+    if server.api_key_env is not None and not VARIABLE_NAME.fullmatch(
+        server.api_key_env
+    ):  # not quoted: it may be the key
         raise ConfigInvalid(
             f"Invalid api_key_env of provider {name!r} (expected a variable name: letters, digits, '_'). Put the "
             "variable's name there and the key into that variable. Remove it if the server needs no key."
@@ -211,15 +79,18 @@ def _provider(name: str, server: Server) -> Provider:
     return Provider(
         name=name,
         kind=server.kind,
-        profile=_FOREIGN[server.kind] if server.images else without_vision(_FOREIGN[server.kind]),
+        profile=FOREIGN_PROFILES[server.kind] if server.images else without_vision(FOREIGN_PROFILES[server.kind]),
         key_variable=server.api_key_env,
         address=server.base_url,
+        compat=_compat(server),
+        auth=server.auth,
+        headers=tuple((name.lower(), value) for name, value in server.headers.items()),
     )
 
 
-def without_vision(profile: Profile) -> Profile:
-    """Return the profile of a provider whose models cannot see images."""
-    return msgspec.structs.replace(profile, media=NO_MEDIA)
+def _compat(server: Server) -> Compat:
+    usual = MISTRAL_COMPAT if server.kind == "mistral" else FOREIGN_COMPAT
+    return msgspec.structs.replace(usual, **msgspec.to_builtins(server.compat)) if server.compat else usual
 
 
 def is_address(text: str) -> bool:
@@ -247,10 +118,24 @@ class ModelEndpoint:
     model: str
     key: str | None = field(repr=False)
     address: str | None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return the key, and the values of headers that are in variables."""
+        own = {name for name, value in self.provider.headers if isinstance(value, HeaderVariable)}
+        return tuple(each for each in (self.key, *(self.headers[name] for name in own)) if each)
 
     @property
     def name(self) -> str:
         return f"{self.provider.name}:{self.model}"
+
+    def key_header(self, usual: AuthHeader) -> dict[str, str]:
+        """Return the header with the key, none without a key; `usual` is the protocol's own."""
+        if self.key is None:
+            return {}
+        auth = self.provider.auth or usual
+        return {"authorization": f"Bearer {self.key}"} if auth == "bearer" else {auth: self.key}
 
 
 def split(name: str, providers: Providers = PROVIDERS) -> tuple[Provider, str]:
@@ -275,12 +160,25 @@ def resolve_endpoint(name: str, environ: Mapping[str, str], providers: Providers
     """Return the endpoint for `name` (PROVIDER:MODEL). Raise `ModelUnusable` with what is missing."""
     provider, model = split(name, providers)
     key = None if provider.key_variable is None else _key(provider, environ)
-    return ModelEndpoint(provider, model, key, asked_at(provider, environ))
+    headers = {name: _header(name, value, provider, environ) for name, value in provider.headers}
+    return ModelEndpoint(provider, model, key, asked_at(provider, environ), headers)
+
+
+def _header(name: str, value: HeaderValue, provider: Provider, environ: Mapping[str, str]) -> str:
+    if isinstance(value, str):
+        return value
+    found = environ.get(value.env, "").strip()
+    if not is_header_value(found):  # not quoted: it is a secret
+        what = "No value" if not found else "Invalid value (expected printable ASCII)"
+        raise ModelUnusable(
+            f"{what} for the header {name!r} of {provider.name}. Set {value.env} (export {value.env}=…)."
+        )
+    return found
 
 
 def asked_at(provider: Provider, environ: Mapping[str, str]) -> str | None:
     """Return the base URL of the provider, None for the protocol's own. Raise `ModelUnusable`."""
-    own = environ.get(provider.address_variable) if provider.address_variable else None
+    own = provider.base_url_in(environ)
     if own and not is_address(own):  # not quoted: it may contain a password
         raise ModelUnusable(
             f"{provider.address_variable} of provider {provider.name!r} is not a URL (expected http://… or https://…). "
@@ -288,6 +186,9 @@ def asked_at(provider: Provider, environ: Mapping[str, str]) -> str | None:
         )
     if address := own or provider.address:
         return address
+    if provider.path and provider.address_variable:
+        variable = provider.address_variable
+        raise ModelUnusable(f"No address for {provider.name}. Set {variable} (export {variable}=https://…).")
     return _regional(provider, environ) if provider.region_variables else None
 
 

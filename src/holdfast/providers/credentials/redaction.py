@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, urlsplit
 
+from holdfast.config.settings import HeaderVariable
 from holdfast.providers.registry import PROVIDERS, Providers
 
 HIDDEN = "[hidden]"
@@ -34,6 +35,7 @@ def secrets_of(environ: Mapping[str, str], providers: Providers = PROVIDERS) -> 
 def is_secret(variable: str, providers: Providers = PROVIDERS) -> bool:
     """Return whether a variable holds a provider's key, or has a name that suggests a secret."""
     keys = {name for provider in providers.values() for name in (provider.key_variable, provider.also_key_variable)}
+    keys |= {value.env for each in providers.values() for _, value in each.headers if isinstance(value, HeaderVariable)}
     return variable in keys or bool(_NAMED.search(variable.upper()))
 
 

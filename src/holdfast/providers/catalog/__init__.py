@@ -1,0 +1,1 @@
+"""The providers that need no config, as data."""

@@ -1,0 +1,91 @@
+"""What holdfast knows of a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import msgspec
+
+from holdfast.config.settings import AuthHeader, HeaderValue, ProtocolKind
+from holdfast.history.profiles import ANTHROPIC, BEDROCK, GEMINI, MISTRAL, OPENAI_COMPATIBLE
+from holdfast.history.rules.profile import NO_MEDIA, Profile
+from holdfast.providers.catalog.compat import FOREIGN_COMPAT, Compat
+
+FOREIGN_PROFILES: Mapping[ProtocolKind, Profile] = MappingProxyType(
+    {
+        "openai-responses": OPENAI_COMPATIBLE,
+        "openai-chat": OPENAI_COMPATIBLE,
+        "mistral": MISTRAL,
+        "anthropic": ANTHROPIC,
+        "bedrock": BEDROCK,
+        "gemini": GEMINI,
+    }
+)
+"""The profile of a server that speaks another vendor's protocol."""
+
+
+def without_vision(profile: Profile) -> Profile:
+    """Return the profile of a provider whose models cannot see images."""
+    return msgspec.structs.replace(profile, media=NO_MEDIA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A provider: its protocol, its validation profile, and where its key and its address come from.
+
+    Without a `key_variable` it needs no key; `also_key_variable` is a second variable that may hold the key. `address`
+    is the base URL unless `address_variable` is set; None means the protocol's own. With `region_variables`, the base
+    URL is `regional_address` with the first of them that is set. `path` is the end of every base URL, for variables
+    that hold only the host. `model` is an example model, "" if there is no typical one. `vision` is whether a model
+    accepts images, where the user says so. `compat` is its dialect of Chat Completions, `auth` the header for its key,
+    None for the protocol's own; `headers` are sent with every request.
+    """
+
+    name: str
+    kind: ProtocolKind
+    profile: Profile
+    key_variable: str | None = None
+    also_key_variable: str | None = None
+    address_variable: str | None = None
+    address: str | None = None
+    region_variables: tuple[str, ...] = ()
+    regional_address: str = ""
+    path: str = ""
+    model: str = ""
+    vision: tuple[tuple[str, bool], ...] = ()
+    compat: Compat = FOREIGN_COMPAT
+    auth: AuthHeader | None = None
+    headers: tuple[tuple[str, HeaderValue], ...] = ()
+
+    @property
+    def foreign(self) -> bool:
+        """Return whether this is not the service that the protocol's SDK was made for."""
+        return self.address is not None
+
+    def key_in(self, environ: Mapping[str, str]) -> str:
+        """Return its key as found in the environment, "" if it is not set."""
+        found = (environ.get(name, "") for name in (self.key_variable, self.also_key_variable) if name)
+        return next((key for key in found if key.strip()), "")
+
+    def base_url_in(self, environ: Mapping[str, str]) -> str:
+        """Return its base URL as found in the environment, "" if it is not set."""
+        found = environ.get(self.address_variable, "") if self.address_variable else ""
+        return found if not found or found.rstrip("/").endswith(self.path) else f"{found.rstrip('/')}{self.path}"
+
+    def profile_for(self, model: str) -> Profile:
+        """Return the validation profile of one model."""
+        sees = dict(self.vision).get(model)
+        if sees is None or sees == (self.profile.media is not NO_MEDIA):
+            return self.profile
+        return FOREIGN_PROFILES[self.kind] if sees else without_vision(self.profile)
+
+    @property
+    def example(self) -> str:
+        """Return an example of PROVIDER:MODEL."""
+        return f"{self.name}:{self.model or 'MODEL'}"
+
+
+Providers = Mapping[str, Provider]
+"""The providers of a run, by name."""
