@@ -104,6 +104,15 @@ def _deepseek(wire: str, body: bytes | Json, missing: deepseek.ReasoningContentB
 # --- Mistral ---------------------------------------------------------------------------------------------------------
 
 
+def _as_mistral_reads(value: Json) -> Json:
+    """Return the object with thinking as one text: Mistral's service has a list of texts there, its library a text."""
+    thinking = value.get("thinking")
+    if value.get("type") != "thinking" or not isinstance(thinking, list):
+        return value
+    texts = cast("list[Json]", thinking)
+    return value | {"thinking": "".join(str(each["text"]) for each in texts)}
+
+
 def mistral_refusal(version: TokenizerVersion) -> Callable[[str, list[object]], str]:
     """Return what Mistral's own request validator says, that of one version of its models, as used for serving.
 
@@ -118,7 +127,7 @@ def mistral_refusal(version: TokenizerVersion) -> Callable[[str, list[object]], 
 
     def refusal(wire: str, messages: list[object]) -> str:
         try:
-            read = json.loads(json.dumps(messages))
+            read = json.loads(json.dumps(messages), object_hook=_as_mistral_reads)
             request = mistral.ChatCompletionRequest.from_openai(read, model="m")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - typed in part
             validator.validate_request(request)  # pyright: ignore[reportUnknownMemberType] - typed in part
         except MistralCommonException as error:

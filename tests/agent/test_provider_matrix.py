@@ -55,5 +55,5 @@ async def test_what_is_sent_next_is_accepted_by_whoever_it_goes_to(scene: Scene,
     if scene is images:
         assert {name for name, request in sent if shown(request) == 3} == {here, there}
     thoughts = [name for name, request in sent if THOUGHT in told(request)]
-    thinks = scene in (thinking, stop_mid_tool, killed_mid_tool) and here != "mistral:m"  # whose thinking is not read
+    thinks = scene in (thinking, stop_mid_tool, killed_mid_tool)
     assert set(thoughts) == ({here} if thinks else set())

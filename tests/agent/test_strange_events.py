@@ -257,7 +257,7 @@ async def test_what_is_not_changed_is_whole(name: str) -> None:
     assert cause == "finished"
     (ended, _) = [entry for entry in entries if isinstance(entry, ResponseEnded)]
     kinds = [type(part).__name__ for part in ended.parts]
-    assert kinds == [*(["ThinkingPart"] if name != "mistral:m" else []), "TextPart", "CallPart", "CallPart"]
+    assert kinds == ["ThinkingPart", "TextPart", "CallPart", "CallPart"]
 
 
 @EVERY_WIRE

@@ -6,21 +6,11 @@ import json
 from collections.abc import Callable
 from typing import TypeAlias
 
-import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.providers.connect import open_model
-from holdfast.providers.model import StreamFinished, TextDelta
 from holdfast.providers.pydantic_ai.event_merge import at_an_end, merge_deltas
-from holdfast.providers.registry import resolve_endpoint
-from holdfast.session.conversation.fold import fold
-from holdfast.session.journal.entries import PromptAccepted, SessionOpened
-from holdfast.session.journal.parts import TextPart
-from holdfast.testing.http_transport import ScriptedTransport
-from holdfast.testing.script import Say
-from holdfast.testing.scripted_provider import ScriptedProvider
 
 Json: TypeAlias = dict[str, object]
 
@@ -194,25 +184,6 @@ def test_a_text_in_many_pieces_becomes_one(kind: str) -> None:
 def test_what_may_be_added_up_is_not_joined(event: Json) -> None:
     data = b"data: " + json.dumps(event).encode() + b"\n\n"
     assert merge_deltas(data * 3, begun=False) == data * 3
-
-
-@pytest.mark.parametrize("kind", ["openai-chat"])  # which is still read by an SDK
-async def test_an_answer_that_comes_faster_than_it_is_read_comes_in_few_events(kind: str) -> None:
-    text = "".join(f"word {n} 😀 é\n" for n in range(200))
-    provider = ScriptedProvider([[Say(text, chunk=3)]])
-    model = open_model(
-        resolve_endpoint(f"{kind}:m", {"OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}),
-        http=lambda: httpx2.AsyncClient(transport=ScriptedTransport(provider), timeout=5),
-    )
-    opened = SessionOpened(session="s", cwd="/", model=f"{kind}:m", system="SYSTEM", tools=(), version="0")
-    async with model.stream(fold([opened, PromptAccepted(turn=1, text="go")])) as events:
-        seen = [event async for event in events]
-    await model.aclose()
-    said = [event.text for event in seen if isinstance(event, TextDelta)]
-    assert "".join(said) == text
-    assert len(said) < len(text) / 3 / 10
-    assert isinstance(seen[-1], StreamFinished)
-    assert seen[-1].parts == (TextPart(text),)
 
 
 def test_two_texts_side_by_side_are_never_taken_for_one() -> None:

@@ -13,6 +13,8 @@ def protocol_of(kind: ProtocolKind) -> ProviderProtocol | None:
             from holdfast.providers.protocols.anthropic_messages import WIRE  # noqa: PLC0415 - only the protocol in use
         case "bedrock":
             from holdfast.providers.protocols.anthropic_messages import BEDROCK_WIRE as WIRE  # noqa: PLC0415 - only the protocol in use
+        case "openai-chat" | "mistral":
+            from holdfast.providers.protocols.openai_chat import WIRE  # noqa: PLC0415 - only the protocol in use
         case "gemini":
             from holdfast.providers.protocols.gemini import WIRE  # noqa: PLC0415 - only the protocol in use
         case "openai-responses":

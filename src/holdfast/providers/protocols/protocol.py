@@ -11,7 +11,7 @@ event adds and keeps the parts; `finished` is the response, but only once the pr
 Why not one class with a method `request(conversation) -> bytes`: the bytes of 5,000 messages would be written again for
 each request.
 
-Example: `OpenAIChat().writer(target).message(UserMessage((), ("go",)))` is `[{"role": "user", "content": "go"}]`.
+Example: `ChatProtocol().writer(target).message(UserMessage((), ("go",)))` is `[{"role": "user", "content": "go"}]`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,172 @@
+"""OpenAI Chat Completions, for OpenAI, Mistral and every server that speaks it; `Compat` says how they differ.
+
+Thinking goes back to its model in the form in which it came, which is kept as the ID of its part: the name of a field
+next to the content, "content" for tags in it, "thinking" for parts of it.
+
+Example: a message of DeepSeek's with a call and thinking is written as
+`{"role": "assistant", "reasoning_content": "…", "content": "", "tool_calls": […]}`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+
+from holdfast.providers.protocols.openai_chat_reader import (
+    DETAILS,
+    REASONING_FIELDS,
+    TAGS,
+    THINKING_PARTS,
+    ChatReader,
+)
+from holdfast.providers.protocols.protocol import JsonObject
+from holdfast.providers.protocols.think_tags import CLOSING_TAG, OPENING_TAG
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.conversation.conversation import (
+    AssistantMessage,
+    Conversation,
+    ConversationMessage,
+    UserContent,
+    UserMessage,
+)
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+
+_ADDRESS = "https://api.openai.com/v1"
+_REQUIRED_WITH_CALLS = "reasoning_content"
+"""The field that DeepSeek and Moonshot require in each message with calls once they think; "" is accepted."""
+
+
+class ChatProtocol:
+    """The protocol."""
+
+    messages_field = "messages"
+    open_ended = False
+
+    def url(self, target: ModelEndpoint, *, whole: bool) -> str:  # noqa: ARG002 - the body says whether to stream
+        """Return the URL of the endpoint below the base URL, whose query is kept."""
+        address, mark, query = (target.address or _ADDRESS).partition("?")
+        return f"{address.rstrip('/')}/chat/completions{mark}{query}"
+
+    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+        """Return the header with the key, if there is one."""
+        return target.key_header("bearer")
+
+    def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
+        """Return model, tools, and whether to stream."""
+        head: JsonObject = {"model": target.model, "stream": not whole}
+        if not whole and target.provider.compat.stream_usage:
+            head["stream_options"] = {"include_usage": True}
+        if conversation.opened and conversation.opened.tools:
+            head["tools"] = [
+                {
+                    "type": "function",
+                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+                }
+                for tool in conversation.opened.tools
+            ]
+        return head
+
+    def writer(self, target: ModelEndpoint) -> ChatWriter:
+        """Return a writer for a conversation."""
+        return ChatWriter(target)
+
+    def closing(self, target: ModelEndpoint, last: JsonObject) -> JsonObject:  # noqa: ARG002 - of the interface
+        """Return the last message as it is."""
+        return last
+
+    def reader(self, target: ModelEndpoint) -> ChatReader:
+        """Return a reader for one response."""
+        return ChatReader(target)
+
+
+class ChatWriter:
+    """Writes the messages of one conversation."""
+
+    def __init__(self, target: ModelEndpoint) -> None:
+        """Create it for a model."""
+        self._compat = target.provider.compat
+        self._requires_field = self._compat.reasoning_with_calls
+
+    def opening(self, conversation: Conversation) -> list[JsonObject]:
+        """Return the system prompt, if there is one."""
+        return [{"role": "system", "content": conversation.system}] if conversation.system else []
+
+    def message(self, message: ConversationMessage) -> list[JsonObject]:
+        """Return the message, after a message for each result of calls."""
+        if isinstance(message, AssistantMessage):
+            return [self._assistant(message)]
+        return list(_user(message))
+
+    def _assistant(self, message: AssistantMessage) -> JsonObject:
+        thinking, content = self._thinking(message)
+        calls = [_call(call) for call in message.calls]
+        self._requires_field = self._requires_field or _REQUIRED_WITH_CALLS in thinking
+        if calls and self._requires_field:
+            thinking.setdefault(_REQUIRED_WITH_CALLS, "")
+        written: JsonObject = {"role": "assistant", **thinking, "content": content}
+        if calls:
+            written["tool_calls"] = calls
+        return written
+
+    def _thinking(self, message: AssistantMessage) -> tuple[JsonObject, object]:
+        """Return the fields that have thinking, and the content, which may have some too."""
+        fields: dict[str, list[str]] = {}
+        tagged: list[str] = []
+        parts: list[JsonObject] = []
+        details: list[object] = []
+        for part in message.parts if self._compat.thinking != "none" else ():
+            if not isinstance(part, ThinkingPart):
+                continue
+            if self._compat.thinking == "parts" or part.id == THINKING_PARTS:
+                parts.append({"type": "thinking", "thinking": [{"type": "text", "text": part.text}]})
+            elif kept := _details(part):
+                details.extend(kept)
+            elif part.id in REASONING_FIELDS:
+                fields.setdefault(part.id, []).append(part.text)
+            elif part.id == TAGS:
+                tagged.append(f"{OPENING_TAG}{part.text}{CLOSING_TAG}")
+            else:  # of an imported session: how it came is not known
+                tagged.append(f"{OPENING_TAG}\n{part.text}\n{CLOSING_TAG}\n\n")
+        texts = (part.text for part in message.parts if isinstance(part, TextPart))
+        text = "".join(tagged) + "\n\n".join(texts)
+        beside: JsonObject = {name: "\n\n".join(each) for name, each in fields.items()}
+        if details:  # which say the same as the fields, and more
+            beside = {DETAILS: details}
+        if parts:
+            return beside, [*parts, {"type": "text", "text": text}] if text else parts
+        return beside, text or (None if self._compat.null_content else "")
+
+
+def _details(part: ThinkingPart) -> list[object]:
+    kept = part.details.get(DETAILS) if part.details else None
+    return list(kept) if isinstance(kept, list) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON
+
+
+def _call(part: CallPart) -> JsonObject:
+    call: JsonObject = {
+        "id": part.id,
+        "type": "function",
+        "function": {"name": part.name, "arguments": part.arguments},
+    }
+    if part.details and "extra_content" in part.details:  # Gemini's signatures, through its Chat endpoint
+        call["extra_content"] = part.details["extra_content"]
+    return call
+
+
+def _user(message: UserMessage) -> Iterator[JsonObject]:
+    for result in message.results:
+        yield {"role": "tool", "tool_call_id": result.call, "content": result.text}
+    if len(message.said) == 1 and isinstance(message.said[0], str):
+        yield {"role": "user", "content": message.said[0]}
+    elif message.said:
+        yield {"role": "user", "content": [_content_part(each) for each in message.said]}
+
+
+def _content_part(said: UserContent) -> JsonObject:
+    if isinstance(said, str):
+        return {"type": "text", "text": said}
+    url = f"data:{said.media_type};base64,{base64.b64encode(said.data).decode()}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+WIRE = ChatProtocol()

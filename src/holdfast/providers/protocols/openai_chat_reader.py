@@ -1,0 +1,284 @@
+"""Reads a response of Chat Completions, from whichever server.
+
+How it works. Every chunk may add to thinking, to text and to calls; a part ends when one of another kind begins. The
+chunk with the finish reason is the end: what follows it is usage. Servers leave out almost everything else, so that
+nothing but the finish reason is required, and a call is found by its index, its ID or its place, whichever there is.
+
+Why values are checked one by one and not decoded into types: one odd field of a server would lose a whole response.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+from holdfast.history.formats.format import Json, is_arguments, is_array, is_object
+from holdfast.providers.error_mapping import stream_failure
+from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.protocol import Delta
+from holdfast.providers.protocols.response_json import MOST_TOKENS, ResponseJson, token_count
+from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts, ThinkingDraft
+from holdfast.providers.protocols.think_tags import ThinkTags
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.journal.parts import Usage
+
+REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_text")
+"""Fields in which servers send thinking; one that fills several of them says the same in each."""
+
+TAGS = "content"
+"""The ID of thinking that came between tags."""
+
+THINKING_PARTS = "thinking"
+"""The ID of thinking that came as a part of the content."""
+
+DETAILS = "reasoning_details"
+
+_REASONS: Mapping[str, ModelFinish] = MappingProxyType(
+    {
+        "stop": "stop",
+        "length": "max_tokens",
+        "content_filter": "refusal",
+        "tool_calls": "calls",
+        "function_call": "calls",
+    }
+)
+
+
+class ChatReader:
+    """Reads one response."""
+
+    def __init__(self, target: ModelEndpoint) -> None:
+        """Create it for a response of the target's model."""
+        self._name = target.name
+        self._provider = target.provider.name
+        self._compat = target.provider.compat
+        self._json = ResponseJson(target.name)
+        self._parts = ResponseParts(self._provider)
+        self._calls = _Calls()
+        self._tags = ThinkTags() if self._compat.think_tags else None
+        self._runs = {"text": 0, "thinking": 0}
+        self._details: list[Json] = []
+        self._reason: str | None = None
+        self._refused = False
+        self._usage: Json = {}
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def complete(self) -> bool:
+        return self._reason is not None
+
+    def event(self, name: str, data: bytes) -> Iterable[Delta]:  # noqa: ARG002 - events of this protocol have no name
+        """Read one chunk."""
+        if data.startswith(b"[DONE]"):
+            self._closed = True
+            return []
+        return list(self._chunk(self._json.decoded(data), "delta")) if data.strip() else []
+
+    def document(self, body: bytes) -> Iterable[Delta]:
+        """Read the body of a response that was not streamed."""
+        return list(self._chunk(self._json.decoded(body), "message"))
+
+    def finished(self) -> StreamFinished:
+        """Return the response. Raise `ProviderFailed` if its finish reason is an error or unknown."""
+        thinking = next((each for each in self._parts.drafts() if isinstance(each, ThinkingDraft)), None)
+        if thinking is not None and self._details:
+            thinking.details = {DETAILS: self._details}  # of the whole message: it goes back in one piece
+        parts = self._parts.parts()
+        finish = "refusal" if self._refused else finish_for(self._name, self._reason or "", _REASONS, parts)
+        return StreamFinished(parts, finish, self._counted())
+
+    # --- chunks ------------------------------------------------------------------------------------------------------
+
+    def _chunk(self, chunk: Json, holder: str) -> Iterator[Delta]:
+        if error := chunk.get("error"):
+            raise stream_failure(self._name, error)
+        if is_object(usage := chunk.get("usage")):  # of all so far: the last one counts
+            self._usage = usage
+        for choice in self._json.objects_in(chunk, "choices")[:1]:
+            if (delta := self._json.object_in(choice, holder)) is not None:
+                yield from self._added(delta, whole=holder == "message")
+            if reason := self._json.text_in(choice, "finish_reason"):
+                self._reason = reason
+                yield from self._rest()
+
+    def _rest(self) -> Iterator[Delta]:
+        if self._tags is not None:
+            for thinking, text in self._tags.rest():
+                yield from self._said(text, thinking=thinking)
+
+    def _added(self, delta: Json, *, whole: bool) -> Iterator[Delta]:
+        yield from self._reasoning(delta)
+        yield from self._content(delta)
+        if refusal := self._json.text_in(delta, "refusal"):
+            self._refused = True
+            yield from self._said(refusal, thinking=False)
+        for number, call in enumerate(self._json.objects_in(delta, "tool_calls")):
+            yield from self._call(call, number if whole else None)
+
+    def _reasoning(self, delta: Json) -> Iterator[Delta]:
+        told = ((name, text) for name in REASONING_FIELDS if isinstance(text := delta.get(name), str) and text)
+        field, text = next(told, ("", ""))
+        if self._compat.reasoning_details and (details := self._json.objects_in(delta, DETAILS)):
+            shown = [self._json.text_in(each, field_of) or "" for each in details if (field_of := _readable(each))]
+            for each in details:
+                _add_detail(self._details, each)
+            field, text = field or "reasoning", text or "".join(shown)
+        if field:
+            yield from self._thought(field, text)
+
+    def _content(self, delta: Json) -> Iterator[Delta]:
+        content = delta.get("content")
+        if not is_array(content):
+            yield from self._split(self._json.text_in(delta, "content") or "")
+            return
+        for each in content:
+            part = each if is_object(each) else {"type": "text", "text": each}
+            match part.get("type"):
+                case "text":
+                    yield from self._split(self._json.text_in(part, "text") or "")
+                case "thinking":
+                    yield from self._thinking_part(part)
+                case _:
+                    pass  # references, and kinds that are not known yet
+
+    def _thinking_part(self, part: Json) -> Iterator[Delta]:
+        if is_array(part.get("thinking")):
+            texts = (self._json.text_in(each, "text") for each in self._json.objects_in(part, "thinking"))
+            text = "".join(each or "" for each in texts)
+        else:
+            text = self._json.text_in(part, "thinking") or ""
+        if text:
+            yield from self._thought(THINKING_PARTS, text)
+
+    def _split(self, text: str) -> Iterator[Delta]:
+        if self._tags is None:
+            yield from self._said(text, thinking=False)
+            return
+        for thinking, piece in self._tags.split(text):
+            yield from self._said(piece, thinking=thinking)
+
+    def _said(self, text: str, *, thinking: bool) -> Iterator[Delta]:
+        if thinking:
+            yield from self._thought(TAGS, text)
+        elif text:
+            yield from self._parts.add_text(self._key("text"), text)
+
+    def _thought(self, field: str, text: str) -> Iterator[Delta]:
+        key = self._key("thinking", field)
+        self._parts.thinking(key).id = field
+        yield from self._parts.add_thinking(key, text)
+
+    def _call(self, call: Json, number: int | None) -> Iterator[Delta]:
+        function = self._json.object_in(call, "function") or {}
+        arguments = function.get("arguments")
+        written = (
+            json.dumps(arguments, ensure_ascii=False)
+            if is_object(arguments)
+            else self._json.text_in(function, "arguments") or ""
+        )
+        index, wire_id = call.get("index", number), self._json.text_in(call, "id") or ""
+        place = index if isinstance(index, int) and not isinstance(index, bool) else None
+        key, name = self._calls.found(place, wire_id, self._json.text_in(function, "name") or "", arguments=written)
+        if key not in self._parts:
+            self._ended("call")
+        draft = self._parts.call(key)
+        self._calls.keep(key, draft, place, wire_id)
+        if call.get("extra_content"):
+            draft.details, draft.provider = {"extra_content": call["extra_content"]}, self._provider
+        yield from self._parts.add_call(key, name, written)
+
+    def _key(self, kind: str, field: str = "") -> Hashable:
+        """Return the key of the part of this kind that is under way, or of a new one."""
+        key = (kind, field, self._runs[kind])
+        if key not in self._parts:
+            self._ended(kind)
+        return key
+
+    def _ended(self, begun: str) -> None:
+        """End the parts of the other kinds: one of this kind begins."""
+        for kind in self._runs:
+            self._runs[kind] += kind != begun
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def _counted(self) -> Usage:
+        usage, details = self._usage, self._usage.get("prompt_tokens_details")
+        cached = details if is_object(details) else {}
+        return Usage(
+            input_tokens=token_count(usage.get("prompt_tokens")),
+            output_tokens=token_count(usage.get("completion_tokens")),
+            cache_read_tokens=token_count(cached.get("cached_tokens"))
+            or token_count(usage.get("prompt_cache_hit_tokens")),
+            cache_write_tokens=token_count(cached.get("cache_write_tokens")),
+            cost=_dollars(usage.get("cost")) if self._compat.reports_cost else None,
+        )
+
+
+class _Calls:
+    """Finds the call that a piece continues: that of its index, else that of its ID, else the last one."""
+
+    def __init__(self) -> None:
+        """Create it for one response."""
+        self._drafts: dict[Hashable, CallDraft] = {}
+        self._by_index: dict[int, Hashable] = {}
+        self._by_id: dict[str, Hashable] = {}
+
+    def found(self, index: int | None, wire_id: str, name: str, *, arguments: str) -> tuple[Hashable, str]:
+        """Return the key of the call that a piece with this name and these arguments continues or begins.
+
+        With it comes what the piece adds to the name.
+        """
+        if index is not None:
+            key = self._by_index.get(index)
+        elif wire_id:
+            key = self._by_id.get(wire_id)
+        else:
+            key = None if name else next(reversed(self._drafts), None)
+        draft = None if key is None else self._drafts[key]
+        if key is None or draft is None:
+            return len(self._drafts), name
+        if name:
+            same = bool(wire_id) and draft.wire_id in (None, wire_id)
+            so_far, repeated = "".join(draft.arguments), name == "".join(draft.name)
+            another = is_arguments(so_far) and (bool(arguments) or not repeated)
+            if not same and (another or (wire_id and draft.wire_id)):
+                return len(self._drafts), name  # a server that gives each call the same index
+            if so_far and repeated:
+                return key, ""  # a server that repeats the name in each piece
+        return key, name
+
+    def keep(self, key: Hashable, draft: CallDraft, index: int | None, wire_id: str) -> None:
+        """Keep where the call was found."""
+        draft.wire_id = draft.wire_id or wire_id or None
+        self._drafts[key] = draft
+        if index is not None:
+            self._by_index[index] = key
+        if wire_id:
+            self._by_id.setdefault(wire_id, key)
+
+
+def _readable(detail: Json) -> str:
+    """Return the field of a detail that has text to read and comes in pieces, "" for sealed ones."""
+    return {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(detail.get("type")), "")
+
+
+def _add_detail(details: list[Json], new: Json) -> None:
+    """Add a detail, or what continues the last one."""
+    field, last = _readable(new), details[-1] if details else {}
+    if not field or any(last.get(name) != new.get(name) for name in ("type", "index")):
+        details.append(dict(new))
+    else:
+        text = f"{last.get(field) or ''}{new.get(field) or ''}"
+        last.update({name: value for name, value in new.items() if value is not None} | {field: text})
+
+
+def _dollars(cost: object) -> str | None:
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < MOST_TOKENS:
+        return None
+    return f"{cost:.12f}".rstrip("0").rstrip(".")
