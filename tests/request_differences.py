@@ -178,8 +178,14 @@ OWN_WIRES = (
     ),
     Meant(
         why="A request for one piece does not say that it is not to be streamed, which is the default.",
-        providers=_CHAT | _CLAUDE | frozenset({"openai"}),
+        providers=_CLAUDE | frozenset({"openai"}),
         place=r"body\.stream",
         same=lambda was, now: (was, now) == (False, ABSENT),
+    ),
+    Meant(
+        why="An empty `reasoning` is not put beside calls: no server is known that requires it by this name.",
+        providers=frozenset({"ollama"}),
+        place=r"body\.messages\.\d+\.reasoning",
+        same=lambda was, now: (was, now) == ("", ABSENT),
     ),
 )

@@ -30,9 +30,6 @@ from request_differences import OWN_WIRES, Difference, differences, unmeant
 from socket_servers import Recorder, environ, listening
 from tiers import TIER, Tier
 
-OURS = frozenset({"google", "anthropic", "bedrock", "openai"})
-"""The providers to which a wire of our own writes: it may differ in what is meant, and one that does not is told."""
-
 RECORDS = {name: records(name) for name in journal_names()}
 ONE_IN: dict[Tier, int] = {"quick": 6, "wider": 3, "deep": 1}
 PROVIDERS = sorted({model.partition(":")[0] for model in EVERYBODY})
@@ -65,11 +62,18 @@ async def replayed(provider: str) -> list[Difference]:
     return found
 
 
+def named_otherwise(difference: Difference) -> bool:
+    """Return whether only pydantic-ai's knowledge of a model's name made it: to Gemini it sent no empty properties."""
+    gemini = difference.situation.model == "openrouter:google/gemini-3-pro"
+    return gemini and difference.place.endswith(".parameters.properties") and difference.now == {}
+
+
 @pytest.mark.deep
 @pytest.mark.filterwarnings("ignore:The model .* is deprecated:DeprecationWarning")  # of an SDK, for old models
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_what_is_sent_is_what_was_sent(provider: str) -> None:
-    left = unmeant(await replayed(provider), [meant for meant in OWN_WIRES if provider in meant.providers & OURS])
+    found = [each for each in await replayed(provider) if not named_otherwise(each)]
+    left = unmeant(found, [meant for meant in OWN_WIRES if provider in meant.providers])
     assert not left, "\n".join([f"{len(left)} differences are not meant:", *left[:20]])
 
 

@@ -21,6 +21,7 @@ from holdfast.providers.protocols.openai_chat_reader import (
 )
 from holdfast.providers.protocols.protocol import JsonObject
 from holdfast.providers.protocols.think_tags import CLOSING_TAG, OPENING_TAG
+from holdfast.providers.protocols.tool_parameters import with_properties
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -60,10 +61,15 @@ class ChatProtocol:
             head["tools"] = [
                 {
                     "type": "function",
-                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": with_properties(tool.parameters),
+                    },
                 }
                 for tool in conversation.opened.tools
             ]
+            head["tool_choice"] = "auto"
         return head
 
     def writer(self, target: ModelEndpoint) -> ChatWriter:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from holdfast.history.formats.format import is_array
 from holdfast.providers.protocols.openai_responses_reader import OpenAIResponsesReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
+from holdfast.providers.protocols.tool_parameters import with_properties
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -165,13 +166,12 @@ def _content(said: UserContent) -> JsonObject:
 
 
 def _tool(tool: ToolSchema) -> JsonObject:
-    # `strict` is sent because its default differs between servers; schemas of tools do not fit strict mode. OpenAI
-    # refuses a schema of an object without `properties`.
+    # `strict` is sent because its default differs between servers; schemas of tools do not fit strict mode.
     return {
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": tool.parameters if "properties" in tool.parameters else {**tool.parameters, "properties": {}},
+        "parameters": with_properties(tool.parameters),
         "strict": False,
     }
 
