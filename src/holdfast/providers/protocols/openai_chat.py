@@ -12,6 +12,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping
 
+from holdfast.providers.protocols.openai.think_tags import CLOSING_TAG, OPENING_TAG
+from holdfast.providers.protocols.openai.tool_parameters import with_properties
 from holdfast.providers.protocols.openai_chat_reader import (
     DETAILS,
     REASONING_FIELDS,
@@ -20,8 +22,6 @@ from holdfast.providers.protocols.openai_chat_reader import (
     ChatReader,
 )
 from holdfast.providers.protocols.protocol import JsonObject
-from holdfast.providers.protocols.think_tags import CLOSING_TAG, OPENING_TAG
-from holdfast.providers.protocols.tool_parameters import with_properties
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,

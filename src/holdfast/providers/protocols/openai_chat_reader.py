@@ -17,10 +17,10 @@ from holdfast.history.formats.format import Json, is_arguments, is_array, is_obj
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished
 from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.openai.think_tags import ThinkTags
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import MOST_TOKENS, ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts, ThinkingDraft
-from holdfast.providers.protocols.think_tags import ThinkTags
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import Usage
 

@@ -13,9 +13,9 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from holdfast.history.formats.format import is_array
+from holdfast.providers.protocols.openai.tool_parameters import with_properties
 from holdfast.providers.protocols.openai_responses_reader import OpenAIResponsesReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
-from holdfast.providers.protocols.tool_parameters import with_properties
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,

@@ -1,0 +1,1 @@
+"""What the protocols of OpenAI share, and servers that speak them."""
