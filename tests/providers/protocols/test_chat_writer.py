@@ -124,15 +124,18 @@ def test_the_head_says_model_tools_and_how_to_answer() -> None:
     tool = ToolSchema(name="read", description="Read.", parameters={"type": "object"})
     asked = fold([SessionOpened(session="s", cwd="/", model="m", system="S", tools=(tool,), version="0")])
     target = resolve_endpoint("openai-chat:m", KEYS)
-    tools = [
-        {"type": "function", "function": {"name": "read", "description": "Read.", "parameters": {"type": "object"}}}
-    ]
-    streamed: Json = {"model": "m", "stream": True, "stream_options": {"include_usage": True}, "tools": tools}
-    assert WIRE.head(target, asked, whole=False) == streamed
-    assert WIRE.head(target, asked, whole=True) == {"model": "m", "stream": False, "tools": tools}
-    assert WIRE.head(resolve_endpoint("mistral:m", KEYS), asked, whole=False) == {
-        "model": "m", "stream": True, "tools": tools
-    }  # fmt: skip
+    schema = {"type": "object", "properties": {}}
+    function = {"name": "read", "description": "Read.", "parameters": schema}
+    called: Json = {"tools": [{"type": "function", "function": function}], "tool_choice": "auto"}
+    assert WIRE.head(target, asked, whole=False) == {
+        "model": "m",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **called,
+    }
+    assert WIRE.head(target, asked, whole=True) == {"model": "m", "stream": False, **called}
+    mistral = resolve_endpoint("mistral:m", KEYS)
+    assert WIRE.head(mistral, asked, whole=False) == {"model": "m", "stream": True, **called}
     assert WIRE.writer(target).opening(asked) == [{"role": "system", "content": "S"}]
 
 
