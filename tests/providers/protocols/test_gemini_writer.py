@@ -126,6 +126,7 @@ def test_a_signature_is_sent_byte_for_byte(signature: str) -> None:
 def test_signed_thinking_without_words_is_only_on_what_follows_it() -> None:
     seal = ThinkingPart("", signature="c2ln", provider="google")
     assert model_parts(seal, CALL, CALL)[0]["thoughtSignature"] == "c2ln"
+    assert model_parts(seal, TextPart("a"), TextPart("b")) == [{"text": "a", "thoughtSignature": "c2ln"}, {"text": "b"}]
     first, second, _ = model_parts(seal, ThinkingPart("hm"), TextPart("so"), CALL)[:3]
     assert (first, second) == ({"text": "hm", "thought": True, "thoughtSignature": "c2ln"}, {"text": "so"})
 
