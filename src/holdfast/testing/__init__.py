@@ -4,6 +4,7 @@ Nothing here imports `holdfast.history`: a scripted provider that shared holdfas
 `holdfast.testing.http_transport` has to be imported separately, because its HTTP library is slow to import.
 """
 
+from holdfast.testing.model_checks import MODEL_LAWS, ModelHarness, ProviderHarness, check_model
 from holdfast.testing.script import (
     SCRIPT_OVER,
     Action,
@@ -33,6 +34,7 @@ from holdfast.testing.store_checks import check_store
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 
 __all__ = [
+    "MODEL_LAWS",
     "SCRIPT_OVER",
     "Action",
     "Call",
@@ -47,7 +49,9 @@ __all__ = [
     "FunctionToolbox",
     "Headers",
     "Hold",
+    "ModelHarness",
     "Ping",
+    "ProviderHarness",
     "Raw",
     "ReceivedRequest",
     "Reply",
@@ -60,5 +64,6 @@ __all__ = [
     "Think",
     "Wait",
     "WireName",
+    "check_model",
     "check_store",
 ]

@@ -173,7 +173,10 @@ def test_a_blocked_prompt_is_a_refusal() -> None:
 def test_usage_is_the_last_count_of_each_kind() -> None:
     first = {"promptTokenCount": 10, "cachedContentTokenCount": 4, "candidatesTokenCount": 1}
     last = {"promptTokenCount": 10, "thoughtsTokenCount": 5, "candidatesTokenCount": 7, "toolUsePromptTokenCount": 2}
-    usage = finished(event(usageMetadata=first), event(usageMetadata=last, reason="STOP")).usage
+    zero = {"cachedContentTokenCount": 0}
+    usage = finished(
+        event(usageMetadata=first), event(usageMetadata=zero), event(usageMetadata=last, reason="STOP")
+    ).usage
     assert usage == Usage(input_tokens=12, output_tokens=12, cache_read_tokens=4)
 
 

@@ -81,7 +81,7 @@ class GeminiReader:
         if response.get("error") is not None:
             raise stream_failure(self._name, response)
         for field, counted in (self._json.object_in(response, "usageMetadata") or {}).items():
-            # Counts are totals so far, and a gateway may leave one out of a later event.
+            # Counts are totals so far; gateways leave some out of a later event, or send 0.
             self._counts[field] = token_count(counted) or self._counts.get(field, 0)
         candidates = self._json.objects_in(response, "candidates")
         if not candidates:
