@@ -161,6 +161,16 @@ def test_an_example_prints_what_it_says(path: str, examples: int, capsys: pytest
         assert capsys.readouterr().out == output
 
 
+def test_the_model_of_your_own_keeps_the_laws(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {"__name__": "example"}
+    said: list[str] = []
+    for code, output in CODE.findall(read("docs/how-to/own-model.md")):
+        exec(code, names)
+        said.append(output)
+    assert len(said) == 3
+    assert capsys.readouterr().out == "".join(said)
+
+
 def test_the_library_works_in_earnest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

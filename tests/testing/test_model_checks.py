@@ -252,7 +252,7 @@ BREAKS: dict[str, tuple[Wrap, str]] = {
 
 @pytest.mark.parametrize("law", MODEL_LAWS)
 def test_a_model_that_breaks_a_law_fails_it(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.testing.model_checks.PATIENCE", 2.0)
+    monkeypatch.setattr("holdfast.testing.model_checks.LONGEST_LAW", 2.0)
     wrong, said = BREAKS[law]
     with pytest.raises(AssertionError) as caught:
         check_model(lambda: InProcess(wrong), laws=[law])
@@ -267,7 +267,7 @@ def test_a_model_that_hangs_fails(monkeypatch: pytest.MonkeyPatch) -> None:
                 yield event
             await asyncio.Event().wait()
 
-    monkeypatch.setattr("holdfast.testing.model_checks.PATIENCE", 0.2)
+    monkeypatch.setattr("holdfast.testing.model_checks.LONGEST_LAW", 0.2)
     with pytest.raises(AssertionError, match="TimeoutError"):
         check_model(lambda: InProcess(Hangs), laws=["streams texts"])
 

@@ -1,7 +1,7 @@
 """A conformance suite for any `Model`: it tries everything that the agent relies on.
 
 Three rules. Each law is tried on a new model and a new provider, so that one failure hides no other. A failure is an
-AssertionError that begins with the law's name, whatever the model raised. No law takes longer than `PATIENCE`.
+AssertionError that begins with the law's name, whatever the model raised. No law takes longer than `LONGEST_LAW`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from holdfast.providers.model import (
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.testing.named_law import NamedLaw
 from holdfast.testing.script import Action, Call, Cut, Fail, Finish, FinishReason, Hold, Reply, Reset, Say, Think
 from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.tool_calls import ToolSchema
 
-PATIENCE = 60.0
-"""Seconds for one law; a model that needs them hangs."""
+LONGEST_LAW = 60.0
+"""Seconds for one law; a model that needs them counts as hung."""
 
 _TICK = 0.01
 _NEVER = Hold("never")
@@ -96,20 +97,16 @@ class ProviderHarness:
 def check_model(make: Callable[[], ModelHarness], *, laws: Collection[str] = ()) -> None:
     """Raise `AssertionError` with the law's name if a model breaks one; `make` returns a new harness.
 
-    With `laws`, only these of `MODEL_LAWS` are tried. It runs an event loop of its own, so none may be running.
+    With `laws`, only these of `MODEL_LAWS` are tried. It runs an event loop, so none may be running.
     """
     for name in laws or MODEL_LAWS:
         asyncio.run(_tried(name, make()))
 
 
 async def _tried(name: str, harness: ModelHarness) -> None:
-    law = MODEL_LAWS[name]
-    try:
-        async with asyncio.timeout(PATIENCE), _Subject(harness) as subject:
-            await law(subject)
-    except Exception as error:
-        said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-        raise AssertionError(f"Law 'a model {name}' is broken: {said}") from error
+    with NamedLaw(f"a model {name}"):
+        async with asyncio.timeout(LONGEST_LAW), _Subject(harness) as subject:
+            await MODEL_LAWS[name](subject)
 
 
 class _Subject:
@@ -134,7 +131,7 @@ class _Subject:
 
     async def settled(self) -> None:
         """Wait until no request is open."""
-        for _ in range(int(PATIENCE / 2 / _TICK)):
+        for _ in range(int(LONGEST_LAW / 2 / _TICK)):
             if not self.harness.unanswered:
                 return
             await asyncio.sleep(_TICK)

@@ -7,13 +7,13 @@ begins with the law's name, whatever the store raised.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Protocol
 
 from holdfast.errors import AppendConflict, StateError
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import Store
+from holdfast.testing.named_law import NamedLaw
 from holdfast.tool_calls import FileChange, FileSeen, Image, Pattern, ProcessId, ToolSchema
 
 _IMAGE = Image(media_type="image/png", data=b"\x89PNG", name="a.png", width=2, height=3)
@@ -148,24 +148,8 @@ def check_store(make: Callable[[], Harness]) -> None:
         _refuses_once_closed,
     ):
         harness = make()
-        with _Law(law.__name__.strip("_").replace("_", " ")):
+        with NamedLaw(f"a store {law.__name__.strip('_').replace('_', ' ')}"):
             law(harness)
-
-
-class _Law:
-    """A context manager that adds the law's name to any failure of the block."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        if isinstance(error, Exception):
-            said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-            message = f"Law 'a store {self._name}' is broken: {said}"
-            raise AssertionError(message) from error  # noqa: TRY004 - a breach, not a type
 
 
 def _prompt(text: str) -> e.PromptAccepted:
