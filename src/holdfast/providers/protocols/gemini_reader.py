@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from holdfast.errors import ProviderFailed
 from holdfast.history.formats.format import Json
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
 from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts
@@ -75,7 +75,12 @@ class GeminiReader:
 
     def finished(self) -> StreamFinished:
         """Return the response. Raise `ProviderFailed` if it is cut off."""
-        return StreamFinished(self._parts.parts(), self._finish(), self._usage())
+        parts = self._parts.parts()
+        if self._blocked:
+            return StreamFinished(parts, "refusal", self._usage())
+        written = self._reason.upper()
+        reason = written if written in _FINISHES else self._reason
+        return StreamFinished(parts, finish_for(self._name, reason, _FINISHES, parts), self._usage())
 
     def _take(self, response: Json) -> Iterator[Delta]:
         if response.get("error") is not None:
@@ -141,19 +146,6 @@ class GeminiReader:
         if not kind or self._run != kind:
             self._runs += 1
         return self._runs
-
-    def _finish(self) -> ModelFinish:
-        if self._blocked:
-            return "refusal"
-        found = _FINISHES.get(self._reason.upper())
-        if found is None:
-            raise ProviderFailed(
-                f"Model {self._name!r} ended its response with {self._reason!r}: the response is incomplete. "
-                "No call in it was run.",
-                fault="cut",
-            )
-        called = any(isinstance(draft, CallDraft) for draft in self._parts.drafts())
-        return "calls" if found == "stop" and called else found
 
     def _usage(self) -> Usage:
         def count(*fields: str) -> int:
