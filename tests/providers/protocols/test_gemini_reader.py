@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.errors import ProviderFailed
 from holdfast.providers.model import CallDelta, ModelFinish, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.model_table import cost_of, facts_of
 from holdfast.providers.protocols.gemini import WIRE
 from holdfast.providers.protocols.protocol import Delta, ResponseReader
 from holdfast.providers.registry import resolve_endpoint
@@ -242,3 +243,12 @@ def test_an_error_in_the_stream_is_what_it_says(error: object, fault: str, statu
         read(event(said("half")), {"error": error})
     assert (caught.value.fault, caught.value.status) == (fault, status)
     assert str(caught.value).endswith(": It fell over." if status != 429 else ": Slow down.")
+
+
+def test_a_response_has_its_price() -> None:
+    reader = WIRE.reader(resolve_endpoint("google:gemini-2.5-pro", {"GEMINI_API_KEY": "k"}))
+    counts = {"promptTokenCount": 1_000, "cachedContentTokenCount": 400, "candidatesTokenCount": 100}
+    assert list(reader.event("", json.dumps(event(reason="STOP", usageMetadata=counts)).encode())) == []
+    usage = reader.finished().usage
+    assert usage.cost == cost_of(facts_of("google:gemini-2.5-pro"), usage)
+    assert usage.cost is not None

@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+import msgspec
+
 from holdfast.history.formats.format import Json
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.model_table import cost_of, facts_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
@@ -52,6 +55,7 @@ class GeminiReader:
     def __init__(self, target: ModelEndpoint) -> None:
         self._name = target.name
         self._provider = target.provider.name
+        self._facts = facts_of(target.name, kind=target.provider.kind)
         self._json = ResponseJson(target.name)
         self._parts = ResponseParts(target.provider.name)
         self._run = ""  # the kind of the last part, if the next of its kind continues it
@@ -151,8 +155,10 @@ class GeminiReader:
         def count(*fields: str) -> int:
             return sum(self._counts.get(field, 0) for field in fields)
 
-        return Usage(
+        usage = Usage(
             input_tokens=count("promptTokenCount", "toolUsePromptTokenCount"),
             output_tokens=count("candidatesTokenCount", "thoughtsTokenCount"),
             cache_read_tokens=count("cachedContentTokenCount"),
         )
+        priced = cost_of(self._facts, usage) if self._counts else None  # what was not counted has no price
+        return msgspec.structs.replace(usage, cost=priced)
