@@ -72,6 +72,7 @@ def test_every_field_of_a_rich_conversation() -> None:
         "model": "claude-sonnet-5-5",
         "max_tokens": 128_000,
         "stream": True,
+        "thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}},
         "system": [{"type": "text", "text": "SYSTEM", **MARK}],
         "tools": [
             {"name": "read", "description": "read.", "input_schema": PARAMETERS},
@@ -189,7 +190,7 @@ def test_the_mark_moves_and_changes_nothing_that_was_sent() -> None:
 @pytest.mark.parametrize(
     ("name", "url", "key"),
     [
-        (NAME, "https://api.anthropic.com/v1/messages", ("x-api-key", "sekret")),
+        ("anthropic:m", "https://api.anthropic.com/v1/messages", ("x-api-key", "sekret")),
         ("home:m", "http://home:1/api/v1/messages", ("authorization", "Bearer sekret")),
         (
             "bedrock:anthropic.m",
@@ -204,6 +205,24 @@ def test_where_it_is_sent_and_with_which_key(name: str, url: str, key: tuple[str
     assert protocol is not None
     assert protocol.url(endpoint, whole=True) == protocol.url(endpoint, whole=False) == url
     assert protocol.headers(endpoint) == {"anthropic-version": "2023-06-01", key[0]: key[1]}
+
+
+@pytest.mark.parametrize(
+    ("name", "binds"),
+    [
+        (NAME, True),
+        ("bedrock:eu.anthropic.claude-haiku-5-5", True),
+        ("anthropic:claude-opus-5", False),
+        ("anthropic:claude-sonnet-4-6", False),
+        ("home:claude-sonnet-5-5", False),
+    ],
+)
+def test_thinking_whose_conversation_has_changed_is_dropped_by_the_models_that_would_refuse_it(
+    name: str, *, binds: bool
+) -> None:
+    endpoint = target(name)
+    assert ("thinking" in WIRE.head(endpoint, conversation(name, GO), whole=False)) is binds
+    assert ("anthropic-beta" in WIRE.headers(endpoint)) is binds  # the one is refused without the other
 
 
 def test_without_a_key_there_is_no_header_of_one() -> None:

@@ -3,6 +3,10 @@
 The cache marks. Anthropic caches a request up to a mark, and only there. One is on the last tool, one on the system
 prompt, one on the last block of the last message, which moves: it is added by `closing` and never kept. They are on
 blocks, where proxies know them. Servers that are not Anthropic's get none, because some refuse them.
+
+Bound thinking. The newest models bind a thinking block to everything before it. If that has changed since, because a
+result was pruned or the conversation compacted, Anthropic refuses the request unless it says that such blocks are to be
+dropped. So every request to these models says it: the blocks that still fit are kept, and the conversation goes on.
 """
 
 from __future__ import annotations
@@ -65,6 +69,8 @@ class AnthropicMessages:
     def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
         """Return the version, and the key if there is one."""
         headers = {"anthropic-version": _VERSION}
+        if _binds_thinking(target):
+            headers["anthropic-beta"] = "thinking-binding-controls-2026-08-01"  # else the field is refused
         if target.key is None:
             return headers
         # Servers that copy the protocol are set up with a token; Anthropic's own header is known to Anthropic.
@@ -77,6 +83,8 @@ class AnthropicMessages:
         head: JsonObject = {"model": target.model, "max_tokens": largest_output(target.model)}
         if not whole:
             head["stream"] = True
+        if _binds_thinking(target):  # they think adaptively if nothing is said, so that this changes nothing else
+            head["thinking"] = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
         cached = not target.provider.foreign
         if conversation.system:
             block: JsonObject = {"type": "text", "text": conversation.system}
@@ -166,6 +174,22 @@ def _marked(block: JsonObject) -> JsonObject:
     return {**block, "cache_control": _MARK}
 
 
+_BINDING = (
+    *("claude-fable-5-1", "claude-fable-5-2", "claude-mythos-5-2"),
+    *("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"),
+)
+"""The beginnings of the names of models that bind thinking to the conversation before it."""
+
+
+def _binds_thinking(target: ModelEndpoint) -> bool:
+    return not target.provider.foreign and _family_name(target.model).startswith(_BINDING)
+
+
+def _family_name(model: str) -> str:
+    """Return the name at Anthropic: Amazon puts its own before it."""
+    return model.rpartition("anthropic.")[2]
+
+
 _OUTPUT = 16_384
 """The limit for models that are not known; every model since Claude 3.7 accepts it."""
 
@@ -187,7 +211,7 @@ _LARGEST: Mapping[str, int] = MappingProxyType(
 
 def largest_output(model: str) -> int:
     """Return the `max_tokens` for a model: its largest output, which the protocol wants to be told."""
-    name = model.rpartition("anthropic.")[2]  # Bedrock's prefix
+    name = _family_name(model)
     return next((most for prefix, most in _LARGEST.items() if name.startswith(prefix)), _OUTPUT)
 
 

@@ -107,9 +107,8 @@ class AnthropicMessagesReader:
                 yield from self._block_delta(event)
             case "message_delta":
                 self._count(event)
-                self._reason = (
-                    self._json.text_in(self._json.object_in(event, "delta") or {}, "stop_reason") or self._reason
-                )
+                delta = self._json.object_in(event, "delta") or {}
+                self._reason = self._json.text_in(delta, "stop_reason") or self._reason
             case "message_stop":
                 self._closed = True
             case "error":
