@@ -329,3 +329,23 @@ def test_takes_the_key_as_a_bearer_token() -> None:
     provider = ScriptedProvider([(Say("ok"),)])
     headers = {"authorization": "Bearer test-key", "anthropic-version": "2026-10-21"}
     assert ask(provider, MESSAGES, anthropic(USER), headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("betas", "status"),
+    [
+        (None, 400),
+        ("compact-2026-01-12", 400),
+        ("compact-2026-01-12, thinking-binding-controls-2026-08-01", 200),
+    ],
+)
+def test_takes_the_controls_of_bound_thinking_only_with_their_beta(betas: str | None, status: int) -> None:
+    binding: Json = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+    headers = {"x-api-key": "test-key", "anthropic-version": "2023-06-01"} | (
+        {"anthropic-beta": betas} if betas else {}
+    )
+    provider = ScriptedProvider([(Say("ok"),)])
+    response = ask(provider, MESSAGES, anthropic(USER, thinking=binding), headers=headers)
+    assert response.status_code == status
+    refused = "thinking.adaptive.block_binding: Extra inputs are not permitted"
+    assert provider.refusals == (() if status == 200 else (refused,)), provider.refusals

@@ -33,6 +33,7 @@ _FAILURES = {  # status: type, message
     529: ("overloaded_error", "Overloaded"),
 }
 _SERVERS = 500  # from this status on, the server is at fault
+_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 _FINISH: dict[FinishReason, str] = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
@@ -70,6 +71,9 @@ class Messages:
             conversation = messages_rules.check(parse_strict_json(incoming.body))
         except NotJson as error:
             raise Refusal(f"The request body is not valid JSON: {error}") from error
+        thinking = conversation.body.get("thinking")
+        if is_json_object(thinking) and "block_binding" in thinking and not _announced(incoming, _BINDING_BETA):
+            raise Refusal(f"thinking.{thinking['type']}.block_binding: Extra inputs are not permitted")
         return _request(conversation)
 
     def failure(self, fail: Fail) -> Refusal:
@@ -198,6 +202,10 @@ def _input(call: Call) -> object:
 
 def _signature(thought: Think, place: int) -> str:
     return signatures.sign(thought.text, place=place) if thought.signature is None else thought.signature
+
+
+def _announced(incoming: Incoming, beta: str) -> bool:
+    return beta in (name.strip() for name in incoming.headers.get("anthropic-beta", "").split(","))
 
 
 def _refuse_other_keys(incoming: Incoming, key: str) -> None:
