@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.errors import ProviderFailed
 from holdfast.providers.model import CallDelta, StreamFinished, TextDelta
+from holdfast.providers.model_table import cost_of, facts_of
 from holdfast.providers.protocols.anthropic_messages import WIRE
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.registry import resolve_endpoint
@@ -64,6 +65,17 @@ def test_a_count_that_is_left_out_later_stays() -> None:
     later = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": None}}
     _, finished = read({"type": "message_start", "message": {"usage": usage}}, later)
     assert finished.usage == Usage(input_tokens=115, output_tokens=1, cache_read_tokens=100, cache_write_tokens=10)
+
+
+def test_a_response_has_its_price_and_one_that_was_not_counted_has_none() -> None:
+    priced = resolve_endpoint("anthropic:claude-sonnet-4-5", {"ANTHROPIC_API_KEY": "k"})
+    costs: list[str | None] = []
+    for usage in ({"input_tokens": 1_000_000, "output_tokens": 0}, {}):
+        reader = WIRE.reader(priced)
+        list(reader.event("", json.dumps({**STOPPED, "usage": usage}).encode()))
+        costs.append(reader.finished().usage.cost)
+    assert costs == [cost_of(facts_of(priced.name), Usage(input_tokens=1_000_000)), None]
+    assert costs[0] is not None
 
 
 @pytest.mark.parametrize("usage", [None, "x", [], {"input_tokens": "many", "output_tokens": -1}])

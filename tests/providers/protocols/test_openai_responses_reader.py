@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.errors import ProviderFailed
 from holdfast.providers.model import CallDelta, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.model_table import cost_of, facts_of
 from holdfast.providers.protocols.openai_responses import WIRE
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.registry import resolve_endpoint
@@ -214,10 +216,26 @@ def test_another_status_is_an_incomplete_response(status: str) -> None:
     assert caught.value.fault == "cut"
 
 
-@pytest.mark.parametrize("usage", [None, "x", {"input_tokens": "many", "output_tokens": -1}])
+@pytest.mark.parametrize("tier", ["default", "flex"])
+def test_a_response_has_the_price_of_its_tier(tier: str) -> None:
+    usage = {"input_tokens": 3_000_000, "output_tokens": 1_000_000, "input_tokens_details": {"cached_tokens": 9}}
+    _, finished = read(event("completed", response={"status": "completed", "usage": usage, "service_tier": tier}))
+    counted = Usage(input_tokens=3_000_000, output_tokens=1_000_000, cache_read_tokens=9)
+    assert finished.usage == msgspec.structs.replace(
+        counted, cost=cost_of(facts_of(TARGET.name), counted, service_tier=tier)
+    )
+    assert finished.usage.cost is not None
+
+
+def test_what_was_not_counted_has_no_price() -> None:
+    _, finished = read(event("completed", response={"status": "completed", "usage": None}))
+    assert finished.usage == Usage()
+
+
+@pytest.mark.parametrize("usage", ["x", {"input_tokens": "many", "output_tokens": -1}])
 def test_a_count_that_is_none_is_nothing(usage: object) -> None:
     _, finished = read(event("completed", response={"status": "completed", "usage": usage}))
-    assert finished.usage == Usage()
+    assert msgspec.structs.replace(finished.usage, cost=None) == Usage()
 
 
 @pytest.mark.parametrize(

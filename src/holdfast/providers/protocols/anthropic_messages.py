@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import msgspec
 
 from holdfast.history.formats.format import Json
+from holdfast.providers.model_table import facts_of
 from holdfast.providers.protocols.anthropic_messages_reader import AnthropicMessagesReader
 from holdfast.providers.protocols.call_arguments import arguments_object
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
@@ -80,7 +80,7 @@ class AnthropicMessages:
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
         """Return the fields before the messages."""
-        head: JsonObject = {"model": target.model, "max_tokens": largest_output(target.model)}
+        head: JsonObject = {"model": target.model, "max_tokens": _most_tokens(target)}
         if not whole:
             head["stream"] = True
         if _binds_thinking(target):  # they think adaptively if nothing is said, so that this changes nothing else
@@ -191,28 +191,12 @@ def _family_name(model: str) -> str:
 
 
 _OUTPUT = 16_384
-"""The limit for models that are not known; every model since Claude 3.7 accepts it."""
-
-_OLD_OUTPUT = 4_096
-"""The limit for models that refuse a request whose input and limit together exceed the window; all accept it."""
-
-_LARGEST: Mapping[str, int] = MappingProxyType(
-    {
-        **dict.fromkeys(("claude-fable-5", "claude-mythos-5", "claude-opus-5", "claude-sonnet-5"), 128_000),
-        **dict.fromkeys(("claude-opus-4-6", "claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-4-6"), 128_000),
-        "claude-haiku-5-5": 128_000,
-        **dict.fromkeys(("claude-haiku-4-5", "claude-opus-4-5", "claude-sonnet-4-5"), 64_000),
-        **dict.fromkeys(("claude-3", "claude-4-", "claude-opus-4@", "claude-sonnet-4@"), _OLD_OUTPUT),
-        **dict.fromkeys(("claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2"), _OLD_OUTPUT),
-        **dict.fromkeys(("claude-sonnet-4-0", "claude-sonnet-4-2"), _OLD_OUTPUT),
-    }
-)
+"""The limit of an answer's tokens for models that are not known; every model since Claude 3.7 accepts it."""
 
 
-def largest_output(model: str) -> int:
-    """Return the `max_tokens` for a model: its largest output, which the protocol wants to be told."""
-    name = _family_name(model)
-    return next((most for prefix, most in _LARGEST.items() if name.startswith(prefix)), _OUTPUT)
+def _most_tokens(target: ModelEndpoint) -> int:
+    """Return the largest output that the model accepts to be asked for: the protocol requires a limit."""
+    return facts_of(target.name, kind=target.provider.kind).max_tokens or _OUTPUT
 
 
 WIRE = AnthropicMessages()

@@ -11,10 +11,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+import msgspec
+
 from holdfast.errors import ProviderFailed
 from holdfast.history.formats.format import Json, is_object
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.model_table import cost_of, facts_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
@@ -43,6 +46,7 @@ class AnthropicMessagesReader:
 
     def __init__(self, target: ModelEndpoint) -> None:
         self._model = target.name
+        self._facts = facts_of(target.name, kind=target.provider.kind)
         self._json = ResponseJson(target.name)
         self._parts = ResponseParts(target.provider.name)
         self._blocks: dict[int, int | None] = {}  # the part of each index, None for a kind that is ignored
@@ -95,6 +99,8 @@ class AnthropicMessagesReader:
             cache_read_tokens=read,
             cache_write_tokens=written,
         )
+        if self._counts:  # what was not counted has no price
+            usage = msgspec.structs.replace(usage, cost=cost_of(self._facts, usage))
         return StreamFinished(parts, finish_for(self._model, self._reason, _FINISH, parts), usage)
 
     def _read(self, kind: str, event: Json) -> Iterator[Delta]:

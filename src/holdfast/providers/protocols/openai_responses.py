@@ -13,6 +13,7 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from holdfast.history.formats.format import is_array
+from holdfast.providers.model_table import facts_of
 from holdfast.providers.protocols.openai.tool_parameters import with_properties
 from holdfast.providers.protocols.openai_responses_reader import OpenAIResponsesReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
@@ -55,9 +56,10 @@ class OpenAIResponsesProtocol:
         if not whole:
             head["stream"] = True
         head["store"] = False
-        if seals_reasoning(target.model):  # other models refuse it
+        facts = facts_of(target.name, kind=target.provider.kind)
+        if facts.sealed_reasoning:  # models that do not reason refuse it
             head["include"] = ["reasoning.encrypted_content"]
-        if keeps_reasoning(target.model):
+        if facts.all_turns:
             head["reasoning"] = {"context": "all_turns"}
         if conversation.opened and conversation.opened.tools:
             head["tools"] = [_tool(tool) for tool in conversation.opened.tools]
@@ -66,7 +68,7 @@ class OpenAIResponsesProtocol:
 
     def writer(self, target: ModelEndpoint) -> MessageWriter:
         """Return a writer; it keeps nothing from one message to the next."""
-        return _Writer(seals=seals_reasoning(target.model))
+        return _Writer(seals=facts_of(target.name, kind=target.provider.kind).sealed_reasoning)
 
     def closing(self, target: ModelEndpoint, last: JsonObject) -> JsonObject:
         """Return the last item as it is."""
@@ -174,21 +176,6 @@ def _tool(tool: ToolSchema) -> JsonObject:
         "parameters": with_properties(tool.parameters),
         "strict": False,
     }
-
-
-_NO_REASONING = ("gpt-5-chat",)
-_REASONS = ("gpt-5", "o1", "o3", "o4", "gpt-6-astra", "gpt-6-sol", "gpt-6-luna", "gpt-6.1-sol", "gpt-6.1-terra")
-_ALL_TURNS = ("gpt-5.4", "gpt-5.5", "gpt-5.6", *(name for name in _REASONS if name.startswith("gpt-6")))
-
-
-def seals_reasoning(model: str) -> bool:
-    """Return whether the model reasons, so that its reasoning can be asked for encrypted."""
-    return model.startswith(_REASONS) and not model.startswith(_NO_REASONING)
-
-
-def keeps_reasoning(model: str) -> bool:
-    """Return whether the model can be given the reasoning of earlier turns."""
-    return model.startswith(_ALL_TURNS)
 
 
 WIRE = OpenAIResponsesProtocol()

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+import msgspec
+
 from holdfast.errors import ProviderFailed
 from holdfast.history.formats.format import Json, is_object
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished, ThinkingDelta
+from holdfast.providers.model_table import cost_of, facts_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
@@ -32,6 +35,7 @@ class OpenAIResponsesReader:
 
     def __init__(self, target: ModelEndpoint) -> None:
         self._model = target.name
+        self._facts = facts_of(target.name, kind=target.provider.kind)
         self._provider = target.provider.name
         self._json = ResponseJson(target.name)
         self._parts = ResponseParts(target.provider.name)
@@ -122,7 +126,9 @@ class OpenAIResponsesReader:
                 yield from self._item(self._begin(item, index), item)
         usage = response.get("usage")
         if is_object(usage):
-            self._usage = _usage(usage, self._json.object_in(usage, "input_tokens_details") or {})
+            counted = _usage(usage, self._json.object_in(usage, "input_tokens_details") or {})
+            tier = self._json.text_in(response, "service_tier") or ""
+            self._usage = msgspec.structs.replace(counted, cost=cost_of(self._facts, counted, service_tier=tier))
         status = self._json.text_in(response, "status") or status
         details = self._json.object_in(response, "incomplete_details") or {}
         why = self._json.text_in(details, "reason") or ("" if status == "incomplete" else status)
