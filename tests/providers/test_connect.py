@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import cast
 
 import pytest
@@ -31,3 +33,21 @@ async def test_what_goes_wrong_is_told_by_connecting_not_by_preloading() -> None
     preload(UNKNOWN)
     with pytest.raises(AssertionError, match="telepathy"):
         await connect(UNKNOWN)
+
+
+@pytest.mark.parametrize("name", ["anthropic:m", "openai:gpt-5.5"])
+def test_a_protocol_of_its_own_loads_no_library_of_a_vendor(name: str) -> None:
+    program = f"""
+import asyncio, sys, threading
+from holdfast.providers.connect import connect, preload
+from holdfast.providers.registry import resolve_endpoint
+target = resolve_endpoint({name!r}, dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY"), "key"))
+preload(target)
+for thread in threading.enumerate():
+    if thread.name.startswith("import"):
+        thread.join()
+asyncio.run(connect(target))
+print([each for each in ("anthropic", "openai", "pydantic", "pydantic_ai", "genai_prices") if each in sys.modules])
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert ran.stdout == "[]\n"

@@ -58,6 +58,12 @@ def preload(target: ModelEndpoint) -> None:
 
     def work() -> None:
         with suppress(Exception):  # `connect` raises the same error and reports it
+            from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - the point of this function
+
+            if protocol_of(target.provider.kind) is not None:
+                import holdfast.providers.http_model  # noqa: PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
+
+                return
             import holdfast.providers.pydantic_ai.model  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
             from holdfast.providers.pydantic_ai.sdk_protocols import sdk_protocol_of  # noqa: PLC0415 - the point of this function
 
