@@ -183,7 +183,7 @@ OWN_WIRES = (
         same=lambda was, now: (was, now) == (False, ABSENT),
     ),
     Meant(
-        why="An empty `reasoning` is not put beside calls: no server is known that requires it by this name.",
+        why="Only `reasoning_content` is wanted beside calls without thinking, by DeepSeek and Moonshot.",
         providers=frozenset({"ollama"}),
         place=r"body\.messages\.\d+\.reasoning",
         same=lambda was, now: (was, now) == ("", ABSENT),

@@ -121,21 +121,19 @@ def test_results_and_content_of_a_user_are_messages_in_this_order() -> None:
 
 
 def test_the_head_says_model_tools_and_how_to_answer() -> None:
-    tool = ToolSchema(name="read", description="Read.", parameters={"type": "object"})
+    tool = ToolSchema(name="read", description="Read.", parameters={"type": "object", "required": []})
     asked = fold([SessionOpened(session="s", cwd="/", model="m", system="S", tools=(tool,), version="0")])
     target = resolve_endpoint("openai-chat:m", KEYS)
-    schema = {"type": "object", "properties": {}}
-    function = {"name": "read", "description": "Read.", "parameters": schema}
-    called: Json = {"tools": [{"type": "function", "function": function}], "tool_choice": "auto"}
-    assert WIRE.head(target, asked, whole=False) == {
-        "model": "m",
-        "stream": True,
-        "stream_options": {"include_usage": True},
-        **called,
-    }
-    assert WIRE.head(target, asked, whole=True) == {"model": "m", "stream": False, **called}
+    parameters: Json = {"type": "object", "required": [], "properties": {}}
+    tools: list[Json] = [
+        {"type": "function", "function": {"name": "read", "description": "Read.", "parameters": parameters}}
+    ]
+    both: Json = {"tools": tools, "tool_choice": "auto"}
+    streamed: Json = {"model": "m", "stream": True, "stream_options": {"include_usage": True}, **both}
+    assert WIRE.head(target, asked, whole=False) == streamed
+    assert WIRE.head(target, asked, whole=True) == {"model": "m", **both}
     mistral = resolve_endpoint("mistral:m", KEYS)
-    assert WIRE.head(mistral, asked, whole=False) == {"model": "m", "stream": True, **called}
+    assert WIRE.head(mistral, asked, whole=False) == {"model": "m", "stream": True, **both}
     assert WIRE.writer(target).opening(asked) == [{"role": "system", "content": "S"}]
 
 

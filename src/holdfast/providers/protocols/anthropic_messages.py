@@ -71,12 +71,9 @@ class AnthropicMessages:
         headers = {"anthropic-version": _VERSION}
         if _binds_thinking(target):
             headers["anthropic-beta"] = "thinking-binding-controls-2026-08-01"  # else the field is refused
-        if target.key is None:
-            return headers
         # Servers that copy the protocol are set up with a token; Anthropic's own header is known to Anthropic.
-        if self._bearer or target.provider.foreign:
-            return {**headers, "authorization": f"Bearer {target.key}"}
-        return {**headers, "x-api-key": target.key}
+        bearer = self._bearer or target.provider.foreign
+        return {**headers, **target.key_header("bearer" if bearer else "x-api-key")}
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
         """Return the fields before the messages."""

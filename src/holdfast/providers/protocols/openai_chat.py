@@ -31,6 +31,7 @@ from holdfast.session.conversation.conversation import (
     UserMessage,
 )
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.tool_calls import ToolSchema
 
 _ADDRESS = "https://api.openai.com/v1"
 _REQUIRED_WITH_CALLS = "reasoning_content"
@@ -54,21 +55,13 @@ class ChatProtocol:
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
         """Return model, tools, and whether to stream."""
-        head: JsonObject = {"model": target.model, "stream": not whole}
+        head: JsonObject = {"model": target.model}
+        if not whole:
+            head["stream"] = True
         if not whole and target.provider.compat.stream_usage:
             head["stream_options"] = {"include_usage": True}
         if conversation.opened and conversation.opened.tools:
-            head["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": with_properties(tool.parameters),
-                    },
-                }
-                for tool in conversation.opened.tools
-            ]
+            head["tools"] = [_tool(tool) for tool in conversation.opened.tools]
             head["tool_choice"] = "auto"
         return head
 
@@ -141,6 +134,14 @@ class ChatWriter:
         if parts:
             return beside, [*parts, {"type": "text", "text": text}] if text else parts
         return beside, text or (None if self._compat.null_content else "")
+
+
+def _tool(tool: ToolSchema) -> JsonObject:
+    parameters = with_properties(tool.parameters)
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
+    }
 
 
 def _details(part: ThinkingPart) -> list[object]:

@@ -48,7 +48,7 @@ class OpenAIResponsesProtocol:
 
     def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
         """Return the key, if there is one."""
-        return {} if target.key is None else {"authorization": f"Bearer {target.key}"}
+        return target.key_header("bearer")
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
         """Return the fields before the items."""
