@@ -224,6 +224,8 @@ _PYDANTIC: list[object] = [
         _tool("builtin-tool-call", "s", args={}, provider_name="anthropic"),
         _tool("builtin-tool-return", "s", content="x", provider_name="anthropic"),
         _part("text", content="wSAID2."),
+        _part("file", content={"kind": "binary", "data": _PNG, "media_type": "image/png"}),
+        usage={"input_tokens": 5, "output_tokens": 5, "details": {"a": 5}},
     ),
     _request(_part("retry-prompt", content="wUSER3.", tool_name=None)),
     _answer(_tool("tool-call", "d", args="{}"), tool_calls=[_tool("tool-call", "d", args="{}")]),

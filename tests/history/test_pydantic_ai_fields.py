@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.history import check, repair
-from holdfast.history.formats.format import as_array, as_object
+from holdfast.history.field_types import held
+from holdfast.history.formats.format import as_array, as_object, is_object
 from holdfast.history.profiles import PAIRS
 from laws import law
 from pydantic_ai_documents import every_part
 from sdk_types import pydantic_ai_refusal
+from wire_documents import paths
 
 Json = dict[str, object]
 WRONG: list[object] = [None, 1, True, [], {}]
@@ -66,34 +68,7 @@ def parts(messages: list[object]) -> list[Json]:
     return [as_object(part) for message in messages for part in as_array(as_object(message).get("parts"))]
 
 
-def beside() -> Iterator[tuple[str | int, ...]]:
-    """Yield every field beside what is said that a document may have: of a message, and of a part."""
-    told = {"kind", "parts", "part_kind", "content", "args", "tool_call_id", "tool_name", "transcript"}
-    for index, message in enumerate(every_part()):
-        yield from ((index, key) for key in as_object(message) if key not in told and key in JUDGED)
-        for number, part in enumerate(as_array(as_object(message).get("parts"))):
-            if as_object(part).get("part_kind") in PARTS:
-                yield from (
-                    (index, "parts", number, key) for key in as_object(part) if key not in told and key in JUDGED
-                )
-
-
-PARTS = {
-    "system-prompt",
-    "user-prompt",
-    "tool-return",
-    "text",
-    "thinking",
-    "tool-call",
-    "builtin-tool-call",
-    "builtin-tool-return",
-}
-JUDGED = {
-    *("timestamp", "outcome", "provider_name", "provider_details", "id", "signature", "citations", "tool_kind"),
-    *("run_id", "conversation_id", "metadata", "state", "usage", "model_name", "provider_url", "finish_reason"),
-    "provider_response_id",
-}
-PLACES = sorted(beside(), key=repr)
+PLACES = [path for path in paths(every_part()) if isinstance(path[-1], str)]
 
 
 @law()
@@ -101,21 +76,136 @@ PLACES = sorted(beside(), key=repr)
 def test_what_does_not_load_for_a_field_is_told_and_what_is_mended_loads(data: st.DataObject) -> None:
     messages = copy.deepcopy(every_part())
     for path in data.draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
-        holder = as_object(messages[int(path[0])])
-        if len(path) > 2:
-            holder = as_object(as_array(holder["parts"])[int(path[2])])
-        holder[str(path[len(path) - 1])] = data.draw(st.sampled_from(WRONG))
+        holder = held(messages, path[:-1])
+        if is_object(holder):
+            holder[str(path[-1])] = copy.deepcopy(data.draw(st.sampled_from(WRONG)))
     profile = data.draw(st.sampled_from(PAIRS["pydantic-ai"]))
     if not loads(messages):
-        assert "field-mistyped" in {each.rule for each in check(messages, format="pydantic-ai", profile=profile)}
+        assert check(messages, format="pydantic-ai", profile=profile) != []
         mended = repair(messages, format="pydantic-ai", profile=profile)
-        assert [each for each in mended.remaining if each.rule == "field-mistyped"] == []
+        assert mended.remaining == ()
         assert loads(mended.messages)
         assert repair(mended.messages, format="pydantic-ai", profile=profile).edits == ()
 
 
-def test_the_fields_are_there_to_be_spoiled() -> None:
-    assert len(PLACES) > 20
+def test_every_field_of_what_the_library_writes_is_known_by_its_type() -> None:
+    untold: list[str] = []
+    for path in PLACES:
+        messages = every_part()
+        holder = as_object(held(messages, path[:-1]))
+        for value in (*WRONG, 1.5, "zebra", "lost"):
+            holder[str(path[-1])] = value
+            if value == "lost":
+                del holder[str(path[-1])]
+            if not loads([messages[int(path[0])]]) and check(messages, format="pydantic-ai") == BEFORE:
+                untold.append(f"{path[-1]}: {value}")
+    assert set(untold) == WORDS
+
+
+BEFORE = check(every_part(), format="pydantic-ai")
+WORDS = {
+    f"{name}: zebra" for name in ("scope", "force_download", "ttl", "state", "outcome", "finish_reason", "cause")
+} | {"provider_name: zebra"}
+"""Words that the library does not know, of which a later version may: only the types of fields are judged."""
+
+
+FILE: Json = {"kind": "binary", "data": "AAAA", "media_type": "image/png", "identifier": "wFILE1."}
+SPEECH: Json = {"part_kind": "speech", "speaker": "assistant", "transcript": "wSAID1."}
+USAGE: Json = {"input_tokens": 5, "output_tokens": None, "details": {"a": 1}, "cost": "much"}
+SEARCHED: Json = {**CALL, "tool_name": "search_tools", "tool_kind": "tool-search", "tool_call_id": "a"}
+
+
+@pytest.mark.parametrize(
+    ("part", "now"),
+    [
+        ({"part_kind": "file", "content": FILE, "id": 5}, {"part_kind": "file", "content": FILE}),
+        ({**SPEECH, "speaker": "user", "audio": "x"}, SPEECH),
+        ({**SPEECH, "timestamps": [{"text": "x"}]}, SPEECH),
+        ({"part_kind": "text", "content": "x", "citations": [5]}, {"part_kind": "text", "content": "x"}),
+    ],
+)
+def test_a_part_of_the_answer_loses_only_what_is_wrong(part: Json, now: Json) -> None:
+    messages: list[object] = [USER, {"kind": "response", "parts": [part]}, USER]
+    assert not loads(messages)
+    mended = repair(messages, format="pydantic-ai")
+    assert mended.messages == [USER, {"kind": "response", "parts": [now]}, USER]
+    assert loads(mended.messages)
+
+
+USER: Json = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "x"}]}
+
+
+@pytest.mark.parametrize("file", [5, None, {}, {**FILE, "data": "zebra"}, {"kind": "binary", "data": "AAAA"}])
+def test_a_file_of_the_answer_that_is_none_becomes_text(file: object) -> None:
+    part: Json = {"part_kind": "file", "content": file}
+    messages: list[object] = [USER, {"kind": "response", "parts": [part]}, USER]
+    assert not loads(messages)
+    mended = repair(messages, format="pydantic-ai")
+    assert [part["part_kind"] for part in parts(mended.messages)] == ["user-prompt", "text", "user-prompt"]
+    assert loads(mended.messages)
+
+
+def test_a_model_that_takes_text_only_gets_a_note_of_a_file_of_the_answer() -> None:
+    messages: list[object] = [USER, {"kind": "response", "parts": [{"part_kind": "file", "content": FILE}]}, USER]
+    mended = repair(messages, format="pydantic-ai", text_only=True)
+    assert mended.remaining == ()
+    assert [part["part_kind"] for part in parts(mended.messages)] == ["user-prompt", "text", "user-prompt"]
+
+
+def test_of_a_usage_only_what_is_wrong_goes() -> None:
+    messages: list[object] = [USER, {"kind": "response", "parts": [CALL], "usage": USAGE}, history(RETURN)[2]]
+    assert not loads(messages)
+    mended = repair(messages, format="pydantic-ai").messages
+    assert as_object(mended[1])["usage"] == {"input_tokens": 5, "details": {"a": 1}}
+    assert loads(mended)
+
+
+@pytest.mark.parametrize("args", [{"queries": "x"}, {"a": 1}])
+def test_a_call_of_a_tool_of_the_library_s_that_is_none_of_its_is_one_of_any(args: Json) -> None:
+    messages: list[object] = [USER, {"kind": "response", "parts": [{**SEARCHED, "args": args}]}]
+    messages.append(history({**RETURN, "tool_call_id": "a", "tool_name": "search_tools"})[2])
+    assert not loads(messages)
+    mended = repair(messages, format="pydantic-ai").messages
+    call = {key: value for key, value in SEARCHED.items() if key != "tool_kind"}
+    assert as_object(mended[1])["parts"] == [{**call, "args": args}]
+    assert loads(mended)
+
+
+@pytest.mark.parametrize(
+    ("part", "now"),
+    [
+        (
+            {"part_kind": "compaction", "content": "x", "id": "a", "provider_name": "openai"},
+            {"part_kind": "compaction", "content": "x"},
+        ),
+        ({**SPEECH, "id": "a"}, {**SPEECH, "speaker": "user", "id": "a"}),
+    ],
+)
+def test_a_part_that_only_the_assistant_says_is_the_user_s_in_a_request(part: Json, now: Json) -> None:
+    messages: list[object] = [{"kind": "request", "parts": [part]}]
+    assert not loads(messages)
+    mended = repair(messages, format="pydantic-ai").messages
+    assert mended == [{"kind": "request", "parts": [now]}]
+    assert loads(mended)
+
+
+def test_records_and_cache_points_that_do_not_load_are_mended_beside_what_is_said() -> None:
+    said: Json = {"part_kind": "user-prompt", "content": ["x", {"kind": "cache-point", "ttl": 5}]}
+    record: Json = {"part_kind": "tool-availability-delta", "tools_added": ["a"], "tool_call_id": 5}
+    messages: list[object] = [{"kind": "request", "parts": [said, record]}]
+    assert not loads(messages)
+    mended = repair(messages, format="pydantic-ai")
+    assert parts(mended.messages) == [
+        {"part_kind": "user-prompt", "content": ["x", {"kind": "cache-point"}]},
+        {"part_kind": "tool-availability-delta", "tools_added": ["a"]},
+    ]
+    assert loads(mended.messages)
+
+
+def test_a_part_that_is_quoted_keeps_what_its_other_fields_say() -> None:
+    returned: Json = {"part_kind": "builtin-tool-return", "tool_name": "f", "tool_call_id": "s", "content": "x"}
+    messages: list[object] = [USER, {"kind": "response", "parts": [{**returned, "parts": ["wKEPT1."]}]}, USER]
+    assert "wKEPT1." in json.dumps(repair(messages, format="pydantic-ai", profile="anthropic").messages)
 
 
 @pytest.mark.parametrize("profile", PAIRS["pydantic-ai"])

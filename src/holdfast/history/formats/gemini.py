@@ -29,10 +29,10 @@ from holdfast.history.formats.format import (
     told_by,
     words,
 )
-from holdfast.history.formats.gemini_parts import KINDS, KNOWN, field, is_base64, key_of, signature_of
+from holdfast.history.formats.gemini_parts import KINDS, KNOWN, field, key_of, signature_of
 from holdfast.history.formats.other_wire_results import result_beside, result_of_another, text_of_another
 from holdfast.history.media import pdf
-from holdfast.history.media.images import STANDARD, inspect_base64
+from holdfast.history.media.images import STANDARD, inspect_base64, is_base64
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role
 from holdfast.history.shape import is_synthetic as is_made_up
 

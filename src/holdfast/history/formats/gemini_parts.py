@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from holdfast.history.formats.format import Json
+from holdfast.history.media.images import is_base64
 from holdfast.history.shape import Kind
 
 CAMEL: dict[str, Kind] = {
@@ -28,7 +29,6 @@ def _snake(name: str) -> str:
 SNAKE = {name: _snake(name) for name in (*CAMEL, *BESIDE, "mimeType", "fileUri")}
 KINDS: dict[str, Kind] = {**CAMEL, **{SNAKE[name]: kind for name, kind in CAMEL.items()}}
 KNOWN = {*KINDS, *BESIDE, *(SNAKE[name] for name in BESIDE)}
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
 def field(raw: Json, name: str) -> object:
@@ -41,11 +41,6 @@ def key_of(part: Json) -> str:
     """Return the name of the part's data field, "" if there is none; the part may have a text as well."""
     keys = [key for key, value in part.items() if key in KINDS and value is not None]
     return next((key for key in keys if key != "text"), keys[0] if keys else "")
-
-
-def is_base64(text: str) -> bool:
-    """Return whether the text is base64, in either alphabet, with its padding or without."""
-    return _BASE64.fullmatch(text) is not None and len(text.rstrip("=")) % 4 != 1
 
 
 def signature_of(raw: Json) -> bool | None:

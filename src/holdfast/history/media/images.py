@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import struct
 
 from holdfast.history.shape import Media
@@ -35,6 +36,14 @@ def inspect_base64(declared: str, data: str) -> Media:
     if not found and declared in _TOLD and not head.startswith(_MAGIC) and len(head) >= _FEW:
         found = "no image"
     return Media(declared=declared, found=found, size=size, width=width, height=height)
+
+
+def is_base64(text: str) -> bool:
+    """Return whether the text is base64, in either alphabet, with its padding or without."""
+    return _BASE64.fullmatch(text) is not None and len(text.rstrip("=")) % 4 != 1
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
 def type_of(data: str) -> str:

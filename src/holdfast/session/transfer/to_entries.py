@@ -17,8 +17,9 @@ import msgspec
 from holdfast.history import Repair
 from holdfast.history.edits import Quote
 from holdfast.history.formats.format import Json, as_array, as_object, as_text, quoted
+from holdfast.history.formats.pydantic_ai.fields import UNSAID
 from holdfast.history.formats.pydantic_ai.messages import FORMAT
-from holdfast.history.formats.pydantic_ai.parts import UNSAID, call_part, kind_of, part_role
+from holdfast.history.formats.pydantic_ai.parts import call_part, kind_of, part_role
 from holdfast.history.rules.profile import Profile, RuleEvidence
 from holdfast.history.shape import NO_RESULT
 from holdfast.session.conversation.call_ids import call_id, is_call_id

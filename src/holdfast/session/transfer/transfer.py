@@ -15,8 +15,9 @@ import msgspec
 from holdfast.errors import DamageError, UsageError
 from holdfast.history import repair
 from holdfast.history.formats.format import Json, as_array, as_object, cleaned, is_array, is_object
+from holdfast.history.formats.pydantic_ai.fields import UNSAID
 from holdfast.history.formats.pydantic_ai.messages import FORMAT
-from holdfast.history.formats.pydantic_ai.parts import UNSAID, kind_of, part_role
+from holdfast.history.formats.pydantic_ai.parts import kind_of, part_role
 from holdfast.session.journal.entries import Entry, Repaired, ResponseEnded, SessionOpened, TurnEnded
 from holdfast.session.journal.parts import ThinkingPart
 from holdfast.session.transfer.changes import Changes, edits_told

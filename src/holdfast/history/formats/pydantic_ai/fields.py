@@ -1,87 +1,82 @@
 """The fields of pydantic-ai's messages and parts without content, and those that its adapter would reject.
 
 Two rules. Only a wrong type of JSON is a finding: which words a field knows differs from version to version. A field
-that is wrong goes, for all of these may be left out.
+that is wrong goes, and of an object in a field only what is wrong in it; a part that is nothing without it is quoted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Literal
 
-from holdfast.history.formats.format import Json, as_text, is_array, is_object
+from holdfast.history.field_tables.pydantic_ai_objects import (
+    PYDANTIC_AI_CONTENTS,
+    PYDANTIC_AI_MESSAGES,
+    PYDANTIC_AI_PARTS,
+)
+from holdfast.history.field_types import FieldFault, Objects, faults, suspects
+from holdfast.history.formats.field_removal import without_fields
+from holdfast.history.formats.format import Json, as_array, as_object, as_text, is_array, is_object
+from holdfast.history.media.images import is_base64
 
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_text_or_null(value: object) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_object_or_null(value: object) -> bool:
-    return value is None or is_object(value)
-
-
-def _is_list_or_null(value: object) -> bool:
-    return value is None or is_array(value)
-
-
-def _is_time(value: object) -> bool:
-    """Return whether it may be a time: a number, or a string that begins with one."""
-    return isinstance(value, str | int | float) and str(value).lstrip("+-")[:1].isdigit()
-
-
-def _is_time_or_null(value: object) -> bool:
-    return value is None or _is_time(value)
-
-
-_TEXTS = ("run_id", "conversation_id", "instructions", "model_name", "provider_name", "provider_url")
-_Fields = Mapping[str, Callable[[object], bool]]
-
-_OF_BOTH: _Fields = {**dict.fromkeys(_TEXTS[:2], _is_text_or_null), "state": _is_text, "metadata": _is_object_or_null}
-_MESSAGES: Mapping[object, _Fields] = MappingProxyType(
+UNSAID = frozenset(
     {
-        "request": {**_OF_BOTH, "timestamp": _is_time_or_null, "instructions": _is_text_or_null},
-        "response": {
-            **_OF_BOTH,
-            **dict.fromkeys((*_TEXTS[3:], "provider_response_id", "finish_reason"), _is_text_or_null),
-            "timestamp": _is_time,
-            "usage": is_object,
-            "provider_details": _is_object_or_null,
-        },
+        "tool-availability-delta",
+        "capability-load-delta",
+        "model-settings-delta",
+        "instruction-delta",
+        "instruction-baseline",
     }
 )
-_MADE: _Fields = {
-    "id": _is_text_or_null,
-    "provider_name": _is_text_or_null,
-    "provider_details": _is_object_or_null,
-}
-_RETURNED: _Fields = {"outcome": _is_text, "timestamp": _is_time, "tool_kind": _is_text_or_null}
-_PARTS: Mapping[object, _Fields] = MappingProxyType(
-    {
-        "system-prompt": {"timestamp": _is_time, "dynamic_ref": _is_text_or_null, "metadata": _is_object_or_null},
-        "user-prompt": {"timestamp": _is_time},
-        "tool-return": {**_RETURNED, "tool_name": _is_text},
-        "retry-prompt": {"timestamp": _is_time, "tool_call_id": _is_text, "tool_name": _is_text_or_null},
-        "text": {**_MADE, "citations": _is_list_or_null},
-        "thinking": {**_MADE, "signature": _is_text_or_null},
-        "tool-call": {**_MADE, "tool_kind": _is_text_or_null},
-        "builtin-tool-call": {**_MADE, "tool_kind": _is_text_or_null},
-        "builtin-tool-return": {**_MADE, **_RETURNED},
-    }
-)
-_REQUIRED = frozenset({("tool-return", "tool_name")})
-"""What is wrong also where it is missing."""
+"""Kinds of parts that record settings, no words."""
 
 
 def mistyped(raw: Json) -> list[str]:
-    """Return the fields of a message or a part that do not load."""
-    kind = None if "parts" in raw else raw.get("part_kind")
-    known = _PARTS.get(kind) if isinstance(kind, str) else _MESSAGES.get(as_text(raw.get("kind")) or "")
-    wrong = [key for key, value in raw.items() if key in known and not known[key](value)] if known else []
-    return wrong + [key for of, key in _REQUIRED if of == kind and key not in raw]
+    """Return the fields of a message, a part or an entry of a content that do not load, or hold what does not."""
+    wrong = [str((*each.path, each.name)[0]) for each in _faults(raw) if each.name is not None]
+    return list(dict.fromkeys([*wrong, *_beside(raw)]))
+
+
+def holds_nothing(raw: Json) -> bool:
+    """Return whether a part, or an entry of a content, lacks what it is nothing without."""
+    held = raw if raw.get("kind") == "binary" else raw.get("content") if raw.get("part_kind") == "file" else None
+    data = held.get("data") if is_object(held) else b""
+    return not _holds_bytes(data) or any(each.name is None for each in _faults(raw))
+
+
+def loadable(raw: Json) -> Json:
+    """Return the message, the part or the entry of a content without the fields that do not load."""
+    wrong = [(each.path, (each.name,)) for each in _faults(raw) if each.name is not None]
+    wrong += [((), (name,)) for name in _beside(raw)]
+    return as_object(without_fields(raw, wrong)) if wrong else raw
+
+
+def said_by(part: Json, speaker: Literal["user", "assistant"]) -> Json:
+    """Return the part as the one whose message it stands in may say it: the same object, if that is so."""
+    if part.get("part_kind") == "speech" and part.get("speaker") != speaker:
+        return {**part, "speaker": speaker}
+    if (
+        part.get("part_kind") == "compaction"
+        and speaker == "user"
+        and any(part.get(each) is not None for each in _PROVIDED)
+    ):
+        return {key: value for key, value in part.items() if key not in _PROVIDED}  # no provider made it
+    return part
+
+
+_PROVIDED = ("id", "provider_name", "provider_details")
+
+
+def unsaid_faults(message: Json) -> bool:
+    """Return whether something in the message that says nothing does not load: a record of settings, a cache point."""
+    return any(mistyped(each) for part in as_array(message.get("parts")) for each in _unsaid(as_object(part)))
+
+
+def loadable_whole(message: Json) -> Json:
+    """Return the message without the fields that do not load, also in what says nothing."""
+    kept = loadable(message)
+    return {**kept, "parts": [_loadable_part(as_object(part)) for part in as_array(kept.get("parts"))]}
 
 
 def is_feedback(content: object) -> bool:
@@ -100,11 +95,100 @@ def _is_error(raw: object) -> bool:
 
 def is_served(call: Json) -> bool:
     """Return whether a provider-run call, or its result, has its required fields."""
-    named = as_text(call.get("tool_name")) is not None and isinstance(call.get("tool_call_id"), str | None)
-    return named and (call.get("args") is None or isinstance(call["args"], str | dict))
+    held = call.get("part_kind") == "builtin-tool-call" or "content" in call
+    return held and as_text(call.get("tool_name")) is not None and not holds_nothing(call)
 
 
-def loadable(raw: Json) -> Json:
-    """Return the message or the part without the fields that do not load."""
-    wrong = mistyped(raw)
-    return {key: value for key, value in raw.items() if key not in wrong} if wrong else raw
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+def _faults(raw: Json) -> tuple[FieldFault, ...]:
+    types = _types(raw)
+    return faults(raw, types, ()) if types is not None and any(True for _ in suspects((raw,), types)) else ()
+
+
+def _types(raw: Json) -> Objects | None:
+    if isinstance(kind := raw.get("part_kind"), str):
+        return PYDANTIC_AI_PARTS if kind in PYDANTIC_AI_PARTS.kinds else None
+    for types in (PYDANTIC_AI_MESSAGES, PYDANTIC_AI_CONTENTS):
+        if (as_text(raw.get("kind")) or "") in types.kinds:
+            return types
+    return None
+
+
+def _beside(raw: Json) -> list[str]:
+    """Return the fields that no type tells of: what is wrong also where it is missing, or for what stands beside it."""
+    kind = as_text(raw.get("part_kind")) or ""
+    wrong = [name for of, name in _REQUIRED if of == kind and name not in raw]
+    if (audio := raw.get("audio")) and kind == "speech" and not _holds_bytes(as_object(audio).get("data", b"")):
+        wrong.append("audio")
+    if isinstance(tool := raw.get("tool_kind"), str) and not _is_of_kind(raw, kind, tool):
+        wrong.append("tool_kind")
+    return wrong
+
+
+_REQUIRED = frozenset({("tool-return", "tool_name"), ("speech", "speaker")})
+"""What a writer knows without being told."""
+
+
+def _holds_bytes(data: object) -> bool:
+    return isinstance(data, bytes) or (isinstance(data, str) and is_base64(data))
+
+
+def _is_search(args: object) -> bool:
+    queries = as_object(args).get("queries")
+    return is_array(queries) and all(isinstance(each, str) for each in queries)
+
+
+def _is_found(content: object) -> bool:
+    tools = as_object(content).get("discovered_tools")
+    named = is_array(tools) and all(isinstance(as_object(each).get("name"), str) for each in tools)
+    return named and isinstance(as_object(content).get("message", ""), str)
+
+
+def _is_load(args: object) -> bool:
+    return isinstance(as_object(args).get("id"), str)
+
+
+def _is_loaded(content: object) -> bool:
+    return is_object(content) and all(isinstance(content.get(each, ""), str) for each in ("message", "instructions"))
+
+
+_TYPED: Mapping[tuple[str, str], tuple[str, Callable[[object], bool]]] = MappingProxyType(
+    {
+        ("tool-call", "tool-search"): ("search_tools", _is_search),
+        ("builtin-tool-call", "tool-search"): ("tool_search", _is_search),
+        ("tool-return", "tool-search"): ("search_tools", _is_found),
+        ("builtin-tool-return", "tool-search"): ("tool_search", _is_found),
+        ("tool-call", "capability-load"): ("load_capability", _is_load),
+        ("tool-return", "capability-load"): ("load_capability", _is_loaded),
+    }
+)
+"""The tools of pydantic-ai's own, whose calls and results load only as what they are; without their kind, as any."""
+
+
+def _is_of_kind(raw: Json, part: str, tool: str) -> bool:
+    if (part, tool) not in _TYPED or raw.get("outcome", "success") != "success":
+        return True
+    name, fits = _TYPED[part, tool]
+    if raw.get("tool_name", name) != name:
+        return False
+    if part.endswith("call"):
+        return isinstance(raw.get("args"), str | None) or fits(raw["args"])
+    return fits(raw.get("content"))
+
+
+def _unsaid(part: Json) -> list[Json]:
+    if as_text(part.get("part_kind")) in UNSAID:
+        return [part]
+    return [each for each in map(as_object, as_array(part.get("content"))) if each.get("kind") == "cache-point"]
+
+
+def _loadable_part(part: Json) -> Json:
+    if as_text(part.get("part_kind")) in UNSAID:
+        return loadable(part)
+    if not any(map(mistyped, _unsaid(part))):
+        return part
+    held = as_array(part.get("content"))
+    now = [loadable(as_object(each)) if as_object(each).get("kind") == "cache-point" else each for each in held]
+    return {**part, "content": now}

@@ -8,6 +8,7 @@ as anything said.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -27,11 +28,19 @@ from holdfast.history.formats.format import (
     not_a_message,
     words,
 )
-from holdfast.history.formats.pydantic_ai.fields import is_feedback, is_served, loadable, mistyped
+from holdfast.history.formats.pydantic_ai.fields import (
+    UNSAID,
+    holds_nothing,
+    is_feedback,
+    is_served,
+    loadable_whole,
+    mistyped,
+    said_by,
+    unsaid_faults,
+)
 from holdfast.history.formats.pydantic_ai.parts import (
     SYNTHETIC,
     TEXTS,
-    UNSAID,
     Built,
     call_part,
     folded,
@@ -54,6 +63,7 @@ _MAKERS = {
 }
 """Who made what a provider signed, where that is not the name pydantic-ai has for the provider."""
 
+_MISTYPED: frozenset[Flag] = frozenset({"mistyped"})
 _OPENAI_IDS = ("rs_", "msg_", "fc_")
 
 
@@ -84,7 +94,11 @@ class PydanticAI:
         if raw["kind"] == "response":
             return _response(index, raw, parts)
         items = tuple(
-            _checked(parts, (_of_request((index, "parts", number), part) for number, part in enumerate(parts)))
+            _checked(
+                parts,
+                (_of_request((index, "parts", number), part) for number, part in enumerate(parts)),
+                speaker="user",
+            )
         )
         role: Role = items[0].role if items else "user"
         flags: set[MessageFlag] = set() if items else {"empty"}
@@ -113,7 +127,7 @@ class PydanticAI:
             source = self.message(row.sources[0], messages[row.sources[0]])
             stand = [piece.item.path for piece in row.pieces if piece.item is not None]
             if source.role == row.role and stand == [item.path for item in source.items]:
-                raw = loadable(as_object(messages[row.sources[0]]))  # but for this, its strings alone were cleaned
+                raw = loadable_whole(as_object(messages[row.sources[0]]))  # its strings alone were cleaned so far
                 return Built(tuple(row.sources), raw)
         return Built(tuple(row.sources), write_message(row, messages))
 
@@ -133,13 +147,18 @@ FORMAT = PydanticAI()
 
 def _beside(raw: Json) -> set[MessageFlag]:
     """Return the findings about the fields next to the parts."""
-    return {"mistyped"} if mistyped(raw) else set()
+    return {"mistyped"} if mistyped(raw) or unsaid_faults(raw) else set()
 
 
-def _checked(parts: Sequence[object], each: Iterable[Iterable[Item]]) -> Iterator[Item]:
+def _checked(
+    parts: Sequence[object], each: Iterable[Iterable[Item]], *, speaker: Literal["user", "assistant"]
+) -> Iterator[Item]:
     """Yield the items of the parts; the first item of a part has the findings about its other fields."""
     for part, found in zip(parts, each, strict=True):
-        wrong = mistyped(as_object(part))
+        raw = as_object(part)
+        wrong = mistyped(raw)
+        if said_by(raw, speaker) is not raw:
+            wrong.append("speaker")
         for item in found:
             flags = {"mistyped", "name-missing"} if "tool_name" in wrong else {"mistyped"}
             yield msgspec.structs.replace(item, flags=item.flags | flags) if wrong else item
@@ -161,11 +180,16 @@ def _of_request(path: Path, part: object) -> Iterator[Item]:
         case "tool-return" | "retry-prompt" if role == "tool":
             yield _result(path, raw)
         case "retry-prompt" | "retry-feedback":
-            yield Item("text", role, path, flags=NO_FLAGS if is_feedback(content) else FOREIGN_BLOCKS)
+            yield Item(
+                "text",
+                role,
+                path,
+                flags=NO_FLAGS if is_feedback(content) and not holds_nothing(raw) else FOREIGN_BLOCKS,
+            )
         case "compaction":
-            yield _text((*path, "content"), role, content or "")
+            yield from _told((*path, "content"), role, content)
         case "speech":
-            yield _text((*path, "transcript"), role, raw.get("transcript") or "")
+            yield from _told((*path, "transcript"), role, raw.get("transcript"))
         case kind if kind not in UNSAID:
             yield Item("other", role, path, flags=FOREIGN_BLOCKS)
         case _:
@@ -178,6 +202,13 @@ def _text(path: Path, role: Role, text: object) -> Item:
     return Item("text", role, path, flags=NO_FLAGS if text.strip() else BLANK)
 
 
+def _told(path: Path, role: Role, text: object) -> Iterator[Item]:
+    """Yield what may be null; anything else that is no text is quoted with the part it stands in."""
+    read = "" if text is None else text
+    item = _text(path, role, read)
+    yield item if isinstance(read, str) else msgspec.structs.replace(item, path=path[:-1])
+
+
 def _content(path: Path, content: object) -> Iterator[Item]:
     """Yield the user's content: a text, or a list of texts and files."""
     if not is_array(content):
@@ -188,9 +219,10 @@ def _content(path: Path, content: object) -> Iterator[Item]:
         kind = as_text(raw.get("kind"))
         here = (*path, number)
         if is_file_content(raw):
-            yield Item("media", "user", here, media=media_of(raw))
-        elif kind in TEXTS and isinstance(text := raw.get("content"), str):
-            yield Item("text", "user", here, flags=NO_FLAGS if text.strip() else BLANK)
+            yield Item("media", "user", here, flags=_MISTYPED if mistyped(raw) else NO_FLAGS, media=media_of(raw))
+        elif kind in TEXTS and not holds_nothing(raw):
+            flags = NO_FLAGS if str(raw.get("content")).strip() else BLANK
+            yield Item("text", "user", here, flags=flags | _MISTYPED if mistyped(raw) else flags)
         elif kind != "cache-point":
             yield _text(here, "user", each)
 
@@ -223,7 +255,7 @@ def _result(path: Path, raw: Json) -> Item:
 
 def _response(index: int, raw: Json, parts: Sequence[object]) -> Message:
     each = (_of_response((index, "parts", number), part, raw) for number, part in enumerate(parts))
-    items = list(_checked(parts, each))
+    items = list(_checked(parts, each, speaker="assistant"))
     items.extend(_listed_calls(index, raw, items))
     return Message(index, "assistant", tuple(items), frozenset(says_nothing("assistant", items) | _beside(raw)))
 
@@ -243,12 +275,12 @@ def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
         case "builtin-tool-call" | "builtin-tool-return" as kind if is_served(raw):
             call, name = as_text(raw.get("tool_call_id")), as_text(raw.get("tool_name"))
             yield Item(_SERVER[kind], "assistant", path, call, name)
-        case "compaction":
+        case "compaction" if isinstance(raw.get("content"), str | None):
             yield Item("other", "assistant", path)
-        case "file":
+        case "file" if not holds_nothing(raw):
             yield Item("media", "assistant", path)
         case "speech":
-            yield _text((*path, "transcript"), "assistant", raw.get("transcript") or "")
+            yield from _told((*path, "transcript"), "assistant", raw.get("transcript"))
         case kind if kind not in UNSAID:
             yield Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
         case _:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from holdfast.history.formats.format import Json, as_object, as_text, cleaned, is_array, is_object
-from holdfast.history.formats.pydantic_ai.fields import loadable
+from holdfast.history.formats.pydantic_ai.fields import UNSAID, holds_nothing, loadable
 from holdfast.history.formats.sent_units import Unit
 from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64
@@ -21,17 +21,6 @@ from holdfast.history.shape import Media, Role
 
 SYNTHETIC = "pydantic_ai_synthesized_tool_return"
 """The key in the metadata of a result that marks it as made up, for pydantic-ai too."""
-
-UNSAID = frozenset(
-    {
-        "tool-availability-delta",
-        "capability-load-delta",
-        "model-settings-delta",
-        "instruction-delta",
-        "instruction-baseline",
-    }
-)
-"""Kinds of parts that record settings, no words."""
 
 FILE_KEYS = {
     **dict.fromkeys(("image-url", "audio-url", "document-url", "video-url"), "url"),
@@ -65,16 +54,13 @@ def part_role(part: object) -> Role:
 def is_said(each: object) -> bool:
     """Return whether a user's content may hold it: a text, a file or a cache point."""
     raw = as_object(each)
-    kind = as_text(raw.get("kind"))
-    texts = kind in TEXTS and isinstance(raw.get("content"), str)
-    return isinstance(each, str) or texts or is_file_content(raw) or kind == "cache-point"
+    texts = raw.get("kind") in TEXTS and not holds_nothing(raw)
+    return isinstance(each, str) or texts or is_file_content(raw) or raw.get("kind") == "cache-point"
 
 
 def is_file_content(raw: Json) -> bool:
     """Return whether it is a file with a source."""
-    key = FILE_KEYS.get(as_text(raw.get("kind")) or "")
-    declared = raw.get("kind") != "binary" or isinstance(raw.get("media_type"), str)
-    return key is not None and declared and isinstance(raw.get(key), str | bytes)
+    return as_text(raw.get("kind")) in FILE_KEYS and not holds_nothing(raw)
 
 
 def call_part(listed: Mapping[str, object]) -> Json:

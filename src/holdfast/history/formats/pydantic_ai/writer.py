@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
+from holdfast.history.fields import SAYING
 from holdfast.history.formats.content_writer import held_now, note_block, quoted_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     as_array,
     as_object,
     is_array,
+    is_object,
     json_text,
     object_arguments,
     quoted,
     words,
 )
-from holdfast.history.formats.pydantic_ai.fields import loadable
+from holdfast.history.formats.pydantic_ai.fields import UNSAID, loadable, said_by
 from holdfast.history.formats.pydantic_ai.parts import (
     SYNTHETIC,
-    UNSAID,
     call_part,
     is_said,
     kind_of,
@@ -50,7 +51,7 @@ def write_message(row: DraftMessage, messages: Sequence[object]) -> Json:
         said = [_result_part(piece, messages) for piece in row.pieces]
     else:
         said = [_said_part(row, messages)]
-    base["parts"] = [*said, *unsaid]
+    base["parts"] = [*said, *(loadable(as_object(part)) for part in unsaid)]
     return base
 
 
@@ -62,12 +63,15 @@ def _response_parts(piece: DraftPart, messages: Sequence[object]) -> Iterator[ob
         for value in _values(piece, messages):
             yield {"part_kind": "text", "content": value if isinstance(value, str) else json_text(value)}
         return
+    if piece.left_out:
+        yield {"part_kind": "text", "content": note_block(piece.left_out)}
+        return
     raw = raw_at(piece.item.path[:3], messages)
     part = raw if piece.item.path[1] == "parts" else call_part(as_object(raw))
     if not piece.touched:
         yield part
         return
-    changed = dict(loadable(as_object(part)))
+    changed = dict(said_by(loadable(as_object(part)), "assistant"))
     if "item-id" in piece.dropped:
         changed.pop("id", None)
     if piece.id != piece.item.id:
@@ -85,6 +89,8 @@ def _response_parts(piece: DraftPart, messages: Sequence[object]) -> Iterator[ob
 
 def _said_part(row: DraftMessage, messages: Sequence[object]) -> Json:
     """Return the content of the user or the system in the row as one part."""
+    if len(row.pieces) == 1 and (kept := _part_kept(row.pieces[0], messages)) is not None:
+        return kept
     kind = "system-prompt" if row.role == "system" else "user-prompt"
     parts = (part for index in row.sources for part in as_array(as_object(messages[index]).get("parts")))
     base: Json = next((as_object(part) for part in parts if kind_of(part) == kind), {"part_kind": kind})
@@ -95,6 +101,14 @@ def _said_part(row: DraftMessage, messages: Sequence[object]) -> Json:
     elif row.role == "system":
         content = "\n\n".join(words(value) for value in values)
     return {**loadable(base), "content": content}
+
+
+def _part_kept(piece: DraftPart, messages: Sequence[object]) -> Json | None:
+    """Return the part of a request that only loses fields, if it is of a kind that has no other content."""
+    part = None if piece.item is None else as_object(raw_at(piece.item.path[:3], messages))
+    if part is None or kind_of(part) not in ("speech", "compaction") or piece.what is not None:
+        return None
+    return said_by(loadable(part), "user") if "mistyped" in piece.dropped else None
 
 
 def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
@@ -110,7 +124,7 @@ def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
     elif kind_of(raw) in ("retry-prompt", "retry-feedback"):
         yield f"Validation feedback:\n{words(as_object(raw).get('content'))}"
     else:
-        yield raw
+        yield loadable(raw) if is_object(raw) else raw
         yield from _cache_points(piece.item, messages)
 
 
@@ -122,18 +136,23 @@ def _cache_points(item: Item, messages: Sequence[object]) -> Iterator[object]:
         for each in behind:
             if as_object(each).get("kind") != "cache-point":
                 return
-            yield each
+            yield loadable(as_object(each))
 
 
 def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
     assert piece.item is not None
+    part = as_object(raw)
+    content = part.get("content")
     if piece.item.kind == "result":
-        yield from quoted_result(what, _result_content(piece, as_object(raw)), is_said)
+        yield from quoted_result(what, _result_content(piece, part), is_said)
+    elif content is None:
+        said = as_array(part.get("parts")) if len(piece.item.path) == 1 else ()
+        yield quoted(what, words([as_object(each).get("content", each) for each in said] or raw))
         return
-    content = as_object(raw).get("content")
-    if content is None:
-        content = [as_object(part).get("content", part) for part in as_array(as_object(raw).get("parts"))] or raw
-    yield quoted(what, words(content))
+    else:
+        yield quoted(what, words(content))
+    beside = [name for name in part if name in SAYING - {"content"} and part[name]]
+    yield from (quoted(f"field {name}", words(part[name])) for name in beside)
 
 
 def _result_part(piece: DraftPart, messages: Sequence[object]) -> Json:
