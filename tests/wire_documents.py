@@ -255,7 +255,9 @@ _CHANGES = st.sampled_from(["delete", "retype", "retype", "double", "swap", "cop
 _FILES = st.sampled_from(
     [told(each) for each in (paper(2), paper(101), paper(2, trailer=b"/Encrypt 9 0 R "), compressed(), b"<html>")]
 )
-_ADDED = st.sampled_from(["id", "type", "metadata", "cache_control", "index", "usage", "tool_calls", "refusal", "x"])
+_ADDED = st.sampled_from(
+    ["id", "type", "metadata", "cache_control", "index", "usage", "tool_calls", "refusal", "text", "x"]
+)
 _places = st.integers(0, 10_000)
 _values: st.SearchStrategy[object] = st.sampled_from(_VALUES)
 

@@ -88,7 +88,7 @@ def with_faults(message: Message, found: Sequence[FieldFault], raw: object) -> M
     places = {item.path: at for at, item in reversed(list(enumerate(items)))}
     for fault in found:
         if fault.name is None:
-            around = (fault.path[:length] for length in range(1, len(fault.path) + 1))
+            around = (fault.path[:length] for length in range(len(fault.path), 0, -1))
             at = next((places[path] for path in around if path in places), None)
             if at is not None:
                 items[at] = _as_nothing(items[at], fault.path)

@@ -149,7 +149,7 @@ GEMINI = Profile(
     rules=_known(
         documented="signature-required",
         quoted=f"{_PAIRING} results-split call-not-after-user empty-content result-name-missing tool-name-illegal"
-        " thinking-foreign thinking-altered unknown-role media-invalid unknown-field pdf-unreadable",
+        " thinking-foreign thinking-altered unknown-role media-invalid unknown-field pdf-unreadable second-kind",
         inherent="no-messages malformed-message lone-surrogate block-misplaced arguments-type arguments-not-object"
         " foreign-content result-name-wrong media-unseen",
         hearsay=f"{_RUMOURS} result-not-first result-not-alone first-not-user blank-text",

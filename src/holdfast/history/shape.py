@@ -50,6 +50,7 @@ Flag = Literal[
     "odd-value",  # with a field that has to be there, of none of the values that it may have
     "thoughts",  # thinking that tells its thoughts in its content
     "holds-calls",  # a result beside which calls stand
+    "second",  # it stands in a part that holds something else
     "old-kind",  # a result of the kind that has no id
 ]
 

@@ -508,3 +508,43 @@ def test_a_single_text_or_content_is_a_conversation(contents: object) -> None:
     body: Json = {"contents": contents, "config": {"thinking_config": {"thinking_level": "low"}}}
     assert check(body, format="gemini") == []
     assert repair(body, format="gemini").document is body
+
+
+# --- two kinds in one part -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "becomes"),
+    [
+        ({"text": "I look.", **call()}, [text("I look."), call()]),
+        (
+            {**call(), "text": "I look.", "thoughtSignature": "c2ln"},
+            [text("I look."), {**call(), "thoughtSignature": "c2ln"}],
+        ),
+        ({**call(), "text": "hm", "thought": True}, [{"text": "hm", "thought": True}, call()]),
+        ({**call(), "text": ""}, [call()]),
+    ],
+)
+def test_a_text_in_the_part_of_a_call_gets_a_part_before_it(part: Json, becomes: list[object]) -> None:
+    log: list[object] = [USER, model(part), user(result())]
+    assert "second-kind" in {each.rule for each in check(log, format="gemini")}
+    done = mended(*log)
+    assert as_object(done.messages[1])["parts"] == becomes
+    assert done.messages[2] is log[2]
+
+
+def test_the_second_of_two_calls_loses_its_text_too() -> None:
+    done = mended(USER, model(call(), {**call("two"), "text": "so"}), user(result(), result("two")))
+    assert as_object(done.messages[1])["parts"] == [call(), text("so"), call("two")]
+
+
+def test_a_text_in_the_part_of_a_result_stands_behind_it() -> None:
+    done = mended(USER, model(call()), user({"text": "go on", **result()}))
+    assert done.messages[2] == user(result(), text("go on"))
+
+
+def test_a_file_that_is_left_out_leaves_the_text_of_its_part() -> None:
+    held: Json = {"text": "see", "inlineData": {"mimeType": "image/png", "data": "x"}}
+    parts = as_array(as_object(mended(user(held)).messages[0])["parts"])
+    assert parts[0] == text("see")
+    assert "left out" in str(parts[1])

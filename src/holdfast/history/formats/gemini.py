@@ -29,7 +29,16 @@ from holdfast.history.formats.format import (
     told_by,
     words,
 )
-from holdfast.history.formats.gemini_parts import KINDS, KNOWN, field, key_of, signature_of
+from holdfast.history.formats.gemini_parts import (
+    KINDS,
+    KNOWN,
+    field,
+    first_part,
+    key_of,
+    second_part,
+    seconds_in,
+    signature_of,
+)
 from holdfast.history.formats.other_wire_results import result_beside, result_of_another, text_of_another
 from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64, is_base64
@@ -142,9 +151,22 @@ def _listed(parts: object) -> Sequence[object]:
 def _parts(index: int, role: Role, parts: object) -> Iterator[Item]:
     if is_array(parts):
         for number, part in enumerate(parts):
-            yield _part((index, "parts", number), role, part)
+            yield from _within((index, "parts", number), role, part)
     elif parts is not None:
-        yield _part((index, "parts"), role, parts)
+        yield from _within((index, "parts"), role, parts)
+
+
+def _within(path: Path, role: Role, part: object) -> Iterator[Item]:
+    """Yield what the part holds: what it holds beside its own data by a path to that."""
+    whole = _part(path, role, part)
+    raw = as_object(part)
+    if role == "system" or "other-wire" in whole.flags or not (beside := seconds_in(raw)):
+        yield whole
+        return
+    more = [_part((*path, key), role, second_part(raw, key)) for key in beside]
+    items = [msgspec.structs.replace(item, flags=item.flags | {"second"}) for item in more]
+    first = _part(path, role, first_part(raw))
+    yield from (first, *items) if first.kind == "result" else (*items, first)
 
 
 def _kind(part: Json) -> Kind:
@@ -270,17 +292,25 @@ def _built(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
     if piece.item is None:
         yield _made_up(piece, messages) if piece.kind == "result" else {"text": piece.text or ""}
         return
-    raw = raw_at(piece.item.path, messages)
+    raw = _part_at(piece.item.path, messages)
     if piece.what is not None:
         yield from _quoted(piece.what, piece, raw)
         return
     part: object = raw
     if piece.left_out and piece.kind == "media":
-        own = as_text(as_object(raw).get("text"))
-        part = {"text": "\n".join(filter(None, (own, note_block(piece.left_out))))}
+        part = {"text": note_block(piece.left_out)}
     elif piece.touched and piece.kind in ("call", "result"):
         part = (_built_call if piece.kind == "call" else _built_result)(piece, as_object(raw))
     yield _signed(piece, as_object(part)) if "signature" in (*piece.added, *piece.dropped) else part
+
+
+def _part_at(path: Path, messages: Sequence[object]) -> object:
+    """Return the part at the path, which holds one thing."""
+    key = path[-1]
+    if isinstance(key, str) and key in KINDS:
+        return second_part(as_object(raw_at(path[:-1], messages)), key)
+    raw = raw_at(path, messages)
+    return first_part(raw) if is_object(raw) and len(path) > 1 else raw
 
 
 def _kept(piece: DraftPart, result: Json) -> list[object]:
@@ -295,8 +325,7 @@ def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
         yield {"text": quoted(what, text_of_another(raw))}
     elif item is not None and item.kind == "result":
         result = as_object(part.get(key_of(part)))
-        beside = as_text(part.get("text")) or ""  # which a program wrote into the part of the result
-        held = [_response(result.get("response")), beside, note_block(piece.left_out), *_kept(piece, result)]
+        held = [_response(result.get("response")), note_block(piece.left_out), *_kept(piece, result)]
         for value in quoted_result(what, held, _is_said):
             yield {"text": value} if isinstance(value, str) else value
     elif item is not None and len(item.path) == 1:
@@ -313,7 +342,7 @@ def _is_said(part: object) -> bool:
 
 def _made_up(piece: DraftPart, messages: Sequence[object]) -> Json:
     """Return a new result, with its fields spelled like those of its call."""
-    call = as_object(raw_at(piece.call.item.path, messages)) if piece.call and piece.call.item else {}
+    call = as_object(_part_at(piece.call.item.path, messages)) if piece.call and piece.call.item else {}
     known = {} if piece.id is None else {"id": piece.id}
     key = "function_response" if key_of(call) == "function_call" else "functionResponse"
     return {key: {**known, "name": piece.name or "", "response": {"output": piece.text}}}

@@ -43,6 +43,25 @@ def key_of(part: Json) -> str:
     return next((key for key in keys if key != "text"), keys[0] if keys else "")
 
 
+def seconds_in(part: Json) -> list[str]:
+    """Return the names of the part's data fields beside its own: a part holds one, and some programs write more."""
+    first = key_of(part)
+    return [key for key, value in part.items() if key in KINDS and value is not None and key != first]
+
+
+def first_part(part: Json) -> Json:
+    """Return the part without what it holds beside its own data; the same object if that is nothing."""
+    gone = seconds_in(part)
+    gone += ["thought"] if "text" in gone and "thought" in part else []  # it is of the text
+    return {key: value for key, value in part.items() if key not in gone} if gone else part
+
+
+def second_part(part: Json, key: str) -> Json:
+    """Return as a part what the part holds beside its own data."""
+    thought = {"thought": part["thought"]} if key == "text" and "thought" in part else {}
+    return {key: part.get(key), **thought}
+
+
 def signature_of(raw: Json) -> bool | None:
     """Return whether the signature is valid base64 (a truncated one is not), None if there is none."""
     signature = field(raw, "thoughtSignature")

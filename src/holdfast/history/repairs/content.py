@@ -197,6 +197,8 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
     match rule:
         case "duplicate-item" | "item-id-illegal" | "item-without-thinking":
             yield DropField(item.path, "item-id")
+        case "second-kind":
+            yield Complete(item.path, "part")
         case "field-missing":
             yield Complete(item.path, "field")
         case "thinking-in-content":

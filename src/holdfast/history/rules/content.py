@@ -293,6 +293,7 @@ _ITEM_FLAGS: dict[Flag, tuple[str, str]] = {
     "mistyped": ("field-mistyped", "has a field of the wrong type"),
     "odd-value": ("field-mistyped", "has a field of none of the values that it may have"),
     "holds-calls": ("block-misplaced", "holds calls"),
+    "second": ("second-kind", "stands in a part that holds something else"),
 }
 _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
     "empty": ("empty-content", "has no content"),

@@ -25,6 +25,14 @@ RULES = (
         },
     ),
     Rule(
+        "second-kind",
+        "A part holds one thing: a text, a call, a result, a file.",
+        {
+            "gemini": "Invalid value at 'contents[{message}].parts[{part}]' (oneof), oneof field 'data' is already set."
+            " Cannot set 'text'"
+        },
+    ),
+    Rule(
         "media-unseen",
         "A model that takes text only is sent no images and no files.",
         {
