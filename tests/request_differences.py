@@ -63,10 +63,14 @@ def differences(situation: Situation, was: Sent, now: Sent) -> Iterator[Differen
 
 
 def unmeant(found: Sequence[Difference], meant: Sequence[Meant]) -> list[str]:
-    """Return the differences that are not meant, and what is meant and nowhere found, as sentences."""
-    left = [str(each) for each in found if not any(known.covers(each) for known in meant)]
-    idle = [known.why for known in meant if not any(known.covers(each) for each in found)]
-    return [*left, *(f"Nothing differs any more, so it need not be meant: {why}" for why in idle)]
+    """Return the differences that are not meant, as sentences."""
+    return [str(each) for each in found if not any(known.covers(each) for known in meant)]
+
+
+def idle(found: Sequence[Difference], meant: Sequence[Meant]) -> list[str]:
+    """Return a sentence for each difference that is meant and found nowhere."""
+    unused = [known.why for known in meant if not any(known.covers(each) for each in found)]
+    return [f"Nothing differs any more, so it need not be meant: {why}" for why in unused]
 
 
 def _within(place: str, was: object, now: object) -> Iterator[tuple[str, object, object]]:
@@ -178,7 +182,7 @@ OWN_WIRES = (
     ),
     Meant(
         why="A request for one piece does not say that it is not to be streamed, which is the default.",
-        providers=_CLAUDE | frozenset({"openai"}),
+        providers=_CHAT | _CLAUDE | frozenset({"openai"}),
         place=r"body\.stream",
         same=lambda was, now: (was, now) == (False, ABSENT),
     ),
@@ -187,5 +191,11 @@ OWN_WIRES = (
         providers=frozenset({"ollama"}),
         place=r"body\.messages\.\d+\.reasoning",
         same=lambda was, now: (was, now) == ("", ABSENT),
+    ),
+    Meant(
+        why="Models that bind thinking to the conversation are told to drop what no longer fits, in place of refusing.",
+        providers=frozenset({"anthropic"}),
+        place=r"header anthropic-beta|body\.thinking",
+        same=lambda was, now: was == ABSENT and now != ABSENT,
     ),
 )

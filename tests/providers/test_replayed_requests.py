@@ -26,9 +26,9 @@ from replays import (
     send,
     situations,
 )
-from request_differences import OWN_WIRES, Difference, differences, unmeant
+from request_differences import OWN_WIRES, Difference, differences, idle, unmeant
 from socket_servers import Recorder, environ, listening
-from tiers import TIER, Tier
+from tiers import DEEP, TIER, Tier
 
 RECORDS = {name: records(name) for name in journal_names()}
 ONE_IN: dict[Tier, int] = {"quick": 6, "wider": 3, "deep": 1}
@@ -73,7 +73,8 @@ def named_otherwise(difference: Difference) -> bool:
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_what_is_sent_is_what_was_sent(provider: str) -> None:
     found = [each for each in await replayed(provider) if not named_otherwise(each)]
-    left = unmeant(found, [meant for meant in OWN_WIRES if provider in meant.providers])
+    meant = [each for each in OWN_WIRES if provider in each.providers]
+    left = [*unmeant(found, meant), *(idle(found, meant) if DEEP else ())]
     assert not left, "\n".join([f"{len(left)} differences are not meant:", *left[:20]])
 
 
@@ -155,5 +156,5 @@ def test_what_they_may_not(model: str, was: Sent, now: Sent, place: str | None) 
 
 
 def test_what_is_meant_and_found_nowhere_is_told() -> None:
-    (told,) = unmeant([], OWN_WIRES[:1])
+    (told,) = idle([], OWN_WIRES[:1])
     assert told.startswith("Nothing differs any more, so it need not be meant: A call's arguments go back as")

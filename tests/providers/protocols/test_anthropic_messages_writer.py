@@ -214,7 +214,7 @@ def test_where_it_is_sent_and_with_which_key(name: str, url: str, key: tuple[str
     ("name", "binds"),
     [
         (NAME, True),
-        ("bedrock:eu.anthropic.claude-haiku-5-5", True),
+        ("bedrock:eu.anthropic.claude-haiku-5-5", False),
         ("anthropic:claude-opus-5", False),
         ("anthropic:claude-sonnet-4-6", False),
         ("home:claude-sonnet-5-5", False),

@@ -179,12 +179,8 @@ _BINDING = (
 
 
 def _binds_thinking(target: ModelEndpoint) -> bool:
-    return not target.provider.foreign and _family_name(target.model).startswith(_BINDING)
-
-
-def _family_name(model: str) -> str:
-    """Return the name at Anthropic: Amazon puts its own before it."""
-    return model.rpartition("anthropic.")[2]
+    # Whether Amazon takes the beta is not known.
+    return target.provider.kind == "anthropic" and not target.provider.foreign and target.model.startswith(_BINDING)
 
 
 _OUTPUT = 16_384
