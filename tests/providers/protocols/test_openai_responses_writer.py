@@ -148,3 +148,12 @@ def test_where_it_is_sent_and_with_which_key() -> None:
     assert WIRE.headers(target(NAME)) == {"authorization": "Bearer sekret"}
     assert WIRE.url(target("home:m"), whole=True) == "http://home:1/v1/responses"
     assert WIRE.headers(target("home:m")) == {}
+
+
+def test_a_query_in_the_address_stays_and_the_key_goes_where_the_server_wants_it() -> None:
+    own = Server(
+        kind="openai-responses", base_url="http://azure/openai/v1?api-version=1", api_key_env="KEY", auth="api-key"
+    )
+    endpoint = resolve_endpoint("azure-own:m", {"KEY": "sekret"}, known_providers({"azure-own": own}))
+    assert WIRE.url(endpoint, whole=False) == "http://azure/openai/v1/responses?api-version=1"
+    assert WIRE.headers(endpoint) == {"api-key": "sekret"}

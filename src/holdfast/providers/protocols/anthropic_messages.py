@@ -62,9 +62,10 @@ class AnthropicMessages:
         self._bearer = bearer
 
     def url(self, target: ModelEndpoint, *, whole: bool) -> str:
-        """Return the URL; the address of a server is without `/v1`, as Anthropic's SDK has it."""
+        """Return the URL below the base URL, which is without `/v1` as in Anthropic's SDK, and whose query is kept."""
         del whole
-        return f"{(target.address or _ADDRESS).rstrip('/')}/v1/messages"
+        address, mark, query = (target.address or _ADDRESS).partition("?")
+        return f"{address.rstrip('/')}/v1/messages{mark}{query}"
 
     def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
         """Return the version, and the key if there is one."""

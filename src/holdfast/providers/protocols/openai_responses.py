@@ -42,12 +42,13 @@ class OpenAIResponsesProtocol:
     open_ended = False
 
     def url(self, target: ModelEndpoint, *, whole: bool) -> str:
-        """Return the URL; the address of a server is with `/v1`, as OpenAI's SDK has it."""
+        """Return the URL below the base URL, which has `/v1` as in OpenAI's SDK, and whose query is kept."""
         del whole
-        return f"{(target.address or _ADDRESS).rstrip('/')}/responses"
+        address, mark, query = (target.address or _ADDRESS).partition("?")
+        return f"{address.rstrip('/')}/responses{mark}{query}"
 
     def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
-        """Return the key, if there is one."""
+        """Return the header with the key, if there is one."""
         return target.key_header("bearer")
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
