@@ -243,7 +243,7 @@ DOCUMENTS = {
 }
 
 _VALUES: list[object] = json.loads(
-    r"""[null, [], {}, 0, 1.5, true, "", " ", "user", "assistant", "tool", "text", "a", "\ud800x", [[]], [""]]"""
+    r"""[null, [], {}, 0, 1.5, true, "", " ", "user", "assistant", "tool", "text", "a", "a b", "\ud800x", [[]], [""]]"""
 )
 _DEEP: list[object] = json.loads("[" * 40 + "]" * 40)
 _ANYTHING: list[object] = [

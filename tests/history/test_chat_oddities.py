@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -162,3 +163,46 @@ def test_what_remains_of_a_conversation_that_was_mended_is_told() -> None:
     done = repair(messages, format="anthropic", thinking=True)
     assert len(done.edits) == 1
     assert [each.rule for each in done.remaining] == ["thinking-not-first"]
+
+
+# --- the name of who speaks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", ["openai-chat", "openai-compatible", "any"])
+@pytest.mark.parametrize("name", ["Chart Generator", "a/b", "a|b", "a\\b", "<a>", "a" * 65, "a\n"])
+@pytest.mark.parametrize("role", ["user", "assistant", "system"])
+def test_a_name_that_is_refused_is_written_anew(profile: str, name: str, role: str) -> None:
+    spoken: list[object] = [{"role": role, "content": "x", "name": name}, {"role": "user", "content": "y"}]
+    log = [{"role": "user", "content": "z"}, *spoken] if role == "assistant" else spoken
+    at = log.index(spoken[0])
+    if profile == "openai-chat":
+        assert [each.rule for each in check(log, format="openai-chat")] == ["speaker-name-illegal"]
+    done = repair(log, format="openai-chat", profile=profile)
+    assert done.remaining == ()
+    assert repair(done.messages, format="openai-chat", profile=profile).edits == ()
+    if profile == "openai-chat":
+        now = str(as_object(done.messages[at])["name"])
+        assert now != name
+        assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", now)
+        assert done.messages[at] == {"role": role, "content": "x", "name": now}
+
+
+def test_names_that_differ_stay_different_and_what_is_legal_stays() -> None:
+    log: list[object] = [{"role": "user", "content": "x", "name": name} for name in ("a b", "a/b", "J\xf6rg", " ")]
+    done = repair(log, format="openai-chat").messages
+    first, second = (str(as_object(each)["name"]) for each in done[:2])
+    assert first != second
+    assert done[2] is log[2]
+    assert done[3] == {"role": "user", "content": "x"}
+
+
+def test_a_result_that_names_its_tool_in_words_that_are_refused_keeps_its_id() -> None:
+    call: Json = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    log: list[object] = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "y", "name": "the f"},
+    ]
+    done = repair(log, format="openai-chat")
+    assert done.remaining == ()
+    assert {**as_object(done.messages[2]), "name": ""} == {**as_object(log[2]), "name": ""}

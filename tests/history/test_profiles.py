@@ -42,6 +42,7 @@ QUOTED_OF_ANOTHER = {
     ("openai-responses", "tool-name-illegal"): "the same company",
     ("openai-compatible", "too-many-calls"): "Azure answers in OpenAI's words",
     ("openai-compatible", "call-id-length"): "Azure answers in OpenAI's words",
+    ("openai-compatible", "speaker-name-illegal"): "Azure answers in OpenAI's words",
     ("openai-compatible", "media-invalid"): "Azure answers in OpenAI's words",
 }
 

@@ -180,13 +180,15 @@ class Complete(_Edit, frozen=True, gc=False, tag="complete"):
     """A field that the provider requires is added, with the value that says nothing."""
 
     path: Path
-    what: Literal["thinking", "signature", "field", "role", "kind", "part"]
+    what: Literal["thinking", "signature", "field", "role", "kind", "part", "name"]
 
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
         if self.what == "role":
             return f"The role of {position(self.path)} is written as the provider knows it."
+        if self.what == "name":
+            return f"The name of {position(self.path)} is written as the provider takes it."
         if self.what == "part":
             return f"{position(self.path)} stands in a part that holds something else; it gets its own."
         if self.what == "kind":

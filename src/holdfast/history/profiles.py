@@ -88,7 +88,7 @@ OPENAI_CHAT = Profile(
         recorded="foreign-content",
         quoted=f"no-messages unknown-role empty-content {_PAIRING} duplicate-call-id result-id-missing call-id-length"
         " tool-name-illegal empty-calls too-many-calls arguments-type media-invalid lone-surrogate unknown-field"
-        " media-unseen text-too-long result-name-missing",
+        " media-unseen text-too-long result-name-missing speaker-name-illegal",
         inherent="malformed-message block-misplaced call-id-missing",
         hearsay=f"{_RUMOURS} arguments-too-long arguments-too-deep",
     ),
@@ -270,7 +270,7 @@ OPENAI_COMPATIBLE = Profile(  # whatever one of them refuses: DeepSeek, Mistral 
         " consecutive-roles first-not-user last-not-user late-system several-systems user-after-result null-content"
         " empty-calls tool-name-illegal",
         quoted="blank-answer blank-text blank-result call-id-length too-many-calls media-invalid unknown-field"
-        " media-unseen text-too-long",
+        " media-unseen text-too-long speaker-name-illegal",
         inherent="block-misplaced",
         hearsay=f"{_RUMOURS} arguments-too-long",
     ),

@@ -31,5 +31,11 @@ def legal_name(name: str) -> str:
     return f"tool_{word}_{_hash(name).hex()[:6]}" if word else f"tool_{_hash(name).hex()[:6]}"
 
 
+def legal_speaker(name: str) -> str:
+    """Return a name of a speaker that every provider accepts, deterministic for the name; "" if it is blank."""
+    word = re.sub(r"[^a-zA-Z0-9]+", "_", name).strip("_")[:40]
+    return f"{word or 'name'}_{_hash(name).hex()[:6]}" if name.strip() else ""
+
+
 def _hash(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

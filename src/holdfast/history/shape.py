@@ -62,6 +62,7 @@ MessageFlag = Literal[
     "unknown-role",  # a role that the format does not have
     "role-misnamed",  # the same, or none at all, though it is plain who speaks
     "developer",  # of the system, which is called developer
+    "name-illegal",  # the name of who speaks is a text that OpenAI would refuse
     "malformed",  # not a message at all
     "mistyped",  # with a field that says nothing, of a JSON type that the format does not have for it
 ]

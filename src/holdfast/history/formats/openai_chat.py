@@ -38,6 +38,7 @@ from holdfast.history.formats.openai_chat_writer import (
     chat_role,
     custom_of,
     flat_function,
+    has_illegal_name,
     has_unusable_name,
     name_of,
 )
@@ -57,6 +58,8 @@ _HOLDS: Mapping[str, tuple[str, ...]] = MappingProxyType({"file": ("file_data", 
 """Where a file and a sound are; whatever else is known of one, it is nothing without."""
 _SPELLING: frozenset[Flag] = frozenset({"spelling"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
+_NO_FAULTS: frozenset[MessageFlag] = frozenset()
+_ILLEGAL_NAME: frozenset[MessageFlag] = frozenset({"name-illegal"})
 _BESIDE: frozenset[Flag] = frozenset({"beside"})
 
 
@@ -87,7 +90,7 @@ class OpenAIChat:
             written = as_text(raw.get("role")) or as_text(raw.get("type"))
             return Message(index, "tool", (other,)) if other else not_a_message(index, "unknown-role", written)
         if role == "tool" and (raw.get("content") is not None or "parts" not in raw):
-            return Message(index, role, (_result(index, raw),))
+            return Message(index, role, (_result(index, raw),), _name_flags(raw))
         if says_elsewhere(raw) and not raw.get("tool_calls"):
             return not_a_message(index, "malformed")
         if role == "assistant":
@@ -103,7 +106,7 @@ class OpenAIChat:
             flags.add("role-misnamed")
         if has_unusable_name(raw):
             flags.add("mistyped")
-        return Message(index, role, items, frozenset(flags))
+        return Message(index, role, items, frozenset(flags) | _name_flags(raw))
 
     def build(self, row: DraftMessage, messages: Sequence[object]) -> object:
         """Return the message for an edited row."""
@@ -145,7 +148,11 @@ def _assistant(index: int, raw: Json) -> Message:
             flags.add("null-content")
     else:
         flags |= says_nothing("assistant", items)
-    return Message(index, "assistant", tuple(items), frozenset(flags))
+    return Message(index, "assistant", tuple(items), frozenset(flags) | _name_flags(raw))
+
+
+def _name_flags(raw: Json) -> frozenset[MessageFlag]:
+    return _ILLEGAL_NAME if "name" in raw and has_illegal_name(raw) else _NO_FAULTS
 
 
 def _calls(index: int, raw: Json, flags: set[MessageFlag]) -> Iterator[Item]:

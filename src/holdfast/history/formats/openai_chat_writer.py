@@ -6,6 +6,7 @@ the fields it had.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -27,6 +28,7 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.formats.other_wire_results import text_of_another
+from holdfast.history.provider_ids import legal_speaker
 from holdfast.history.shape import Role
 
 CHAT_ROLES: Mapping[str, Role] = MappingProxyType(
@@ -52,6 +54,16 @@ def chat_role(message: Json) -> Role | None:
 def has_unusable_name(message: Json) -> bool:
     """Return whether the name of the speaker, or of the tool, is not a string."""
     return "name" in message and not isinstance(message["name"], str | None)
+
+
+def has_illegal_name(message: Json) -> bool:
+    """Return whether the name is a text that OpenAI refuses; a result of the role `function` has that of its call."""
+    name = message.get("name")
+    legal = name is None or message.get("role") == "function" or not isinstance(name, str)
+    return not legal and _SPEAKER.fullmatch(str(name)) is None
+
+
+_SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}")
 
 
 def name_of(message: Json) -> str | None:
@@ -92,7 +104,8 @@ def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
         if chat_role(message) == row.role:
             base.update({key: value for key, value in message.items() if key not in base and key not in _WRITTEN})
     if row.role == "tool":
-        return _built_result(row.pieces[0], base, messages)
+        built = _built_result(row.pieces[0], base, messages)
+        return _with_legal_name(built) if "name" in row.pieces[0].added else built
     calls = [piece for piece in row.pieces if piece.kind == "call"]
     content = _joined(list(_contents(row, base, messages)))
     if content:
@@ -106,7 +119,14 @@ def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
         _put_thinking(base, row, messages)
     else:
         _put_calls(base, [], messages)  # which are not the assistant's, and were quoted
-    return base
+    return _with_legal_name(base) if "name" in row.added else base
+
+
+def _with_legal_name(message: Json) -> Json:
+    if not has_illegal_name(message):
+        return message
+    named = {**message, "name": legal_speaker(str(message["name"]))}
+    return named if named["name"] else {key: value for key, value in named.items() if key != "name"}
 
 
 def _named(message: Json) -> Json:
@@ -196,7 +216,7 @@ def _built_result(piece: DraftPart, base: Json, messages: Sequence[object]) -> J
     if piece.id != piece.item.id:
         base["tool_call_id"] = piece.id
     if "kind" in piece.added:
-        base["role"] = "tool"
+        base = _with_legal_name({**base, "role": "tool"})
     if piece.name != piece.item.name and ("name" in base or base.get("role") == "function"):
         base["name"] = piece.name
     if piece.text is not None or piece.as_text or piece.left_out:

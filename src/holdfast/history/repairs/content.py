@@ -134,6 +134,8 @@ def _of_message(rule: str, message: Message) -> Iterator[Edit]:
             yield Complete((message.index,), "role")
         case "thinking-required":
             yield Complete((message.index,), "thinking")
+        case "speaker-name-illegal":
+            yield Complete((message.index,), "name")
         case "field-mistyped":
             yield DropField((message.index,), "mistyped")
         case _:

@@ -301,6 +301,7 @@ _MESSAGE_FLAGS: dict[MessageFlag, tuple[str, str]] = {
     "null-content": ("null-content", "has no text beside its calls, not even an empty one"),
     "no-calls": ("empty-calls", "has an empty list of calls"),
     "mistyped": ("field-mistyped", "has a field of the wrong type"),
+    "name-illegal": ("speaker-name-illegal", "has a name that the provider refuses"),
 }
 
 

@@ -33,6 +33,16 @@ RULES = (
         },
     ),
     Rule(
+        "speaker-name-illegal",
+        "The name of who speaks has no white space, none of < | \\ / >, and 1 to 64 characters.",
+        {
+            "openai-chat": "Invalid 'messages[{message}].name': string does not match pattern. Expected a string that"
+            " matches the pattern '^[^\\s<|\\\\/>]+$'.",
+            "openai-chat/before": "Invalid 'messages[{message}].name': string does not match pattern. Expected a string"
+            " that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+        },
+    ),
+    Rule(
         "media-unseen",
         "A model that takes text only is sent no images and no files.",
         {
