@@ -13,6 +13,7 @@ from source_tree import Source, complaints, dotted, expect_none, files, imported
 DOORS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("session/storage/database.py",),
     "pydantic_ai": (
+        "providers/pydantic_ai/inferred_model.py",
         "providers/pydantic_ai/model.py",
         "providers/pydantic_ai/messages.py",
         "providers/pydantic_ai/error_translation.py",

@@ -38,6 +38,7 @@ BROAD_EXCEPTS = {
     "agent/model_request/response_stream.py": "a Model is foreign code: any exception ends its response and the turn",
     "system/threads.py": "work in a thread: whatever it raises is handed to whoever awaits it",
     "providers/http_model.py": "the provider boundary: whatever a response leads to becomes ProviderFailed",
+    "providers/pydantic_ai/inferred_model.py": "the provider boundary: what a library raises becomes ProviderFailed",
     "providers/pydantic_ai/model.py": "the provider boundary: any exception of its library becomes ProviderFailed",
     "ui/main.py": "the top: a bug becomes a sentence, its traceback and an exit code",
     "ui/tui/agent_thread/command_loop.py": "the top of the agent thread: a bug becomes a message",

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from holdfast.config.settings import Limits
+from holdfast.errors import ModelUnusable
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import Model
 from holdfast.providers.registry import ModelEndpoint
@@ -41,6 +42,8 @@ def open_model(
 
     `http` creates the HTTP client (default: pooled connections with the `limits` for connecting and writing).
     """
+    if target.provider.through_pydantic_ai:
+        return _inferred(target)
     from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - imported when a request needs it
 
     protocol = protocol_of(target.provider.kind)
@@ -51,6 +54,17 @@ def open_model(
     from holdfast.providers.pydantic_ai.model import open_sdk_model  # noqa: PLC0415 - takes a second
 
     return open_sdk_model(target, limits=limits, http=http, log=log)
+
+
+def _inferred(target: ModelEndpoint) -> Model:
+    try:
+        from holdfast.providers.pydantic_ai.inferred_model import infer  # noqa: PLC0415 - an extra, and it takes a second
+    except ModuleNotFoundError as error:
+        raise ModelUnusable(
+            f"Model {target.name!r} needs pydantic-ai: the module {error.name!r} is not installed. "
+            'Install it: pip install "holdfast[pydantic-ai]".'
+        ) from error
+    return infer(target)
 
 
 def preload(target: ModelEndpoint) -> None:

@@ -28,7 +28,14 @@ from holdfast.history.profiles import OPENAI_COMPATIBLE
 from holdfast.history.rules.profile import Profile
 from holdfast.providers.catalog.builtin_providers import PROVIDERS
 from holdfast.providers.catalog.compat import FOREIGN_COMPAT, MISTRAL_COMPAT, Compat
-from holdfast.providers.catalog.provider import FOREIGN_PROFILES, Provider, Providers, without_vision
+from holdfast.providers.catalog.provider import (
+    FOREIGN_PROFILES,
+    PYDANTIC_AI,
+    Provider,
+    Providers,
+    through_pydantic_ai,
+    without_vision,
+)
 
 __all__ = ["PROVIDERS", "Provider", "Providers", "without_vision"]  # looked up here, defined as data beside it
 
@@ -106,19 +113,23 @@ def is_address(text: str) -> bool:
 def profile_of(name: str, providers: Providers = PROVIDERS) -> Profile:
     """Return the validation profile for PROVIDER:MODEL; for an unknown provider, the one that suits most servers."""
     prefix, _, model = name.partition(":")
-    provider = providers.get(prefix)
+    provider = providers.get(prefix) or (through_pydantic_ai(model) if prefix == PYDANTIC_AI else None)
     return provider.profile_for(model) if provider else OPENAI_COMPATIBLE
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """A model to connect to, with everything the connection needs; `key` is None if it needs none."""
+    """A model to connect to, with everything the connection needs; `key` is None if it needs none.
+
+    `environ` is for pydantic-ai, which looks there for the keys and addresses of its providers.
+    """
 
     provider: Provider
     model: str
     key: str | None = field(repr=False)
     address: str | None
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    environ: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -146,7 +157,7 @@ def split(name: str, providers: Providers = PROVIDERS) -> tuple[Provider, str]:
         raise ModelUnusable(f"Model {name!r} names no provider (expected PROVIDER:MODEL). For example: {examples}.")
     if not name.isprintable():
         raise ModelUnusable(f"Model {name!r} contains unprintable characters. Write it as {examples}, for example.")
-    provider = providers.get(prefix)
+    provider = providers.get(prefix) or (through_pydantic_ai(model) if prefix == PYDANTIC_AI else None)
     if provider is None:
         near = difflib.get_close_matches(prefix, providers, n=1, cutoff=0.4)
         hint = f"Did you mean {near[0]}:{model}?" if near else f"Write it as {examples}, for example."
@@ -161,7 +172,8 @@ def resolve_endpoint(name: str, environ: Mapping[str, str], providers: Providers
     provider, model = split(name, providers)
     key = None if provider.key_variable is None else _key(provider, environ)
     headers = {name: _header(name, value, provider, environ) for name, value in provider.headers}
-    return ModelEndpoint(provider, model, key, asked_at(provider, environ), headers)
+    endpoint = ModelEndpoint(provider, model, key, asked_at(provider, environ), headers)
+    return replace(endpoint, environ=environ) if provider.through_pydantic_ai else endpoint
 
 
 def _header(name: str, value: HeaderValue, provider: Provider, environ: Mapping[str, str]) -> str:

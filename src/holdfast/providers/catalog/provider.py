@@ -9,7 +9,7 @@ from types import MappingProxyType
 import msgspec
 
 from holdfast.config.settings import AuthHeader, HeaderValue, ProtocolKind
-from holdfast.history.profiles import ANTHROPIC, BEDROCK, GEMINI, MISTRAL, OPENAI_COMPATIBLE
+from holdfast.history.profiles import ANTHROPIC, ANY, BEDROCK, COHERE, GEMINI, MISTRAL, OPENAI_COMPATIBLE
 from holdfast.history.rules.profile import NO_MEDIA, Profile
 from holdfast.providers.catalog.compat import FOREIGN_COMPAT, Compat
 
@@ -40,7 +40,8 @@ class Provider:
     URL is `regional_address` with the first of them that is set. `path` is the end of every base URL, for variables
     that hold only the host. `model` is an example model, "" if there is no typical one. `vision` is whether a model
     accepts images, where the user says so. `compat` is its dialect of Chat Completions, `auth` the header for its key,
-    None for the protocol's own; `headers` are sent with every request.
+    None for the protocol's own; `headers` are sent with every request. With `through_pydantic_ai`, that library speaks
+    to it, and `kind` says nothing.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Provider:
     compat: Compat = FOREIGN_COMPAT
     auth: AuthHeader | None = None
     headers: tuple[tuple[str, HeaderValue], ...] = ()
+    through_pydantic_ai: bool = False
 
     @property
     def foreign(self) -> bool:
@@ -85,6 +87,28 @@ class Provider:
     def example(self) -> str:
         """Return an example of PROVIDER:MODEL."""
         return f"{self.name}:{self.model or 'MODEL'}"
+
+
+PYDANTIC_AI = "pydantic-ai"
+"""The name in `pydantic-ai:PROVIDER:MODEL`, for a provider whose protocol holdfast does not speak."""
+
+_PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        "anthropic": ANTHROPIC,
+        "bedrock": BEDROCK,
+        "cohere": COHERE,
+        "google": GEMINI,
+        "google-cloud": GEMINI,
+        "google-vertex": GEMINI,
+        "mistral": MISTRAL,
+    }
+)
+
+
+def through_pydantic_ai(model: str) -> Provider:
+    """Return the provider of `model`, which is PROVIDER:MODEL in pydantic-ai's words; its keys are pydantic-ai's."""
+    profile = _PROFILES.get(model.partition(":")[0], ANY)
+    return Provider(name=PYDANTIC_AI, kind="openai-chat", profile=profile, through_pydantic_ai=True)
 
 
 Providers = Mapping[str, Provider]

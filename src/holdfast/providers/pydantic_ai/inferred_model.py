@@ -1,0 +1,191 @@
+"""A model of any provider that pydantic-ai knows, behind holdfast's `Model`: `pydantic-ai:PROVIDER:MODEL`.
+
+Two rules. A response without the provider's own reason for its end is never finished (pydantic-ai would invent one). A
+provider's error may quote a key of the environment; it is redacted here, because the message is printed and journalled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from threading import Lock
+from types import MappingProxyType
+
+os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # read at import; the banner would garble the output
+
+import msgspec
+from pydantic_ai import exceptions as pai_errors
+from pydantic_ai import messages as pai
+from pydantic_ai.models import Model as PydanticModel
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse, infer_model
+from pydantic_ai.settings import ModelSettings
+
+from holdfast.errors import ModelUnusable, ProviderFailed
+from holdfast.providers.credentials.redaction import redact, secrets_of
+from holdfast.providers.error_mapping import (
+    connection_failure,
+    http_failure,
+    invalid_response,
+    stream_failure,
+    without_secrets,
+)
+from holdfast.providers.model import CallDelta, ModelFinish, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.response_json import token_count
+from holdfast.providers.pydantic_ai.messages import arguments_text, from_part, to_messages, to_tools
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal.entries import Part
+from holdfast.session.journal.parts import Usage
+
+_FINISHES: Mapping[str, ModelFinish] = MappingProxyType(
+    {"stop": "stop", "length": "max_tokens", "content_filter": "refusal", "tool_call": "calls"}
+)
+_PUT_BACK = Lock()
+"""Held while keys are in the environment: a second model would find those of the first, and not remove them."""
+
+
+class InferredModel:
+    """A `Model` over one of pydantic-ai's, which has its keys from the environment and makes its own connections."""
+
+    def __init__(self, target: ModelEndpoint, model: PydanticModel) -> None:
+        self._name = target.name
+        self._secrets = secrets_of(target.environ)
+        self._model = model
+        self._entered: AsyncExitStack | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def stream(
+        self, conversation: Conversation, *, whole: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Send the conversation and yield its events; `whole` means without streaming. Raise `ProviderFailed`."""
+        return self._stream(conversation, whole=whole)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        entered, self._entered = self._entered, None
+        if entered is not None:
+            await entered.aclose()
+
+    @asynccontextmanager
+    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        opened = conversation.opened
+        parameters = ModelRequestParameters(function_tools=to_tools(opened.tools if opened else ()))
+        settings = ModelSettings(max_retries=0)  # retries are decided in `holdfast.agent.model_request.retry` only
+        try:
+            if self._entered is None:
+                self._entered = AsyncExitStack()
+                await self._entered.enter_async_context(self._model)
+            messages = to_messages(conversation, marks_errors=False)
+            if whole:
+                yield self._at_once(await self._model.request(messages, settings, parameters))
+                return
+            async with self._model.request_stream(messages, settings, parameters) as response:
+                yield self._events(response)
+        except Exception as error:  # the provider boundary: any exception of a library becomes a HoldfastError
+            raise without_secrets(_failure(error, self._name), self._secrets) from error
+
+    async def _events(self, response: StreamedResponse) -> AsyncIterator[StreamEvent]:
+        async for event in response:
+            match event:
+                case pai.PartStartEvent(index=index, part=part):
+                    for begun in _begun(index, part):
+                        yield begun
+                case pai.PartDeltaEvent(delta=pai.TextPartDelta(content_delta=text)) if text:
+                    yield TextDelta(text)
+                case pai.PartDeltaEvent(delta=pai.ThinkingPartDelta(content_delta=str() as text)) if text:
+                    yield ThinkingDelta(text)
+                case pai.PartDeltaEvent(index=index, delta=pai.ToolCallPartDelta() as delta):
+                    yield CallDelta(index, delta.tool_name_delta or "", arguments_text(delta.args_delta))
+                case _:
+                    pass  # part ends, and kinds of parts that holdfast does not request
+        for finished in self._finished(response.get()):
+            yield finished
+
+    async def _at_once(self, response: pai.ModelResponse) -> AsyncIterator[StreamEvent]:
+        """Yield the events that streaming the response would have yielded."""
+        for index, part in enumerate(response.parts):
+            for event in _begun(index, part):
+                yield event
+        for finished in self._finished(response):
+            yield finished
+
+    def _finished(self, response: pai.ModelResponse) -> Iterator[StreamFinished]:
+        """Yield the end of the response if it has a finish reason; a cleanly closed connection is not enough."""
+        details = response.provider_details or {}
+        if not details.keys() & {"finish_reason", "refusal", "block_reason"}:
+            return
+        made = tuple(ours for part in response.parts for ours in from_part(part))
+        parts = msgspec.convert(msgspec.to_builtins(made), tuple[Part, ...])  # a value of a wrong type ends here
+        known = response.finish_reason
+        reason = known if known is not None and known in _FINISHES else str(details.get("finish_reason"))
+        counted = response.usage
+        usage = Usage(
+            input_tokens=token_count(counted.input_tokens),
+            output_tokens=token_count(counted.output_tokens),
+            cache_read_tokens=token_count(counted.cache_read_tokens),
+            cache_write_tokens=token_count(counted.cache_write_tokens),
+        )
+        yield StreamFinished(parts, finish_for(self._name, reason, _FINISHES, parts), usage)
+
+
+def infer(target: ModelEndpoint) -> InferredModel:
+    """Return the model of an endpoint such as `pydantic-ai:groq:llama-4`. Raise `ModelUnusable`.
+
+    pydantic-ai reads keys from the environment of the process, which has none: they are there only while it does.
+    """
+    try:
+        with _PUT_BACK, _in_environment(target.environ):
+            return InferredModel(target, infer_model(target.model))
+    except (pai_errors.UserError, ImportError, ValueError) as error:  # an unknown name, no key, no library for it
+        said = redact(str(error), secrets_of(target.environ)).rstrip(".")
+        raise ModelUnusable(
+            f"Model {target.name!r} cannot be used: {said}. "
+            "Check the name and the provider's settings in the environment."
+        ) from error
+
+
+@contextmanager
+def _in_environment(environ: Mapping[str, str]) -> Generator[None]:
+    added = {name: value for name, value in environ.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
+
+
+def _begun(index: int, part: pai.ModelResponsePart) -> Iterator[StreamEvent]:
+    match part:
+        case pai.TextPart(content=text) if text:
+            yield TextDelta(text)
+        case pai.ThinkingPart(content=text) if text:
+            yield ThinkingDelta(text)
+        case pai.ToolCallPart(tool_name=name, args=args):
+            yield CallDelta(index, name, arguments_text(args))
+        case _:
+            pass
+
+
+def _failure(error: Exception, name: str) -> ProviderFailed:
+    match error:
+        case ProviderFailed():
+            return error
+        case pai_errors.ModelHTTPError():
+            body = error.body.encode() if isinstance(error.body, str) else msgspec.json.encode(error.body)
+            failed = http_failure(name, error.status_code, error.headers or {}, b"" if error.body is None else body)
+            wait = error.retry_after if failed.retry_after is None else failed.retry_after
+            return ProviderFailed(str(failed), fault=failed.fault, status=failed.status, retry_after=wait)
+        case pai_errors.ModelContextWindowExceededError():
+            return ProviderFailed(f"Model {name!r} failed: {error}", fault="too_long")
+        case pai_errors.ModelConnectionError():
+            return connection_failure(name, error)
+        case pai_errors.ModelAPIError():
+            return stream_failure(name, str(error))
+        case _:
+            return invalid_response(name, error)
