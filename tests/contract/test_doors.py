@@ -14,10 +14,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("session/storage/database.py",),
     "pydantic_ai": (
         "providers/pydantic_ai/inferred_model.py",
-        "providers/pydantic_ai/model.py",
         "providers/pydantic_ai/messages.py",
-        "providers/pydantic_ai/error_translation.py",
-        "providers/pydantic_ai/sdk_protocols/*",
     ),
     "textual": ("ui/tui/*", "ui/tui.py"),
     "markdownify": ("tools/builtin/html_to_markdown.py",),

@@ -39,7 +39,6 @@ BROAD_EXCEPTS = {
     "system/threads.py": "work in a thread: whatever it raises is handed to whoever awaits it",
     "providers/http_model.py": "the provider boundary: whatever a response leads to becomes ProviderFailed",
     "providers/pydantic_ai/inferred_model.py": "the provider boundary: what a library raises becomes ProviderFailed",
-    "providers/pydantic_ai/model.py": "the provider boundary: any exception of its library becomes ProviderFailed",
     "ui/main.py": "the top: a bug becomes a sentence, its traceback and an exit code",
     "ui/tui/agent_thread/command_loop.py": "the top of the agent thread: a bug becomes a message",
 }
@@ -49,7 +48,6 @@ ANY_ALLOWED = (
     "history/field_types.py",
     "history/field_tables/*",
     "providers/pydantic_ai/messages.py",
-    "providers/pydantic_ai/sdk_protocols/*",
     "testing/*",
 )
 

@@ -1,4 +1,4 @@
-"""Connect to a model without blocking the event loop while its SDK is imported."""
+"""Connect to a model without blocking the event loop while its modules are imported."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 async def connect(target: ModelEndpoint, limits: Limits | None = None, *, log: HttpObserver | None = None) -> Model:
     """Return a connection to the target's model; its HTTP traffic goes to `log`, if given. Raise `ModelUnusable`.
 
-    The SDK takes about a second to import. That happens in a thread that the process does not wait for, so a stop
-    during that second takes effect immediately.
+    What it needs is imported in a thread that the process does not wait for, so a stop takes effect immediately;
+    pydantic-ai takes more than a second.
     """
 
     def work() -> Model:
@@ -44,16 +44,10 @@ def open_model(
     """
     if target.provider.through_pydantic_ai:
         return _inferred(target)
+    from holdfast.providers.http_model import connected  # noqa: PLC0415 - imported when a request needs it
     from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - imported when a request needs it
 
-    protocol = protocol_of(target.provider.kind)
-    if protocol is not None:
-        from holdfast.providers.http_model import connected  # noqa: PLC0415 - imported when a request needs it
-
-        return connected(target, protocol, limits=limits or Limits(), http=http, log=log)
-    from holdfast.providers.pydantic_ai.model import open_sdk_model  # noqa: PLC0415 - takes a second
-
-    return open_sdk_model(target, limits=limits, http=http, log=log)
+    return connected(target, protocol_of(target.provider.kind), limits=limits or Limits(), http=http, log=log)
 
 
 def _inferred(target: ModelEndpoint) -> Model:
@@ -72,15 +66,12 @@ def preload(target: ModelEndpoint) -> None:
 
     def work() -> None:
         with suppress(Exception):  # `connect` raises the same error and reports it
-            from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - the point of this function
+            if target.provider.through_pydantic_ai:
+                import holdfast.providers.pydantic_ai.inferred_model  # noqa: PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
+            else:
+                import holdfast.providers.http_model  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
+                from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - the point of this function
 
-            if protocol_of(target.provider.kind) is not None:
-                import holdfast.providers.http_model  # noqa: PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
-
-                return
-            import holdfast.providers.pydantic_ai.model  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
-            from holdfast.providers.pydantic_ai.sdk_protocols import sdk_protocol_of  # noqa: PLC0415 - the point of this function
-
-            sdk_protocol_of(target.provider.kind)
+                protocol_of(target.provider.kind)
 
     threading.Thread(target=work, name="import of the provider's library", daemon=True).start()

@@ -235,4 +235,8 @@ def _root(error: BaseException) -> str:
     """Return the innermost exception's text: libraries wrap the one that helps."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return f"{type(error).__name__}: {error}".rstrip(": .")
+    try:
+        said = str(error)
+    except TypeError:  # some errors of SDKs hold a body in place of a text
+        said = ""
+    return f"{type(error).__name__}: {said}".rstrip(": .")

@@ -1,6 +1,6 @@
 """The interface between the agent and a model: a conversation goes in, stream events come out.
 
-The agent never sees a provider's SDK; `holdfast.providers.pydantic_ai.model` implements this protocol.
+The agent never sees a provider; `holdfast.providers.http_model` implements this interface.
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from holdfast.config.settings import ProtocolKind
 from holdfast.providers.protocols.protocol import ProviderProtocol
 
 
-def protocol_of(kind: ProtocolKind) -> ProviderProtocol | None:
-    """Return the protocol, None if it is still spoken through its vendor's library."""
+def protocol_of(kind: ProtocolKind) -> ProviderProtocol:
+    """Return the protocol. Only its own modules are imported."""
     match kind:
         case "anthropic":
             from holdfast.providers.protocols.anthropic_messages import WIRE  # noqa: PLC0415 - only the protocol in use
@@ -20,5 +22,5 @@ def protocol_of(kind: ProtocolKind) -> ProviderProtocol | None:
         case "openai-responses":
             from holdfast.providers.protocols.openai_responses import WIRE  # noqa: PLC0415 - only the protocol in use
         case _:
-            return None
+            assert_never(kind)
     return WIRE

@@ -80,7 +80,7 @@ class InferredModel:
             if self._entered is None:
                 self._entered = AsyncExitStack()
                 await self._entered.enter_async_context(self._model)
-            messages = to_messages(conversation, marks_errors=False)
+            messages = to_messages(conversation)
             if whole:
                 yield self._at_once(await self._model.request(messages, settings, parameters))
                 return

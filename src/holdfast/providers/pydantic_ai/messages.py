@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, assert_never, cast
+from typing import Any, Literal, cast
 
 from pydantic_ai import messages as pai
 from pydantic_ai.tools import ToolDefinition
@@ -18,12 +18,20 @@ from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import Outcome, ToolSchema
 
+_OUTCOMES: Mapping[Outcome, Literal["success", "denied", "interrupted"]] = {
+    "ok": "success",
+    "failed": "success",
+    "denied": "denied",
+    "interrupted": "interrupted",
+    "not_started": "interrupted",
+}
 
-def to_messages(conversation: Conversation, *, marks_errors: bool) -> list[pai.ModelMessage]:
+
+def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
     """Return the outgoing conversation as pydantic-ai messages, the journalled system prompt first.
 
-    If the protocol cannot mark a result as an error, pydantic-ai would turn a failed one into the JSON `{"error": …}`
-    with every newline escaped. In that case the text is sent as journalled; it says itself that the call failed.
+    pydantic-ai would turn a failed result into the JSON `{"error": …}` with every newline escaped. So the text is sent
+    as journalled; it says itself that the call failed.
     """
     messages: list[pai.ModelMessage] = []
     for message in conversation.messages:
@@ -37,7 +45,7 @@ def to_messages(conversation: Conversation, *, marks_errors: bool) -> list[pai.M
                         tool_name=result.name,
                         content=result.text,
                         tool_call_id=result.call,
-                        outcome=_outcome(result.outcome, marks_errors=marks_errors),
+                        outcome=_OUTCOMES[result.outcome],
                     )
                     for result in message.results
                 )
@@ -138,17 +146,3 @@ def _to_part(part: Part) -> pai.ModelResponsePart:
 
 def _provider(message: AssistantMessage) -> str | None:
     return next((part.provider for part in message.parts if not isinstance(part, TextPart) and part.provider), None)
-
-
-def _outcome(outcome: Outcome, *, marks_errors: bool) -> Literal["success", "failed", "denied", "interrupted"]:
-    match outcome:
-        case "ok":
-            return "success"
-        case "failed":
-            return "failed" if marks_errors else "success"
-        case "denied":
-            return "denied"
-        case "interrupted" | "not_started":
-            return "interrupted"
-        case _:
-            assert_never(outcome)
