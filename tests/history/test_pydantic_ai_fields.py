@@ -202,6 +202,13 @@ def test_records_and_cache_points_that_do_not_load_are_mended_beside_what_is_sai
     assert loads(mended.messages)
 
 
+def test_a_message_that_says_it_is_a_part_is_a_message() -> None:
+    messages: list[object] = [{**USER, "part_kind": "tool-return", "run_id": 5}]
+    mended = repair(messages, format="pydantic-ai")
+    assert mended.remaining == ()
+    assert mended.messages == [{**USER, "part_kind": "tool-return"}]
+
+
 def test_a_part_that_is_quoted_keeps_what_its_other_fields_say() -> None:
     returned: Json = {"part_kind": "builtin-tool-return", "tool_name": "f", "tool_call_id": "s", "content": "x"}
     messages: list[object] = [USER, {"kind": "response", "parts": [{**returned, "parts": ["wKEPT1."]}]}, USER]

@@ -108,7 +108,8 @@ def _faults(raw: Json) -> tuple[FieldFault, ...]:
 
 
 def _types(raw: Json) -> Objects | None:
-    if isinstance(kind := raw.get("part_kind"), str):
+    whole = "parts" in raw and as_text(raw.get("kind")) in PYDANTIC_AI_MESSAGES.kinds
+    if not whole and isinstance(kind := raw.get("part_kind"), str):
         return PYDANTIC_AI_PARTS if kind in PYDANTIC_AI_PARTS.kinds else None
     for types in (PYDANTIC_AI_MESSAGES, PYDANTIC_AI_CONTENTS):
         if (as_text(raw.get("kind")) or "") in types.kinds:
@@ -118,7 +119,7 @@ def _types(raw: Json) -> Objects | None:
 
 def _beside(raw: Json) -> list[str]:
     """Return the fields that no type tells of: what is wrong also where it is missing, or for what stands beside it."""
-    kind = as_text(raw.get("part_kind")) or ""
+    kind = "" if _types(raw) is PYDANTIC_AI_MESSAGES else as_text(raw.get("part_kind")) or ""
     wrong = [name for of, name in _REQUIRED if of == kind and name not in raw]
     if (audio := raw.get("audio")) and kind == "speech" and not _holds_bytes(as_object(audio).get("data", b"")):
         wrong.append("audio")
