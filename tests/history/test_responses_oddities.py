@@ -293,3 +293,40 @@ def test_a_reference_to_nothing_is_quoted(profile: str, own: Json) -> None:
     done = repair(items, format="openai-responses", profile=profile)
     assert done.remaining == ()
     assert "item_reference" in str(as_object(done.messages[1])["content"])
+
+
+_SHELL: Json = {"type": "shell_call", "call_id": "a", "action": {"commands": ["ls"]}}
+_RAN: Json = {"stdout": "x", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+_PATCH: Json = {
+    "type": "apply_patch_call",
+    "call_id": "b",
+    "status": "completed",
+    "operation": {"type": "delete_file", "path": "x"},
+}
+
+
+@pytest.mark.parametrize("caller", [5, "zebra", [5], {"zebra": 5}, {"type": "program"}])
+def test_who_called_a_shell_or_a_patch_goes_where_it_is_of_a_wrong_type(caller: object) -> None:
+    log: list[object] = [
+        _SHELL,
+        {"type": "shell_call_output", "call_id": "a", "output": [_RAN]},
+        _PATCH,
+        {"type": "apply_patch_call_output", "call_id": "b", "status": "completed"},
+    ]
+    assert check(log, format="openai-responses") == []
+    wrong: list[object] = [{**as_object(each), "caller": caller} for each in log]
+    found = check(wrong, format="openai-responses")
+    assert [(each.rule, each.message) for each in found] == [("field-mistyped", at) for at in range(4)]
+    done = repair(wrong, format="openai-responses").messages
+    assert ["caller" in as_object(each) for each in done] == [False] * 4
+    kept: list[object] = [{**as_object(each), "caller": {"type": "direct"}} for each in log]
+    assert check(kept, format="openai-responses") == []
+
+
+@pytest.mark.parametrize("role", ["user", "system", "developer"])
+def test_what_the_user_says_is_no_thinking_whatever_its_kind(role: str) -> None:
+    log: list[object] = [{"type": "reasoning", "role": role, "content": "wKEPT1."}, {"role": "user", "content": "x"}]
+    for profile in PAIRS["openai-responses"]:
+        done = repair(log, format="openai-responses", profile=profile)
+        assert done.remaining == ()
+        assert "wKEPT1." in json.dumps(done.messages)

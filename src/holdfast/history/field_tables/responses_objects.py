@@ -23,7 +23,8 @@ _RESPONSES_PARTS = contents(
     },
 )
 _SAID: FieldTable = {"content": _RESPONSES_PARTS, "phase": TEXT, **_ITEM}
-_CALLER: FieldTable = {"caller": of_one_kind({"type!": str}, None)}
+_CALLERS = {"": {"type!": str}, "direct": {}, "program": {"caller_id!": str}}
+_CALLER: FieldTable = {"caller": by_kind("type", _CALLERS, beside=None)}
 _MADE_BY: FieldTable = {"namespace": TEXT, **_CALLER}
 _CALL: FieldTable = {"async": bool | None, **_MADE_BY, **_ITEM}
 _ANSWERED: FieldTable = {"output": _RESPONSES_PARTS, "name": TEXT, **_MADE_BY, **_ITEM}
@@ -100,10 +101,15 @@ RESPONSES_TYPES = by_kind(
             "action?": of_one_kind(_COMMAND),
         },
         "local_shell_call_output": _ITEM,
-        "shell_call": {"action?": of_one_kind(_COMMANDS), **_DONE},
-        "shell_call_output": {"output?": listed("", {"": _STREAMS}), "max_output_length": float | None, **_DONE},
-        "apply_patch_call": {"operation?": _PATCHES, "status?": Literal["in_progress", "completed"]},
-        "apply_patch_call_output": {"status?": Literal["completed", "failed"], "output?": TEXT},
+        "shell_call": {"action?": of_one_kind(_COMMANDS), **_CALLER, **_DONE},
+        "shell_call_output": {
+            "output?": listed("", {"": _STREAMS}),
+            "max_output_length": float | None,
+            **_CALLER,
+            **_DONE,
+        },
+        "apply_patch_call": {"operation?": _PATCHES, "status?": Literal["in_progress", "completed"], **_CALLER},
+        "apply_patch_call_output": {"status?": Literal["completed", "failed"], "output?": TEXT, **_CALLER},
         "computer_call": {
             **_OWN,
             "action?": by_kind("type", _ACTIONS, closed=True, beside=None),

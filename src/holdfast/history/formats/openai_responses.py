@@ -103,7 +103,10 @@ class OpenAIResponses:
             return not_a_message(index, "malformed")
         if is_message(raw) and raw.get("role") != "tool":
             return _message(index, raw)
-        item = _item(index, as_text(raw.get("type")) or "", raw)
+        kind = as_text(raw.get("type")) or ""
+        if kind == "reasoning" and role_in(RESPONSES_ROLES, raw.get("role")) in ("user", "system"):
+            return not_a_message(index, "malformed")  # only the assistant thinks: what they said stays
+        item = _item(index, kind, raw)
         item = item or result_of_another((index,), "tool", raw, self.grammar)
         return not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
 
