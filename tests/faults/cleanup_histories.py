@@ -292,7 +292,7 @@ def any_journal(number: int, of_seed: int) -> Iterator[list[object]]:
     for entries in drawn(journals, 5 * number, of_seed):
         journal: list[Entry] = entries
         sent = normalize(Fold(journal).conversation(), PROFILES["openai-chat"])
-        yield list(ModelMessagesTypeAdapter.dump_python(to_messages(sent, marks_errors=False), mode="json"))
+        yield list(ModelMessagesTypeAdapter.dump_python(to_messages(sent), mode="json"))
 
 
 def drawn(strategy: st.SearchStrategy[T], number: int, of_seed: int) -> list[T]:
