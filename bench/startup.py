@@ -98,7 +98,9 @@ def listing(scratch: Path, *, sessions: int, rounds: int) -> list[Comparison]:
 
 
 def first_request(scratch: Path, wire: WireName, *, rounds: int) -> list[Comparison]:
-    """Compare the time from spawning `holdfast -p` to its first request at the provider with the bare imports.
+    """Compare the time from spawning `holdfast -p` to its first request with the import of a vendor's library.
+
+    That is what a request waited for before holdfast had wires of its own, which took 1.15 times as long.
 
     Each process is killed at the moment it is measured, so neither pays for its end. One clock measures both, that of
     this machine's event loops.
@@ -124,7 +126,7 @@ def first_request(scratch: Path, wire: WireName, *, rounds: int) -> list[Compari
             rounds=rounds,
         )
     what = f"first request, {wire}"
-    return _wall_and_cpu(what, f"import pydantic_ai and the {wire} SDK", ours, theirs, aim=AtMost(ratio=1.15))
+    return _wall_and_cpu(what, f"import pydantic_ai and the {wire} SDK", ours, theirs, aim=AtMost(ratio=0.25))
 
 
 def told(child: subprocess.Popen[bytes]) -> float:

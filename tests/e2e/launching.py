@@ -83,7 +83,8 @@ class Launcher:
                 command, cwd=cwd, env=dict(environ), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
             )
         connection = socket.socket(socket.AF_UNIX)
-        eventually(lambda: connection.connect_ex(self._socket) == 0)
+        eventually(lambda: connection.connect_ex(self._socket) == 0 or self._warm.poll() is not None)
+        assert self._warm.poll() is None, "The warm process ended: tests/e2e/warm.py has said why."
         socket.send_fds(connection, [b"\0"], files)
         asked = {"program": program, "arguments": arguments, "cwd": str(cwd), "environ": dict(environ)}
         connection.sendall(json.dumps(asked).encode() + b"\n")

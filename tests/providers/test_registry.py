@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import httpx2
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from holdfast.agent.recovery.settle import settle
 from holdfast.agent.stop_cause import StopCause
-from holdfast.config.settings import Config, read_config
+from holdfast.config.settings import Config, ModelOverrides, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.history import check
 from holdfast.history.profiles import ANTHROPIC, OPENAI_COMPATIBLE
@@ -359,6 +360,16 @@ async def test_mistral_gets_no_field_that_it_does_not_know_and_counts_unasked() 
     assert isinstance(finished, StreamFinished)
     assert [type(part) for part in finished.parts] == [ThinkingPart, TextPart, CallPart]
     assert (finished.finish, finished.usage.output_tokens > 0) == ("calls", True)
+    assert Decimal(finished.usage.cost or "0") > 0
+
+
+def test_the_facts_of_an_endpoint_are_the_users_before_the_tables() -> None:
+    overrides = {"anthropic:m": ModelOverrides(max_output=5), "ollama:m": ModelOverrides(input_price=1, output_price=2)}
+    providers = known_providers({}, overrides)
+    claude = resolve_endpoint("anthropic:m", {"ANTHROPIC_API_KEY": "test-key"}, providers)
+    assert claude.facts.max_tokens == 5
+    assert resolve_endpoint("ollama:m", {}, providers).facts.prices is not None
+    assert resolve_endpoint("ollama:other", {}, providers).facts.prices is None
 
 
 async def test_an_end_at_the_length_of_the_model_is_one_at_the_limit() -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -37,6 +38,9 @@ from holdfast.providers.catalog.provider import (
     without_vision,
 )
 
+if TYPE_CHECKING:
+    from holdfast.providers.model_table import ModelFacts
+
 __all__ = ["PROVIDERS", "Provider", "Providers", "without_vision"]  # looked up here, defined as data beside it
 
 _NO_MODELS: Mapping[str, ModelOverrides] = MappingProxyType({})
@@ -46,7 +50,7 @@ _REGION = re.compile(r"[A-Za-z0-9-]+")
 
 
 def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrides] = _NO_MODELS) -> Providers:
-    """Return the built-in and the configured providers, with what `models` says of images.
+    """Return the built-in and the configured providers, with what `models` says of their models.
 
     Raise `ConfigInvalid` for an unusable provider, and for a model of an unknown one.
     """
@@ -61,8 +65,7 @@ def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrid
                 f"Unknown provider {prefix!r} in [models.{name!r}] (expected one of {', '.join(known)}). "
                 f"{hint}Fix the name in the config."
             )
-        if overrides.images is not None:
-            known[prefix] = replace(provider, vision=(*provider.vision, (model, overrides.images)))
+        known[prefix] = replace(provider, overrides=(*provider.overrides, (model, overrides)))
     return MappingProxyType(known)
 
 
@@ -130,6 +133,14 @@ class ModelEndpoint:
     address: str | None
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     environ: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def facts(self) -> ModelFacts:
+        """Return what is known of the model, by the user and by the table of models."""
+        from holdfast.providers.model_table import facts_of  # noqa: PLC0415 - read when a request is made
+
+        overrides = {self.name: self.provider.overrides_of(self.model)}
+        return facts_of(self.name, kind=self.provider.kind, overrides=overrides)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from holdfast.config.settings import AuthHeader, HeaderValue, ProtocolKind
+from holdfast.config.settings import AuthHeader, HeaderValue, ModelOverrides, ProtocolKind
 from holdfast.history.profiles import ANTHROPIC, ANY, BEDROCK, COHERE, GEMINI, MISTRAL, OPENAI_COMPATIBLE
 from holdfast.history.rules.profile import NO_MEDIA, Profile
 from holdfast.providers.catalog.compat import FOREIGN_COMPAT, Compat
@@ -31,6 +31,9 @@ def without_vision(profile: Profile) -> Profile:
     return msgspec.structs.replace(profile, media=NO_MEDIA)
 
 
+_NO_OVERRIDES = ModelOverrides()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """A provider: its protocol, its validation profile, and where its key and its address come from.
@@ -38,8 +41,8 @@ class Provider:
     Without a `key_variable` it needs no key; `also_key_variable` is a second variable that may hold the key. `address`
     is the base URL unless `address_variable` is set; None means the protocol's own. With `region_variables`, the base
     URL is `regional_address` with the first of them that is set. `path` is the end of every base URL, for variables
-    that hold only the host. `model` is an example model, "" if there is no typical one. `vision` is whether a model
-    accepts images, where the user says so. `compat` is its dialect of Chat Completions, `auth` the header for its key,
+    that hold only the host. `model` is an example model, "" if there is no typical one. `overrides` are the
+    user's own facts about its models. `compat` is its dialect of Chat Completions, `auth` the header for its key,
     None for the protocol's own; `headers` are sent with every request. With `through_pydantic_ai`, that library speaks
     to it, and `kind` says nothing.
     """
@@ -55,7 +58,7 @@ class Provider:
     regional_address: str = ""
     path: str = ""
     model: str = ""
-    vision: tuple[tuple[str, bool], ...] = ()
+    overrides: tuple[tuple[str, ModelOverrides], ...] = ()
     compat: Compat = FOREIGN_COMPAT
     auth: AuthHeader | None = None
     headers: tuple[tuple[str, HeaderValue], ...] = ()
@@ -78,10 +81,14 @@ class Provider:
 
     def profile_for(self, model: str) -> Profile:
         """Return the validation profile of one model."""
-        sees = dict(self.vision).get(model)
+        sees = self.overrides_of(model).images
         if sees is None or sees == (self.profile.media is not NO_MEDIA):
             return self.profile
         return FOREIGN_PROFILES[self.kind] if sees else without_vision(self.profile)
+
+    def overrides_of(self, model: str) -> ModelOverrides:
+        """Return the user's own facts about one model."""
+        return dict(self.overrides).get(model, _NO_OVERRIDES)
 
     @property
     def example(self) -> str:

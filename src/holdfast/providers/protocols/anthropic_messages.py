@@ -17,7 +17,6 @@ from collections.abc import Mapping
 import msgspec
 
 from holdfast.history.formats.format import Json
-from holdfast.providers.model_table import facts_of
 from holdfast.providers.protocols.anthropic_messages_reader import AnthropicMessagesReader
 from holdfast.providers.protocols.call_arguments import arguments_object
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
@@ -190,7 +189,7 @@ _OUTPUT = 16_384
 
 def _most_tokens(target: ModelEndpoint) -> int:
     """Return the largest output that the model accepts to be asked for: the protocol requires a limit."""
-    return facts_of(target.name, kind=target.provider.kind).max_tokens or _OUTPUT
+    return target.facts.max_tokens or _OUTPUT
 
 
 WIRE = AnthropicMessages()

@@ -17,7 +17,7 @@ from holdfast.errors import ProviderFailed
 from holdfast.history.formats.format import Json, is_object
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished
-from holdfast.providers.model_table import cost_of, facts_of
+from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
@@ -46,7 +46,7 @@ class AnthropicMessagesReader:
 
     def __init__(self, target: ModelEndpoint) -> None:
         self._model = target.name
-        self._facts = facts_of(target.name, kind=target.provider.kind)
+        self._facts = target.facts
         self._json = ResponseJson(target.name)
         self._parts = ResponseParts(target.provider.name)
         self._blocks: dict[int, int | None] = {}  # the part of each index, None for a kind that is ignored

@@ -16,7 +16,7 @@ import msgspec
 from holdfast.history.formats.format import Json
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished
-from holdfast.providers.model_table import cost_of, facts_of
+from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
@@ -55,7 +55,7 @@ class GeminiReader:
     def __init__(self, target: ModelEndpoint) -> None:
         self._name = target.name
         self._provider = target.provider.name
-        self._facts = facts_of(target.name, kind=target.provider.kind)
+        self._facts = target.facts
         self._json = ResponseJson(target.name)
         self._parts = ResponseParts(target.provider.name)
         self._run = ""  # the kind of the last part, if the next of its kind continues it

@@ -13,9 +13,12 @@ import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+import msgspec
+
 from holdfast.history.formats.format import Json, is_arguments, is_array, is_object
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished
+from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.openai.think_tags import ThinkTags
 from holdfast.providers.protocols.protocol import Delta
@@ -53,6 +56,7 @@ class ChatReader:
         """Create it for a response of the target's model."""
         self._name = target.name
         self._provider = target.provider.name
+        self._target = target
         self._compat = target.provider.compat
         self._json = ResponseJson(target.name)
         self._parts = ResponseParts(self._provider)
@@ -210,14 +214,17 @@ class ChatReader:
     def _counted(self) -> Usage:
         usage, details = self._usage, self._usage.get("prompt_tokens_details")
         cached = details if is_object(details) else {}
-        return Usage(
+        counted = Usage(
             input_tokens=token_count(usage.get("prompt_tokens")),
             output_tokens=token_count(usage.get("completion_tokens")),
             cache_read_tokens=token_count(cached.get("cached_tokens"))
             or token_count(usage.get("prompt_cache_hit_tokens")),
             cache_write_tokens=token_count(cached.get("cache_write_tokens")),
-            cost=_dollars(usage.get("cost")) if self._compat.reports_cost else None,
         )
+        if self._compat.reports_cost and (reported := _dollars(usage.get("cost"))) is not None:
+            return msgspec.structs.replace(counted, cost=reported)
+        # What was not counted has no price.
+        return msgspec.structs.replace(counted, cost=cost_of(self._target.facts, counted)) if usage else counted
 
 
 class _Calls:

@@ -13,7 +13,6 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from holdfast.history.formats.format import is_array
-from holdfast.providers.model_table import facts_of
 from holdfast.providers.protocols.openai.tool_parameters import with_properties
 from holdfast.providers.protocols.openai_responses_reader import OpenAIResponsesReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
@@ -57,7 +56,7 @@ class OpenAIResponsesProtocol:
         if not whole:
             head["stream"] = True
         head["store"] = False
-        facts = facts_of(target.name, kind=target.provider.kind)
+        facts = target.facts
         if facts.sealed_reasoning:  # models that do not reason refuse it
             head["include"] = ["reasoning.encrypted_content"]
         if facts.all_turns:
@@ -69,7 +68,7 @@ class OpenAIResponsesProtocol:
 
     def writer(self, target: ModelEndpoint) -> MessageWriter:
         """Return a writer; it keeps nothing from one message to the next."""
-        return _Writer(seals=facts_of(target.name, kind=target.provider.kind).sealed_reasoning)
+        return _Writer(seals=target.facts.sealed_reasoning)
 
     def closing(self, target: ModelEndpoint, last: JsonObject) -> JsonObject:
         """Return the last item as it is."""

@@ -16,7 +16,7 @@ from holdfast.errors import ProviderFailed
 from holdfast.history.formats.format import Json, is_object
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import ModelFinish, StreamFinished, ThinkingDelta
-from holdfast.providers.model_table import cost_of, facts_of
+from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_json import ResponseJson, token_count
@@ -35,7 +35,7 @@ class OpenAIResponsesReader:
 
     def __init__(self, target: ModelEndpoint) -> None:
         self._model = target.name
-        self._facts = facts_of(target.name, kind=target.provider.kind)
+        self._facts = target.facts
         self._provider = target.provider.name
         self._json = ResponseJson(target.name)
         self._parts = ResponseParts(target.provider.name)
