@@ -45,10 +45,10 @@ from holdfast.system.threads import in_daemon
 from holdfast.tools.tool import Toolbox
 
 QUIET = 15.0
-"""Seconds allowed for a look at the machine: one for old processes to exit and one for ending them on a quiet machine.
+"""Seconds for old processes to exit and to be ended: two on a quiet machine, the rest is for a busy one."""
 
-The rest is for a busy one; a stop ends the wait at once.
-"""
+LOOK = 2.5
+"""Seconds for a look at the files; a disk may not answer. A stop ends both waits at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Recovery:
             return Aftermath(processes, raised=raised)
         known = files_seen(self._journal.fold)
         looking = in_daemon(lambda: changed_files(known, self._toolbox))
-        changed, raised = await stop.learn(looking, (), within=QUIET)
+        changed, raised = await stop.learn(looking, (), within=LOOK)
         return Aftermath(processes, changed, raised)
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
