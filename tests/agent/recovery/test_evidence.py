@@ -12,7 +12,7 @@ from agent_harness import Rig
 from evidence_journals import SEEN, edits, notes, reads
 from holdfast.agent.context.changed_files import changed_files, files_seen
 from holdfast.agent.recovery.evidence import gather_evidence
-from holdfast.agent.recovery.recovery import LOOK
+from holdfast.agent.recovery.recovery import FILE_LOOK
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal.entries import CallStarted, Entry, FilesChanged, PromptAccepted, TurnEnded
 from holdfast.testing.script import Call, Say
@@ -131,7 +131,7 @@ async def test_a_disk_that_does_not_answer_holds_up_a_prompt_for_so_long_and_no_
     began = loop.time()
     ended = await rig.agent.run("go on")
     assert ended.cause == "finished"
-    assert loop.time() - began < LOOK + 1
+    assert loop.time() - began < FILE_LOOK + 1
 
 
 async def test_a_cancellation_during_the_look_keeps_the_prompt_and_is_raised() -> None:

@@ -47,7 +47,7 @@ from holdfast.tools.tool import Toolbox
 QUIET = 15.0
 """Seconds for old processes to exit and to be ended: two on a quiet machine, the rest is for a busy one."""
 
-LOOK = 2.5
+FILE_LOOK = 2.5
 """Seconds for a look at the files; a disk may not answer. A stop ends both waits at once."""
 
 
@@ -118,7 +118,7 @@ class Recovery:
             return Aftermath(processes, raised=raised)
         known = files_seen(self._journal.fold)
         looking = in_daemon(lambda: changed_files(known, self._toolbox))
-        changed, raised = await stop.learn(looking, (), within=LOOK)
+        changed, raised = await stop.learn(looking, (), within=FILE_LOOK)
         return Aftermath(processes, changed, raised)
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
