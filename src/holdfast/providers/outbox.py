@@ -42,7 +42,8 @@ class Outbox:
         """Encode the messages that were added, or all of them if the conversation does not begin as before."""
         known = len(self._taken)
         writer, self._writer = self._writer, None  # if it fails halfway, the next request writes all again
-        if writer is None or self._system != conversation.system or conversation.messages[:known] != self._taken:
+        begins_so = bool(known) and conversation.messages[:known] == self._taken
+        if writer is None or not begins_so or self._system != conversation.system:
             writer, known = self._protocol.writer(self._target), 0
             self._encoded, self._last, self._system = [], None, conversation.system
             self._add(writer.opening(conversation))
