@@ -57,6 +57,7 @@ def test_the_status_and_the_words_say_what_it_is(status: int, said: bytes, fault
         (b'{"error": {"error": {"message": "deep"}}}', "deep."),
         (b'[{"error": {"message": "in a list"}}]', "in a list."),
         (b'"a text"', "a text."),
+        (b"[" * 100_000, f"{'[' * 100_000}."),
         (b"\xff\xfe", "\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}."),
         (b'{"error": {"message": "cut', '{"error": {"message": "cut.'),
     ],

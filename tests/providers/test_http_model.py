@@ -199,6 +199,19 @@ async def test_a_document_in_answer_to_a_request_for_a_stream_is_read() -> None:
     assert text_of(await asked(answer(body, content_type="application/json"))) == "in one piece"
 
 
+async def test_what_the_caller_raises_is_no_fault_of_the_provider() -> None:
+    body = Body([chunk("a"), chunk("b", "stop"), b"data: [DONE]\n\n"])
+    transport = httpx2.MockTransport(answer(body, content_type="Text/Event-Stream"))
+    model = open_model(resolve_endpoint("home:m", {}, SERVERS), http=lambda: httpx2.AsyncClient(transport=transport))
+    opened = SessionOpened(session="s", cwd="/", model="home:m", system="S", tools=(), version="0")
+    with pytest.raises(ZeroDivisionError):
+        async with model.stream(fold([opened, PromptAccepted(turn=1, text="go")])) as events:
+            await anext(events)
+            raise ZeroDivisionError
+    assert body.closed
+    await model.aclose()
+
+
 async def test_a_response_without_a_reason_is_none() -> None:
     events = await asked(answer(Body([chunk("half")]), content_type=EVENTS))
     assert not any(isinstance(event, StreamFinished) for event in events)

@@ -77,7 +77,7 @@ def http_failure(name: str, status: int, headers: Mapping[str, str], body: bytes
     """Return what a response with an error status means; `body` may be cut off anywhere."""
     try:
         said: object = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         said = body.decode("utf-8", "replace").strip()
     return _failure(name, status, said, retry_after=_retry_after(headers, said))
 

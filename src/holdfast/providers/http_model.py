@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import TypeVar
 
 import httpx2
 
@@ -33,6 +34,8 @@ from holdfast.providers.outbox import Outbox
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
+
+T = TypeVar("T")
 
 _LONGEST_ERROR = 64 * 1024
 """Bytes of an error's body to read."""
@@ -61,19 +64,30 @@ class HttpModel:
     ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         """Send the conversation and yield its events; `whole` means without streaming. Raise `ProviderFailed`."""
         reader = self._protocol.reader(self._target)
+        response = await self._translated(self._send(conversation, whole=whole))
         try:
-            response = await self._http.send(self._request(conversation, whole=whole), stream=True)
-            try:
-                await self._expect_readable(response)
-                streamed = not whole and not response.headers.get("content-type", "").startswith("application/json")
-                yield self._events(response, reader) if streamed else self._document(response, reader)
-            finally:
-                await response.aclose()
-        except Exception as error:  # the provider boundary: whatever a response leads to becomes a ProviderFailed
+            await self._translated(self._expect_readable(response))
+            kind = response.headers.get("content-type", "").lower()
+            streamed = not whole and not kind.startswith("application/json")
+            events = self._events(response, reader) if streamed else self._document(response, reader)
+            async with aclosing(events), aclosing(self._read(events)) as reading:
+                yield reading
+        finally:
+            await response.aclose()
+
+    async def _read(self, events: AsyncGenerator[StreamEvent]) -> AsyncGenerator[StreamEvent]:
+        while (event := await self._translated(anext(events, None))) is not None:
+            yield event
+
+    async def _translated(self, work: Awaitable[T]) -> T:
+        """Return what the work returns. Raise `ProviderFailed` for whatever the provider makes of it."""
+        try:
+            return await work
+        except Exception as error:  # the provider boundary; what the caller raises does not come here
             raise without_secrets(self._failure(error), secrets_for(self._target)) from error
 
-    def _request(self, conversation: Conversation, *, whole: bool) -> httpx2.Request:
-        return self._http.build_request(
+    async def _send(self, conversation: Conversation, *, whole: bool) -> httpx2.Response:
+        request = self._http.build_request(
             "POST",
             self._protocol.url(self._target, whole=whole),
             content=self._outbox.body(conversation, whole=whole),
@@ -87,6 +101,7 @@ class HttpModel:
                 **self._target.headers,
             },
         )
+        return await self._http.send(request, stream=True)
 
     def _failure(self, error: Exception) -> ProviderFailed:
         match error:
@@ -118,7 +133,7 @@ class HttpModel:
                     break
         return bytes(body)
 
-    async def _document(self, response: httpx2.Response, reader: ResponseReader) -> AsyncIterator[StreamEvent]:
+    async def _document(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
@@ -129,7 +144,7 @@ class HttpModel:
         if reader.complete:
             yield reader.finished()
 
-    async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncIterator[StreamEvent]:
+    async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
         """Yield what the events of the stream add, and the whole response once the stream has ended."""
         splitter = sse.EventSplitter()
         body = aiter(response.aiter_bytes())
