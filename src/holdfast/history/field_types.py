@@ -14,10 +14,11 @@ it is quoted instead. So `{"type": "document", "source": {"type": "url", "url": 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from types import MappingProxyType
-from typing import Any, NamedTuple, Never, cast
+from types import MappingProxyType, UnionType
+from typing import Any, NamedTuple, Never, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -56,6 +57,23 @@ def suspects(messages: Sequence[object], types: Objects) -> Iterator[int]:
         some = messages[begin : begin + _MANY]
         if not _is(some, list[shape]):
             yield from (at for at, raw in enumerate(some, begin) if not _is(raw, shape))
+
+
+def is_plain(raw: _Object, types: Objects) -> bool:
+    """Return whether the object is right at a glance, for one that is looked at alone; False says nothing."""
+    known = _glances(types).get(str(raw.get(types.by) or "") if types.by else "")
+    if known is None or not known.required <= raw.keys():
+        return False
+    for name, value in raw.items():
+        glance = known.fields.get(name)
+        if glance is None or type(value) in glance.types:
+            continue
+        if isinstance(value, str):
+            if not value.isascii() or glance.text is None or glance.text.search(value) is None:
+                return False
+        elif not (isinstance(value, dict) and glance.inner and is_plain(cast("_Object", value), glance.inner)):
+            return False
+    return True
 
 
 def faults(raw: object, types: Objects, path: Path) -> tuple[FieldFault, ...]:
@@ -152,6 +170,46 @@ def _is(value: object, type_: object) -> bool:
     except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
         return False
     return True
+
+
+class _Glance(NamedTuple):
+    """What is right in a field at a glance: a value of these types, a text with this pattern, such an object."""
+
+    types: frozenset[type]
+    text: re.Pattern[str] | None
+    inner: Objects | None
+
+
+class _Glances(NamedTuple):
+    required: frozenset[str]
+    fields: Mapping[str, _Glance]
+
+
+@cache
+def _glances(types: Objects) -> Mapping[str, _Glances]:
+    return {
+        kind: _Glances(
+            frozenset(field.rstrip("!") for field in fields if field.endswith("!")),
+            {field.rstrip("!?"): _glance(type_) for field, type_ in fields.items() if type_ is not object},
+        )
+        for kind, fields in types.kinds.items()
+    }
+
+
+_SURE = frozenset({int, type(None)})
+"""Types whose values are right wherever the type stands by itself."""
+
+
+def _glance(type_: object) -> _Glance:
+    inner = type_ if isinstance(type_, Objects) and not type_.listed else None
+    said = type_.beside if isinstance(type_, Objects) else type_
+    union = isinstance(said, UnionType) or get_origin(said) is Union
+    each = get_args(said) if union else (said,)
+    patterns = [meta.pattern for one in each for meta in get_args(one)[1:] if isinstance(meta, msgspec.Meta)]
+    texts = [pattern for pattern in patterns if pattern is not None]
+    text = "" if str in each else texts[0] if len(texts) == 1 else None
+    sure = frozenset(one for one in each if isinstance(one, type) and one in _SURE)
+    return _Glance(sure, None if text is None else re.compile(text), inner)
 
 
 @cache

@@ -15,7 +15,7 @@ from holdfast.history.field_tables.pydantic_ai_objects import (
     PYDANTIC_AI_MESSAGES,
     PYDANTIC_AI_PARTS,
 )
-from holdfast.history.field_types import FieldFault, Objects, faults, suspects
+from holdfast.history.field_types import FieldFault, Objects, faults, is_plain, suspects
 from holdfast.history.formats.field_removal import without_fields
 from holdfast.history.formats.format import Json, as_array, as_object, as_text, is_array, is_object
 from holdfast.history.media.images import is_base64
@@ -104,7 +104,9 @@ def is_served(call: Json) -> bool:
 
 def _faults(raw: Json) -> tuple[FieldFault, ...]:
     types = _types(raw)
-    return faults(raw, types, ()) if types is not None and any(True for _ in suspects((raw,), types)) else ()
+    if types is None or is_plain(raw, types):
+        return ()
+    return faults(raw, types, ()) if any(True for _ in suspects((raw,), types)) else ()
 
 
 def _types(raw: Json) -> Objects | None:
