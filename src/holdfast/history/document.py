@@ -47,6 +47,7 @@ def read_document(data: bytes) -> Read:
     Raise `DamageError`, with line and column, if it is neither.
     """
     text = _decoded(data)
+    del data  # of a long document bytes, text and values are too much at once, if the caller does not keep the bytes
     twice = False
 
     def members(found: list[tuple[str, object]]) -> Json:

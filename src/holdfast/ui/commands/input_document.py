@@ -47,10 +47,8 @@ def open_document(file: str, form: str | None, *, profile: str | None, keep: boo
     Without `form`, the format is detected; without `profile`, it is that of the format's own provider. `keep` keeps the
     bytes, for writing the document again.
     """
-    data = _bytes(file)
-    found = read_document(data)
-    if not keep:
-        data = b""
+    data = _bytes(file) if keep else b""
+    found = read_document(data if keep else _bytes(file))
     told = _named(found.document, form) if form else _told(found.document, profile)
     known = find_format(told[0])
     return Document(
