@@ -34,21 +34,26 @@ UNSAID = frozenset(
 
 def mistyped(raw: Json) -> list[str]:
     """Return the fields of a message, a part or an entry of a content that do not load, or hold what does not."""
-    wrong = [str((*each.path, each.name)[0]) for each in _faults(raw) if each.name is not None]
-    return list(dict.fromkeys([*wrong, *_beside(raw)]))
+    types = _types(raw)
+    found, beside = _faults(raw, types), _beside(raw, types)
+    if not found:
+        return beside
+    wrong = [str((*each.path, each.name)[0]) for each in found if each.name is not None]
+    return list(dict.fromkeys([*wrong, *beside]))
 
 
 def holds_nothing(raw: Json) -> bool:
     """Return whether a part, or an entry of a content, lacks what it is nothing without."""
     held = raw if raw.get("kind") == "binary" else raw.get("content") if raw.get("part_kind") == "file" else None
     data = held.get("data") if is_object(held) else b""
-    return not _holds_bytes(data) or any(each.name is None for each in _faults(raw))
+    return not _holds_bytes(data) or any(each.name is None for each in _faults(raw, _types(raw)))
 
 
 def loadable(raw: Json) -> Json:
     """Return the message, the part or the entry of a content without the fields that do not load."""
-    wrong = [(each.path, (each.name,)) for each in _faults(raw) if each.name is not None]
-    wrong += [((), (name,)) for name in _beside(raw)]
+    types = _types(raw)
+    wrong = [(each.path, (each.name,)) for each in _faults(raw, types) if each.name is not None]
+    wrong += [((), (name,)) for name in _beside(raw, types)]
     return as_object(without_fields(raw, wrong)) if wrong else raw
 
 
@@ -70,7 +75,9 @@ _PROVIDED = ("id", "provider_name", "provider_details")
 
 def unsaid_faults(message: Json) -> bool:
     """Return whether something in the message that says nothing does not load: a record of settings, a cache point."""
-    return any(mistyped(each) for part in as_array(message.get("parts")) for each in _unsaid(as_object(part)))
+    said = (as_object(part) for part in as_array(message.get("parts")))
+    unsaid = (part for part in said if is_array(part.get("content")) or as_text(part.get("part_kind")) in UNSAID)
+    return any(mistyped(each) for part in unsaid for each in _unsaid(part))
 
 
 def loadable_whole(message: Json) -> Json:
@@ -102,16 +109,16 @@ def is_served(call: Json) -> bool:
 # --- what is wrong ---------------------------------------------------------------------------------------------------
 
 
-def _faults(raw: Json) -> tuple[FieldFault, ...]:
-    types = _types(raw)
+def _faults(raw: Json, types: Objects | None) -> tuple[FieldFault, ...]:
     if types is None or is_plain(raw, types):
         return ()
     return faults(raw, types, ()) if any(True for _ in suspects((raw,), types)) else ()
 
 
 def _types(raw: Json) -> Objects | None:
-    whole = "parts" in raw and as_text(raw.get("kind")) in PYDANTIC_AI_MESSAGES.kinds
-    if not whole and isinstance(kind := raw.get("part_kind"), str):
+    if "parts" in raw and as_text(raw.get("kind")) in PYDANTIC_AI_MESSAGES.kinds:
+        return PYDANTIC_AI_MESSAGES
+    if isinstance(kind := raw.get("part_kind"), str):
         return PYDANTIC_AI_PARTS if kind in PYDANTIC_AI_PARTS.kinds else None
     for types in (PYDANTIC_AI_MESSAGES, PYDANTIC_AI_CONTENTS):
         if (as_text(raw.get("kind")) or "") in types.kinds:
@@ -119,10 +126,11 @@ def _types(raw: Json) -> Objects | None:
     return None
 
 
-def _beside(raw: Json) -> list[str]:
+def _beside(raw: Json, types: Objects | None) -> list[str]:
     """Return the fields that no type tells of: what is wrong also where it is missing, or for what stands beside it."""
-    kind = "" if _types(raw) is PYDANTIC_AI_MESSAGES else as_text(raw.get("part_kind")) or ""
-    wrong = [name for of, name in _REQUIRED if of == kind and name not in raw]
+    kind = "" if types is PYDANTIC_AI_MESSAGES else as_text(raw.get("part_kind")) or ""
+    required = _REQUIRED.get(kind)
+    wrong = [] if required is None or required in raw else [required]
     if (audio := raw.get("audio")) and kind == "speech" and not _holds_bytes(as_object(audio).get("data", b"")):
         wrong.append("audio")
     if isinstance(tool := raw.get("tool_kind"), str) and not _is_of_kind(raw, kind, tool):
@@ -130,7 +138,7 @@ def _beside(raw: Json) -> list[str]:
     return wrong
 
 
-_REQUIRED = frozenset({("tool-return", "tool_name"), ("speech", "speaker")})
+_REQUIRED: Mapping[str, str] = MappingProxyType({"tool-return": "tool_name", "speech": "speaker"})
 """What a writer knows without being told."""
 
 
