@@ -204,10 +204,14 @@ async def test_what_the_caller_raises_is_no_fault_of_the_provider() -> None:
     transport = httpx2.MockTransport(answer(body, content_type="Text/Event-Stream"))
     model = open_model(resolve_endpoint("home:m", {}, SERVERS), http=lambda: httpx2.AsyncClient(transport=transport))
     opened = SessionOpened(session="s", cwd="/", model="home:m", system="S", tools=(), version="0")
-    with pytest.raises(ZeroDivisionError):
+
+    async def left_with_an_error() -> None:
         async with model.stream(fold([opened, PromptAccepted(turn=1, text="go")])) as events:
             await anext(events)
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await left_with_an_error()
     assert body.closed
     await model.aclose()
 
