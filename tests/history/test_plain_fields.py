@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -13,8 +13,12 @@ from holdfast.history.field_tables.pydantic_ai_objects import (
 )
 from holdfast.history.field_types import Objects, faults, is_plain, suspects
 
+NOTHING: Mapping[str, object] = {}
 VALUES: tuple[object, ...] = (
-    *(None, True, False, 0, 1, -1, 2**80, 0.0, 0.5, 1.0, float("nan"), float("inf"), [], {}, [1], ["a"], [{}]),
+    list(NOTHING),
+    dict(NOTHING),
+    [dict(NOTHING)],
+    *(None, True, False, 0, 1, -1, 2**80, 0.0, 0.5, 1.0, float("nan"), float("inf"), [1], ["a"]),
     *("", "a", "1", "+2026", " 1", "1.5", "1e3", "-", "ä", "\u0661", "\ud800", "\x00", "2026-01-01T00:00:00Z"),
     *({"a": 1}, {"kind": "binary"}, {"input_tokens": 1}, {"input_tokens": "x"}, {"details": {"a": "b"}}),
 )
@@ -24,7 +28,7 @@ TABLES = {"messages": PYDANTIC_AI_MESSAGES, "parts": PYDANTIC_AI_PARTS, "content
 def objects(types: Objects) -> Iterator[dict[str, object]]:
     """Yield an object of each kind with each value in each of its fields, and with all fields left out."""
     for kind, fields in types.kinds.items():
-        told = {types.by: kind}
+        told: dict[str, object] = {types.by: kind}
         needed = {field.rstrip("!"): "a" for field in fields if field.endswith("!")}
         yield told
         yield {**told, **needed}
