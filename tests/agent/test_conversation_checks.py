@@ -6,8 +6,7 @@ The fold cannot break a rule, so these tests break the projection.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -20,7 +19,7 @@ from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import NO_RESULT
 from holdfast.providers.model import Model
-from holdfast.session.conversation.conversation import Conversation, UserMessage
+from holdfast.session.conversation.conversation import Conversation, UserContent, UserMessage
 from holdfast.session.journal.entries import CallEnded, Entry, Repaired, RequestStarted, Titled
 from holdfast.session.journal.store import MemoryStore, conflict
 from holdfast.session.request import normalize, validate
@@ -32,14 +31,9 @@ from holdfast.testing.toolbox import FunctionToolbox
 LOSES = "call-without-result"
 
 
-def loses_results(conversation: Conversation, profile: Profile) -> Conversation:
-    """Return what would be sent if the projection forgot results."""
-    sent = normalize.normalize(conversation, profile)
-    messages = tuple(
-        UserMessage((), message.texts or ("(lost)",)) if isinstance(message, UserMessage) else message
-        for message in sent.messages
-    )
-    return replace(sent, messages=messages)
+def loses_results(_: object, said: tuple[UserContent, ...], *__: object) -> Iterator[UserMessage]:
+    """Yield what would be sent if the projection forgot results."""
+    yield UserMessage((), tuple(each for each in said if isinstance(each, str)) or ("(lost)",))
 
 
 def stumbles(*_: object) -> Conversation:
@@ -58,7 +52,7 @@ async def test_before_each_send_a_broken_conversation_is_mended_journalled_and_t
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rig = Rig(reading(), [says("read")])
-    monkeypatch.setattr(validate, "normalize", loses_results)
+    monkeypatch.setattr(normalize, "user_messages", loses_results)
     ended = await rig.agent.run("go")
     assert ended.cause == "finished"
     repaired = [entry for entry in rig.facts if isinstance(entry, Repaired)]
@@ -75,7 +69,7 @@ async def test_before_each_send_a_broken_conversation_is_mended_journalled_and_t
 async def test_on_each_load_a_finding_is_shown_and_journalled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
     await rig.agent.run("go")
-    monkeypatch.setattr(validate, "normalize", loses_results)
+    monkeypatch.setattr(normalize, "user_messages", loses_results)
     for _ in range(2):
         agent = rig.new_agent()
         await agent.recover()
@@ -101,7 +95,7 @@ async def test_a_finding_that_met_the_entries_of_another_process_is_journalled_a
     store.append([opened()], expected=0)
     rig = Rig(reading(), [says("read")], store=store)
     await rig.agent.run("go")
-    monkeypatch.setattr(validate, "normalize", loses_results)
+    monkeypatch.setattr(normalize, "user_messages", loses_results)
     agent = rig.new_agent()
     store.shared = True
     with pytest.raises(AppendConflict):
@@ -131,7 +125,7 @@ async def test_in_debug_it_is_checked_after_each_step_and_before_each_append(mon
 async def test_what_debug_finds_is_told_and_keeps_nothing_from_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
     agent = debugging(rig)
-    monkeypatch.setattr(validate, "normalize", loses_results)
+    monkeypatch.setattr(normalize, "user_messages", loses_results)
     ended = await agent.run("go")
     assert ended.cause == "finished"
     found = [event.message for event in rig.events if isinstance(event, CheckFinding)]
@@ -149,7 +143,7 @@ async def test_without_debug_nothing_is_checked_but_what_is_sent(monkeypatch: py
 
 async def test_what_cannot_be_mended_is_not_sent_and_says_which_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
-    monkeypatch.setattr(validate, "normalize", loses_results)
+    monkeypatch.setattr(normalize, "user_messages", loses_results)
     monkeypatch.setattr(validate, "repair_shape", mends_nothing)
     ended = await rig.agent.run("go")
     assert (ended.reason, ended.cause) == ("error", "bug")
@@ -169,9 +163,9 @@ async def test_rules_that_stumble_send_nothing_and_leave_the_session_usable(
     rig = Rig(reading(), [says("read")])
     store = rig.store
     if place == "check":
-        monkeypatch.setattr(validate, "normalize", stumbles)
+        monkeypatch.setattr(normalize, "user_messages", stumbles)
     else:
-        monkeypatch.setattr(validate, "normalize", loses_results)
+        monkeypatch.setattr(normalize, "user_messages", loses_results)
         monkeypatch.setattr(validate, "repair_shape", stumbles)
     ended = await rig.agent.run("go")
     assert (ended.reason, ended.cause) == ("error", "bug")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 
 from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, PROFILES
-from holdfast.history.rules.profile import Profile
-from holdfast.session.conversation.conversation import Conversation, UserMessage
+from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
     CallEnded,
@@ -24,8 +23,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import CallPart, Usage
 from holdfast.session.journal.store import Finding, Reading, StoredEntry
-from holdfast.session.request import validate
-from holdfast.session.request.normalize import normalize
+from holdfast.session.request import normalize
 from holdfast.session.verify import Problem, as_sent_to, verify
 from journals import journals
 
@@ -84,12 +82,10 @@ def test_a_session_without_its_first_entry_goes_on(findings: tuple[Finding, ...]
 
 
 def test_a_conversation_that_breaks_a_rule_is_told_for_each_provider(monkeypatch: pytest.MonkeyPatch) -> None:
-    def loses_results(conversation: Conversation, profile: Profile) -> Conversation:
-        sent = normalize(conversation, profile)
-        kept = (UserMessage((), ("x",)) if isinstance(each, UserMessage) else each for each in sent.messages)
-        return replace(sent, messages=tuple(kept))
+    def loses_results(*_: object) -> Iterator[UserMessage]:
+        yield UserMessage((), ("x",))
 
-    monkeypatch.setattr(validate, "normalize", loses_results)
+    monkeypatch.setattr(normalize, "user_messages", loses_results)
     found = problems(*ENTRIES)
     assert {problem.kind for problem in found} == {"violation"}
     assert {problem.where.partition(",")[0] for problem in found} == set(PROFILES)

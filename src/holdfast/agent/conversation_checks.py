@@ -13,16 +13,25 @@ from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
 from holdfast.providers.registry import PROVIDERS, Providers, profile_of
 from holdfast.session.conversation.conversation import Conversation
-from holdfast.session.request.validate import could_not_check, violation_sentence, violations
+from holdfast.session.request.validate import (
+    RequestValidator,
+    could_not_check,
+    violation_sentence,
+    violations,
+)
 
 
 class Checks:
-    """The checks of one session. Each finding is reported once; `emit` gets those that only --debug finds."""
+    """The checks of one session. Each finding is reported once; `emit` gets those that only --debug finds.
+
+    `requests` validates each request.
+    """
 
     def __init__(self, *, debug: bool, emit: Callable[[Event], None], providers: Providers = PROVIDERS) -> None:
         self._debug = debug
         self._emit = emit
         self._providers = providers
+        self.requests = RequestValidator(whole=debug)
         self._journalled: set[str] = set()
         self._shown: set[str] = set()  # reported by --debug
 

@@ -8,8 +8,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FunctionType
 from urllib.parse import quote
@@ -24,15 +23,13 @@ from holdfast.agent.debug_log.log_file import KEPT, LogFile
 from holdfast.agent.debug_log.stream_stats import Counts
 from holdfast.agent.events import CheckFinding, Event, LiveCall
 from holdfast.agent.turn.states import Signal, State
-from holdfast.history.rules.profile import Profile
 from holdfast.providers.connect import open_model
 from holdfast.providers.credentials.redaction import HIDDEN, redact, secrets_of, strip_credentials
 from holdfast.providers.model import Model
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
-from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.conversation import UserContent, UserMessage
 from holdfast.session.journal.store import MemoryStore
-from holdfast.session.request import validate
-from holdfast.session.request.normalize import normalize
+from holdfast.session.request import normalize
 from holdfast.testing.http_transport import ScriptedTransport
 from holdfast.testing.script import Call, Fail, Hold, Ping, Reply, Say, Think
 from holdfast.testing.scripted_model import ScriptedModel
@@ -169,13 +166,11 @@ async def test_a_tool_that_is_stopped_is_told_without_what_it_printed() -> None:
 
 async def test_a_repair_is_one_record_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     logged = Logged(scripted((Call("look", {}),), (Say("done"),)), [says("look")])
-    whole = normalize
 
-    def loses_results(conversation: Conversation, profile: Profile) -> Conversation:
-        sent = whole(conversation, profile)
-        return sent if len(sent.messages) < 3 else replace(sent, messages=sent.messages[:-1])
+    def loses_results(_: object, said: tuple[UserContent, ...], *__: object) -> Iterator[UserMessage]:
+        yield UserMessage((), said or ("(lost)",))
 
-    monkeypatch.setattr(validate, "normalize", loses_results)
+    monkeypatch.setattr(normalize, "user_messages", loses_results)
     await logged.agent.run("go")
     (repair,) = logged.records("repair")
     assert "call-without-result" in str(repair["finding"])

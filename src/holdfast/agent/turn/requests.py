@@ -19,7 +19,6 @@ from holdfast.providers.model import ModelFinish
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Repaired, RequestFailed, RequestStarted, Why
 from holdfast.session.journal.parts import CallPart
-from holdfast.session.request.validate import validate_request
 from holdfast.text import valid_unicode
 
 
@@ -120,7 +119,7 @@ class Requests:
     def _valid(self) -> Conversation:
         """Return the conversation to send, its repairs journalled; raises `InvalidRequest`."""
         checks, conversation = self._context.checks, self._journal.conversation
-        valid = validate_request(conversation, checks.profile(conversation))
+        valid = checks.requests.validate(conversation, checks.profile(conversation))
         if repairs := checks.unreported(valid.violations):
             self._journal.append(Repaired(findings=repairs))
         return valid.conversation

@@ -8,7 +8,7 @@ sufficient.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import msgspec
@@ -26,33 +26,66 @@ from holdfast.tool_calls import Image
 
 def normalize(conversation: c.Conversation, profile: Profile) -> c.Conversation:
     """Return the conversation as it is sent to its model, whose provider has this profile."""
-    ids = _Ids()
-    refused = frozenset(image for model, image in conversation.refused if model == conversation.model)
-    budget = _ImageBudget(
-        NO_MEDIA if conversation.model in conversation.models_without_vision else profile.media, refused
-    )
-    messages: list[c.ConversationMessage] = []
-    for message in conversation.messages:
-        match message:
-            case c.UserMessage():
-                said = tuple(budget.said(message))
-                messages.extend(_of_user(message.results, said, ids, conversation.model, profile))
-            case c.AssistantMessage():
-                messages.append(_of_assistant(message, ids, conversation.model, profile))
-    if profile.calls is not None:
-        messages = list(_split(messages, profile.calls))
-    return replace(conversation, messages=tuple(messages))
+    normalizer = Normalizer(conversation, profile)
+    normalizer.add(conversation.messages)
+    return normalizer.normalized(conversation)
 
 
-def _split(messages: Sequence[c.ConversationMessage], most: int) -> Iterator[c.ConversationMessage]:
-    """Yield the messages. A response with more than `most` calls is split, with the results in between."""
-    for before, message, following in zip((None, *messages), messages, (*messages[1:], None), strict=False):
-        if isinstance(message, c.UserMessage) and isinstance(before, c.AssistantMessage) and len(before.calls) > most:
-            yield from _parts(before, message, most)
-        elif (
-            isinstance(message, c.UserMessage) or not isinstance(following, c.UserMessage) or len(message.calls) <= most
-        ):
-            yield message
+class Normalizer:
+    """Normalizes the messages of one conversation in order. What one of them became never depends on a later one.
+
+    Only a response with more calls than one may have is `held` until its results are there: it is split with them.
+    """
+
+    def __init__(self, conversation: c.Conversation, profile: Profile) -> None:
+        self.messages: list[c.ConversationMessage] = []
+        self.held: c.AssistantMessage | None = None
+        self._profile = profile
+        self._model = conversation.model
+        self._facts = _facts(conversation)
+        self._ids = _Ids()
+        sees = conversation.model not in conversation.models_without_vision
+        refused = frozenset(image for model, image in conversation.refused if model == conversation.model)
+        self._budget = _ImageBudget(profile.media if sees else NO_MEDIA, refused)
+
+    def serves(self, conversation: c.Conversation, profile: Profile) -> bool:
+        """Return whether it would normalize the messages of this conversation alike."""
+        return profile is self._profile and _facts(conversation) == self._facts
+
+    def add(self, messages: Iterable[c.ConversationMessage]) -> None:
+        """Normalize further messages."""
+        for message in messages:
+            match message:
+                case c.UserMessage():
+                    said = tuple(self._budget.said(message))
+                    made = user_messages(message.results, said, self._ids, self._model, self._profile)
+                case c.AssistantMessage():
+                    made = (_of_assistant(message, self._ids, self._model, self._profile),)
+            self.messages.extend(made if self._profile.calls is None else self._split(made, self._profile.calls))
+
+    def normalized(self, conversation: c.Conversation) -> c.Conversation:
+        """Return the conversation with what was made of its messages."""
+        held = () if self.held is None else (self.held,)
+        return replace(conversation, messages=(*self.messages, *held))
+
+    def _split(self, messages: Iterable[c.ConversationMessage], most: int) -> Iterator[c.ConversationMessage]:
+        """Yield the messages. A response with more than `most` calls is split, with the results in between."""
+        for message in messages:
+            held, self.held = self.held, None
+            if held is not None and isinstance(message, c.UserMessage):
+                yield from _parts(held, message, most)
+                continue
+            if held is not None:
+                yield held
+            if isinstance(message, c.AssistantMessage) and len(message.calls) > most:
+                self.held = message
+            else:
+                yield message
+
+
+def _facts(conversation: c.Conversation) -> tuple[object, ...]:
+    """Return what decides how its messages are normalized and checked, beside themselves."""
+    return conversation.model, conversation.opened, conversation.models_without_vision, conversation.refused
 
 
 def _parts(answer: c.AssistantMessage, given: c.UserMessage, most: int) -> Iterator[c.ConversationMessage]:
@@ -66,9 +99,10 @@ def _parts(answer: c.AssistantMessage, given: c.UserMessage, most: int) -> Itera
         yield c.UserMessage(tuple(results), given.said if number == last else ())
 
 
-def _of_user(
+def user_messages(
     given: tuple[c.Result, ...], said: tuple[c.UserContent, ...], ids: _Ids, model: str, profile: Profile
 ) -> Iterator[c.ConversationMessage]:
+    """Yield what is sent for one message of results and content."""
     results = tuple(_of_result(result, ids) for result in given)
     if results and said and "user-after-result" in profile.rules:
         yield c.UserMessage(results, ())

@@ -1,6 +1,6 @@
 """Checks every request against the provider's rules before it is sent, and repairs or refuses what breaks one.
 
-How it works. `normalize` normalizes the conversation for its provider. `_Own` is a format like those of
+How it works. `normalize` normalizes the conversation for its provider. `OwnFormat` is a format like those of
 `holdfast.history`: it projects the normalized messages to a shape and applies edits to them. `history.rules` checks the
 shape with the provider's profile. If no rule is broken (always, unless holdfast has a bug), the normalized conversation
 is sent as it is. Otherwise `history.repair` plans edits, they are applied to a copy, and the copy is checked again. If
@@ -20,7 +20,7 @@ result, the request is sent, and the user reads which rule was broken.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -28,34 +28,21 @@ import msgspec
 from holdfast.errors import InvalidRequest
 from holdfast.history import rules
 from holdfast.history.apply_edits import apply
-from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content_reader import says_nothing
-from holdfast.history.formats.content_writer import note_block
-from holdfast.history.formats.format import (
-    Declared,
-    digest,
-    is_arguments,
-    json_text,
-    project_messages,
-    quoted,
-    quoted_arguments,
-)
+from holdfast.history.formats.format import Declared, project_messages
 from holdfast.history.formats.strings import unclean
-from holdfast.history.profiles import PAIRS
 from holdfast.history.repair import repair_shape
-from holdfast.history.repairs.text_limits import shortened_arguments, shortened_text
 from holdfast.history.rules import Violation
-from holdfast.history.rules.profile import Profile, TextLimits
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Long, Media, Path, Role, Shape, is_synthetic
-from holdfast.history.shape import Message as Seen
+from holdfast.history.rules.profile import Profile
+from holdfast.history.shape import Role, Shape
 from holdfast.session.conversation import conversation as c
-from holdfast.session.journal.entries import Part
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
-from holdfast.session.request.normalize import normalize
-from holdfast.tool_calls import Image
+from holdfast.session.request.normalize import Normalizer, normalize
+from holdfast.session.request.own_format import OwnFormat, shortened
 
-_OTHER = "another"
-"""The maker of another model's thinking; which one does not matter."""
+FULL_CHECK = 50
+"""How many requests are checked by what was added before one is checked whole again."""
+
+_EARLIER = c.UserMessage((), ("(The conversation before.)",))
+"""What stands for the messages before those that are checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +54,94 @@ class ValidRequest:
 
 
 def validate_request(conversation: c.Conversation, profile: Profile) -> ValidRequest:
-    """Return the conversation to send.
+    """Return the conversation to send, all of it checked.
 
     Raises `InvalidRequest` if it breaks a rule that no repair restores, or if a rule itself fails.
     """
-    try:
-        return _admitted(normalize(conversation, profile), profile)
-    except InvalidRequest:
-        raise
-    except Exception as error:
-        raise InvalidRequest(
-            f"{could_not_check(error)}. Nothing was sent. Rewind to an earlier prompt (/rewind), "
-            "try another model, or export the conversation.",
-            rule="",
-        ) from error
+    return RequestValidator().validate(conversation, profile)
+
+
+class RequestValidator:
+    """Validates the requests of one session: what a valid one had is neither normalized nor checked again.
+
+    How it works. A conversation that begins with the messages of the last valid request is normalized from there on.
+    Checked is a window: the last response of that request and everything after it, behind a message that stands for
+    the rest. Rules look at a message, at its neighbours, or at a call and its result, and a window has all of these;
+    what they count over the whole conversation (call ids, images) makes it be checked whole. So does any broken rule,
+    any other beginning (a rewind, a compaction, another model), and every `FULL_CHECK`th request.
+
+    `whole` checks every request whole.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self._always = whole
+        self._normalizer: Normalizer | None = None  # of the last valid request
+        self._known: tuple[c.ConversationMessage, ...] = ()
+        self._calls: set[str] = set()
+        self._left = 0
+
+    def validate(self, conversation: c.Conversation, profile: Profile) -> ValidRequest:
+        """Return the conversation to send. Raise `InvalidRequest` as `validate_request` does."""
+        try:
+            return self._lengthened(conversation, profile) or self._whole(conversation, profile)
+        except InvalidRequest:
+            raise
+        except Exception as error:
+            raise InvalidRequest(
+                f"{could_not_check(error)}. Nothing was sent. Rewind to an earlier prompt (/rewind), "
+                "try another model, or export the conversation.",
+                rule="",
+            ) from error
+
+    def _lengthened(self, conversation: c.Conversation, profile: Profile) -> ValidRequest | None:
+        """Return the valid request if it continues the last one, None if it has to be checked whole."""
+        normalizer, self._normalizer = self._normalizer, None
+        known = len(self._known)
+        if (
+            normalizer is None
+            or self._left == 0
+            or not normalizer.serves(conversation, profile)
+            or conversation.messages[:known] != self._known
+        ):
+            return None
+        messages = normalizer.messages
+        begin = next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], c.AssistantMessage)), 0)
+        there = len(messages)
+        normalizer.add(conversation.messages[known:])
+        if normalizer.held is not None or not self._is_local(messages[there:]):
+            return None
+        window = messages[begin:] if begin == 0 else [_EARLIER, *messages[begin:]]
+        form = OwnFormat(profile, conversation.model)
+        if rules.check_shape(_shape(form, form.written(window), conversation), profile):
+            return None
+        self._keep(normalizer, conversation, self._left - 1)
+        return ValidRequest(replace(conversation, messages=tuple(messages)), ())
+
+    def _is_local(self, messages: Sequence[c.ConversationMessage]) -> bool:
+        """Return whether no rule that counts over the whole conversation can be concerned; remember the calls."""
+        for message in messages:
+            if isinstance(message, c.UserMessage):
+                if message.images:
+                    return False
+                continue
+            for call in message.calls:
+                if call.id in self._calls:
+                    return False
+                self._calls.add(call.id)
+        return True
+
+    def _whole(self, conversation: c.Conversation, profile: Profile) -> ValidRequest:
+        normalizer = Normalizer(conversation, profile)
+        normalizer.add(conversation.messages)
+        valid = _admitted(normalizer.normalized(conversation), profile)
+        if not valid.violations and normalizer.held is None and not self._always:
+            responses = (each for each in normalizer.messages if isinstance(each, c.AssistantMessage))
+            self._calls = {call.id for response in responses for call in response.calls}
+            self._keep(normalizer, conversation, FULL_CHECK - 1)
+        return valid
+
+    def _keep(self, normalizer: Normalizer, conversation: c.Conversation, left: int) -> None:
+        self._normalizer, self._known, self._left = normalizer, conversation.messages, left
 
 
 def could_not_check(error: Exception) -> str:
@@ -89,7 +150,7 @@ def could_not_check(error: Exception) -> str:
 
 
 def _admitted(sent: c.Conversation, profile: Profile) -> ValidRequest:
-    form = _Own(profile, sent.model)
+    form = OwnFormat(profile, sent.model)
     messages = form.written(sent.messages)
     shape = _shape(form, messages, sent)
     violations = rules.check_shape(shape, profile)
@@ -98,7 +159,7 @@ def _admitted(sent: c.Conversation, profile: Profile) -> ValidRequest:
     repaired = apply(form, messages, shape, repair_shape(shape, profile))
     left = rules.check_shape(_shape(form, repaired, sent), profile)
     if long := {each.path for each in left if each.rule in ("text-too-long", "arguments-too-long")}:
-        repaired = [_shortened(index, raw, long, profile.texts) for index, raw in enumerate(repaired)]
+        repaired = [shortened(index, raw, long, profile.texts) for index, raw in enumerate(repaired)]
         left = rules.check_shape(_shape(form, repaired, sent), profile)
     if left:
         raise InvalidRequest(
@@ -112,14 +173,14 @@ def _admitted(sent: c.Conversation, profile: Profile) -> ValidRequest:
 
 def arranged(sent: c.Conversation, profile: Profile) -> list[tuple[Role, c.ConversationMessage]]:
     """Return the messages as the provider counts them, with their roles: the numbering that violations use."""
-    form = _Own(profile, sent.model)
+    form = OwnFormat(profile, sent.model)
     return [(form.role(message), message) for message in form.written(sent.messages)]
 
 
 def violations(conversation: c.Conversation, profile: Profile) -> tuple[Violation, ...]:
     """Return the rules that the conversation would break if it were sent with the next prompt."""
     sent = _prompted(normalize(conversation, profile))
-    form = _Own(profile, sent.model)
+    form = OwnFormat(profile, sent.model)
     return rules.check_shape(_shape(form, form.written(sent.messages), sent), profile)
 
 
@@ -143,231 +204,8 @@ def violation_sentence(violation: Violation) -> str:
     return f"The conversation broke the rule {violation.rule!r} at {violation.position}: {violation.sentence}"
 
 
-def _shape(form: _Own, messages: Sequence[object], conversation: c.Conversation) -> Shape:
+def _shape(form: OwnFormat, messages: Sequence[object], conversation: c.Conversation) -> Shape:
     opened = conversation.opened
     tools = frozenset(tool.name for tool in opened.tools) if opened else frozenset[str]()
     shape = project_messages(form, messages, Declared(tools=tools or None))
     return msgspec.structs.replace(shape, beside=tuple(unclean({"system": conversation.system}, ())))
-
-
-class _Own:
-    """The format of holdfast's own messages, arranged for the provider: results in user messages or separate."""
-
-    keys = ("messages",)
-
-    def __init__(self, profile: Profile, model: str) -> None:
-        self._model = model
-        self._apart = profile.name in PAIRS["openai-chat"]
-        self.name = "holdfast"
-        self.profile = profile.name
-        self._texts = profile.texts
-        self.grammar = Grammar(results="own" if self._apart else "user")
-
-    def declared(self, body: Mapping[str, object]) -> Declared:  # noqa: ARG002 - there is no body
-        """Return nothing: a conversation declares its tools itself."""
-        return Declared()
-
-    def written(self, messages: Sequence[c.ConversationMessage]) -> list[c.ConversationMessage]:
-        """Return the messages split as the provider counts them."""
-        if not self._apart:
-            return list(messages)
-        apart: list[c.ConversationMessage] = []
-        for message in messages:
-            if isinstance(message, c.UserMessage):
-                apart.extend(c.UserMessage((result,), ()) for result in message.results)
-                if message.said or not message.results:
-                    apart.append(c.UserMessage((), message.said) if message.results else message)
-            else:
-                apart.append(message)
-        return apart
-
-    def read(self, messages: Sequence[object]) -> list[c.ConversationMessage]:
-        """Return the messages with consecutive user-side ones joined, results first."""
-        joined: list[c.ConversationMessage] = []
-        for message in messages:
-            assert isinstance(message, c.UserMessage | c.AssistantMessage)
-            last = joined[-1] if joined else None
-            if isinstance(message, c.UserMessage) and isinstance(last, c.UserMessage):
-                joined[-1] = c.UserMessage((*last.results, *message.results), (*last.said, *message.said))
-            else:
-                joined.append(message)
-        return joined
-
-    def role(self, raw: c.ConversationMessage) -> Role:
-        """Return the role of one message."""
-        if isinstance(raw, c.AssistantMessage):
-            return "assistant"
-        return "tool" if self._apart and raw.results else "user"
-
-    def message(self, index: int, raw: object) -> Seen:
-        """Return the projection of one message."""
-        role: Role
-        match raw:
-            case c.UserMessage():
-                role = self.role(raw)
-                results = [_result((index, "results", at), result, role) for at, result in enumerate(raw.results)]
-                texts = [_said((index, "texts", at), said) for at, said in enumerate(raw.said)]
-                items = (*results, *texts)
-            case c.AssistantMessage():
-                role = "assistant"
-                own = raw.model == self._model
-                items = tuple(_part((index, "parts", at), part, own=own) for at, part in enumerate(raw.parts))
-            case _:
-                raise TypeError(f"Message {raw!r} is of an unknown type")
-        long = tuple(_too_long(items, raw, self._texts))
-        return Seen(index, role, items, frozenset(says_nothing(role, items)), long=long)
-
-    def build(self, row: DraftMessage, messages: Sequence[object]) -> c.ConversationMessage:
-        """Return the message for an edited row."""
-        if row.role == "assistant":
-            makers = [each.model for index in row.sources if isinstance(each := messages[index], c.AssistantMessage)]
-            parts = tuple(_built_part(piece, messages) for piece in row.pieces)
-            thinks = any(
-                isinstance(part, ThinkingPart) for part in parts
-            )  # only thinking of the conversation's own model is here
-            return c.AssistantMessage(self._model if thinks or not makers else makers[0], parts)
-        results = tuple(_built_result(piece, messages) for piece in row.pieces if piece.kind == "result")
-        texts = tuple(_built_said(piece, messages) for piece in row.pieces if piece.kind != "result")
-        return c.UserMessage(results, texts)
-
-
-# --- from messages to items, and back -------------------------------------------------------------------------------
-
-
-def _said(path: Path, said: c.UserContent) -> Item:
-    if isinstance(said, str):
-        return _text(path, said, "user")
-    media = Media(
-        declared=said.media_type,
-        found=said.media_type,
-        size=len(said.data),
-        width=said.width,
-        height=said.height,
-        name=said.name,
-    )
-    return Item("media", "user", path, media=(media,))
-
-
-def _text(path: Path, text: str, role: Role) -> Item:
-    return Item("text", role, path, flags=NO_FLAGS if text.strip() else frozenset({"blank"}))
-
-
-def _result(path: Path, result: c.Result, role: Role) -> Item:
-    flags: set[Flag] = set()
-    if not result.text.strip():
-        flags.add("blank")
-    if is_synthetic(result.text):
-        flags.add("synthetic")
-    kinds = frozenset(flags) if flags else NO_FLAGS
-    return Item("result", role, path, result.call, result.name, kinds, None, digest(result.text))
-
-
-def _part(path: Path, part: Part, *, own: bool) -> Item:
-    match part:
-        case TextPart():
-            return _text(path, part.text, "assistant")
-        case ThinkingPart():
-            flags: frozenset[Flag] = NO_FLAGS if part.signature else frozenset({"unsigned"})
-            return Item("thinking", "assistant", path, flags=flags, maker=None if own else _OTHER)
-        case CallPart():
-            flags = NO_FLAGS if is_arguments(part.arguments) else frozenset({"arguments"})
-            return Item("call", "assistant", path, part.id, part.name, flags)
-
-
-def _too_long(items: Sequence[Item], raw: object, limits: TextLimits) -> Iterator[Long]:
-    for item in items:
-        match _held(item, raw):
-            case str() as text if limits.text is not None and len(text) > limits.text:
-                yield Long(item.path, "text", len(text))
-            case c.Result(text=text) | TextPart(text=text) if limits.text is not None and len(text) > limits.text:
-                yield Long(item.path, "text", len(text))
-            case CallPart(arguments=text) if limits.arguments is not None and len(text) > limits.arguments:
-                yield Long(item.path, "arguments", len(text))
-            case _:
-                pass
-
-
-def _shortened(index: int, raw: object, long: Container[Path], limits: TextLimits) -> c.ConversationMessage:
-    """Return the message with the beginning and the end of what is too long in it."""
-    text, arguments = limits.text or 0, limits.arguments or 0
-    match raw:
-        case c.UserMessage():
-            results = (
-                replace(each, text=shortened_text(each.text, text)) if (index, "results", at) in long else each
-                for at, each in enumerate(raw.results)
-            )
-            said = (
-                shortened_text(each, text) if isinstance(each, str) and (index, "texts", at) in long else each
-                for at, each in enumerate(raw.said)
-            )
-            return c.UserMessage(tuple(results), tuple(said))
-        case c.AssistantMessage():
-            parts: list[Part] = []
-            for at, part in enumerate(raw.parts):
-                if (index, "parts", at) in long and isinstance(part, TextPart):
-                    parts.append(msgspec.structs.replace(part, text=shortened_text(part.text, text)))
-                elif (index, "parts", at) in long and isinstance(part, CallPart):
-                    cut = str(shortened_arguments(part.arguments, arguments))
-                    parts.append(msgspec.structs.replace(part, arguments=cut))
-                else:
-                    parts.append(part)
-            return replace(raw, parts=tuple(parts))
-        case _:
-            raise TypeError(f"Message {raw!r} is of an unknown type")
-
-
-def _raw(piece: DraftPart, messages: Sequence[object]) -> c.UserContent | c.Result | Part:
-    assert piece.item is not None
-    return _held(piece.item, messages[piece.item.message])
-
-
-def _held(item: Item, raw: object) -> c.UserContent | c.Result | Part:
-    """Return what the item is in the message."""
-    place = int(item.path[2])
-    match raw:
-        case c.UserMessage():
-            return raw.results[place] if item.kind == "result" else raw.said[place]
-        case c.AssistantMessage():
-            return raw.parts[place]
-        case _:
-            raise TypeError(f"Message {raw!r} is of an unknown type")
-
-
-def _built_said(piece: DraftPart, messages: Sequence[object]) -> c.UserContent:
-    raw = None if piece.text is not None or piece.left_out else _raw(piece, messages)
-    return raw if isinstance(raw, Image) else _built_text(piece, messages)
-
-
-def _built_text(piece: DraftPart, messages: Sequence[object]) -> str:
-    if piece.text is not None:
-        return piece.text
-    if piece.left_out:
-        return note_block(piece.left_out)
-    raw = _raw(piece, messages)
-    said = (
-        raw
-        if isinstance(raw, str)
-        else raw.text
-        if isinstance(raw, c.Result | TextPart)
-        else json_text(msgspec.to_builtins(raw))
-    )
-    return said if piece.what is None else quoted(piece.what, said)
-
-
-def _built_result(piece: DraftPart, messages: Sequence[object]) -> c.Result:
-    call, name = piece.id or "", piece.name or ""
-    if piece.item is None:
-        return c.Result(call, name, "interrupted", piece.text or "")
-    raw = _raw(piece, messages)
-    assert isinstance(raw, c.Result)
-    return replace(raw, call=call, name=name, text=raw.text if piece.text is None else piece.text)
-
-
-def _built_part(piece: DraftPart, messages: Sequence[object]) -> Part:
-    raw = None if piece.item is None else _raw(piece, messages)
-    if not isinstance(raw, CallPart | ThinkingPart) or piece.what is not None:
-        return TextPart(_built_text(piece, messages))
-    if isinstance(raw, ThinkingPart) or not piece.touched:
-        return raw
-    arguments = json_text(quoted_arguments(raw.arguments)) if piece.quote_arguments else raw.arguments
-    return msgspec.structs.replace(raw, id=piece.id or "", name=piece.name or "", arguments=arguments)

@@ -1,0 +1,254 @@
+"""holdfast's own messages as a format of `holdfast.history`: how rules see them, and how edits are applied to them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from holdfast.history.draft_messages import DraftMessage, DraftPart
+from holdfast.history.formats.content_reader import says_nothing
+from holdfast.history.formats.content_writer import note_block
+from holdfast.history.formats.format import (
+    Declared,
+    digest,
+    is_arguments,
+    json_text,
+    quoted,
+    quoted_arguments,
+)
+from holdfast.history.profiles import PAIRS
+from holdfast.history.repairs.text_limits import shortened_arguments, shortened_text
+from holdfast.history.rules.profile import Profile, TextLimits
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Long, Media, Message, Path, Role, is_synthetic
+from holdfast.session.conversation import conversation as c
+from holdfast.session.journal.entries import Part
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.tool_calls import Image
+
+_OTHER = "another"
+"""The maker of another model's thinking; which one does not matter."""
+
+
+class OwnFormat:
+    """The format, arranged for a provider: results in user messages or separate. `model` is the one that is asked."""
+
+    keys = ("messages",)
+
+    def __init__(self, profile: Profile, model: str) -> None:
+        self._model = model
+        self._apart = profile.name in PAIRS["openai-chat"]
+        self.name = "holdfast"
+        self.profile = profile.name
+        self._texts = profile.texts
+        self.grammar = Grammar(results="own" if self._apart else "user")
+
+    def declared(self, body: Mapping[str, object]) -> Declared:  # noqa: ARG002 - there is no body
+        """Return nothing: a conversation declares its tools itself."""
+        return Declared()
+
+    def written(self, messages: Sequence[c.ConversationMessage]) -> list[c.ConversationMessage]:
+        """Return the messages split as the provider counts them."""
+        if not self._apart:
+            return list(messages)
+        apart: list[c.ConversationMessage] = []
+        for message in messages:
+            if isinstance(message, c.UserMessage):
+                apart.extend(c.UserMessage((result,), ()) for result in message.results)
+                if message.said or not message.results:
+                    apart.append(c.UserMessage((), message.said) if message.results else message)
+            else:
+                apart.append(message)
+        return apart
+
+    def read(self, messages: Sequence[object]) -> list[c.ConversationMessage]:
+        """Return the messages with consecutive user-side ones joined, results first."""
+        joined: list[c.ConversationMessage] = []
+        for message in messages:
+            assert isinstance(message, c.UserMessage | c.AssistantMessage)
+            last = joined[-1] if joined else None
+            if isinstance(message, c.UserMessage) and isinstance(last, c.UserMessage):
+                joined[-1] = c.UserMessage((*last.results, *message.results), (*last.said, *message.said))
+            else:
+                joined.append(message)
+        return joined
+
+    def role(self, raw: c.ConversationMessage) -> Role:
+        """Return the role of one message."""
+        if isinstance(raw, c.AssistantMessage):
+            return "assistant"
+        return "tool" if self._apart and raw.results else "user"
+
+    def message(self, index: int, raw: object) -> Message:
+        """Return the projection of one message."""
+        role: Role
+        match raw:
+            case c.UserMessage():
+                role = self.role(raw)
+                results = [_result((index, "results", at), result, role) for at, result in enumerate(raw.results)]
+                texts = [_said((index, "texts", at), said) for at, said in enumerate(raw.said)]
+                items = (*results, *texts)
+            case c.AssistantMessage():
+                role = "assistant"
+                own = raw.model == self._model
+                items = tuple(_part((index, "parts", at), part, own=own) for at, part in enumerate(raw.parts))
+            case _:
+                raise TypeError(f"Message {raw!r} is of an unknown type")
+        long = tuple(_too_long(items, raw, self._texts))
+        return Message(index, role, items, frozenset(says_nothing(role, items)), long=long)
+
+    def build(self, row: DraftMessage, messages: Sequence[object]) -> c.ConversationMessage:
+        """Return the message for an edited row."""
+        if row.role == "assistant":
+            makers = [each.model for index in row.sources if isinstance(each := messages[index], c.AssistantMessage)]
+            parts = tuple(_built_part(piece, messages) for piece in row.pieces)
+            thinks = any(
+                isinstance(part, ThinkingPart) for part in parts
+            )  # only thinking of the conversation's own model is here
+            return c.AssistantMessage(self._model if thinks or not makers else makers[0], parts)
+        results = tuple(_built_result(piece, messages) for piece in row.pieces if piece.kind == "result")
+        texts = tuple(_built_said(piece, messages) for piece in row.pieces if piece.kind != "result")
+        return c.UserMessage(results, texts)
+
+
+# --- from messages to items, and back -------------------------------------------------------------------------------
+
+
+def _said(path: Path, said: c.UserContent) -> Item:
+    if isinstance(said, str):
+        return _text(path, said, "user")
+    media = Media(
+        declared=said.media_type,
+        found=said.media_type,
+        size=len(said.data),
+        width=said.width,
+        height=said.height,
+        name=said.name,
+    )
+    return Item("media", "user", path, media=(media,))
+
+
+def _text(path: Path, text: str, role: Role) -> Item:
+    return Item("text", role, path, flags=NO_FLAGS if text.strip() else frozenset({"blank"}))
+
+
+def _result(path: Path, result: c.Result, role: Role) -> Item:
+    flags: set[Flag] = set()
+    if not result.text.strip():
+        flags.add("blank")
+    if is_synthetic(result.text):
+        flags.add("synthetic")
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    return Item("result", role, path, result.call, result.name, kinds, None, digest(result.text))
+
+
+def _part(path: Path, part: Part, *, own: bool) -> Item:
+    match part:
+        case TextPart():
+            return _text(path, part.text, "assistant")
+        case ThinkingPart():
+            flags: frozenset[Flag] = NO_FLAGS if part.signature else frozenset({"unsigned"})
+            return Item("thinking", "assistant", path, flags=flags, maker=None if own else _OTHER)
+        case CallPart():
+            flags = NO_FLAGS if is_arguments(part.arguments) else frozenset({"arguments"})
+            return Item("call", "assistant", path, part.id, part.name, flags)
+
+
+def _too_long(items: Sequence[Item], raw: object, limits: TextLimits) -> Iterator[Long]:
+    for item in items:
+        match _held(item, raw):
+            case str() as text if limits.text is not None and len(text) > limits.text:
+                yield Long(item.path, "text", len(text))
+            case c.Result(text=text) | TextPart(text=text) if limits.text is not None and len(text) > limits.text:
+                yield Long(item.path, "text", len(text))
+            case CallPart(arguments=text) if limits.arguments is not None and len(text) > limits.arguments:
+                yield Long(item.path, "arguments", len(text))
+            case _:
+                pass
+
+
+def shortened(index: int, raw: object, long: Container[Path], limits: TextLimits) -> c.ConversationMessage:
+    """Return the message with the beginning and the end of what is too long in it."""
+    text, arguments = limits.text or 0, limits.arguments or 0
+    match raw:
+        case c.UserMessage():
+            results = (
+                replace(each, text=shortened_text(each.text, text)) if (index, "results", at) in long else each
+                for at, each in enumerate(raw.results)
+            )
+            said = (
+                shortened_text(each, text) if isinstance(each, str) and (index, "texts", at) in long else each
+                for at, each in enumerate(raw.said)
+            )
+            return c.UserMessage(tuple(results), tuple(said))
+        case c.AssistantMessage():
+            parts: list[Part] = []
+            for at, part in enumerate(raw.parts):
+                if (index, "parts", at) in long and isinstance(part, TextPart):
+                    parts.append(msgspec.structs.replace(part, text=shortened_text(part.text, text)))
+                elif (index, "parts", at) in long and isinstance(part, CallPart):
+                    cut = str(shortened_arguments(part.arguments, arguments))
+                    parts.append(msgspec.structs.replace(part, arguments=cut))
+                else:
+                    parts.append(part)
+            return replace(raw, parts=tuple(parts))
+        case _:
+            raise TypeError(f"Message {raw!r} is of an unknown type")
+
+
+def _raw(piece: DraftPart, messages: Sequence[object]) -> c.UserContent | c.Result | Part:
+    assert piece.item is not None
+    return _held(piece.item, messages[piece.item.message])
+
+
+def _held(item: Item, raw: object) -> c.UserContent | c.Result | Part:
+    """Return what the item is in the message."""
+    place = int(item.path[2])
+    match raw:
+        case c.UserMessage():
+            return raw.results[place] if item.kind == "result" else raw.said[place]
+        case c.AssistantMessage():
+            return raw.parts[place]
+        case _:
+            raise TypeError(f"Message {raw!r} is of an unknown type")
+
+
+def _built_said(piece: DraftPart, messages: Sequence[object]) -> c.UserContent:
+    raw = None if piece.text is not None or piece.left_out else _raw(piece, messages)
+    return raw if isinstance(raw, Image) else _built_text(piece, messages)
+
+
+def _built_text(piece: DraftPart, messages: Sequence[object]) -> str:
+    if piece.text is not None:
+        return piece.text
+    if piece.left_out:
+        return note_block(piece.left_out)
+    raw = _raw(piece, messages)
+    said = (
+        raw
+        if isinstance(raw, str)
+        else raw.text
+        if isinstance(raw, c.Result | TextPart)
+        else json_text(msgspec.to_builtins(raw))
+    )
+    return said if piece.what is None else quoted(piece.what, said)
+
+
+def _built_result(piece: DraftPart, messages: Sequence[object]) -> c.Result:
+    call, name = piece.id or "", piece.name or ""
+    if piece.item is None:
+        return c.Result(call, name, "interrupted", piece.text or "")
+    raw = _raw(piece, messages)
+    assert isinstance(raw, c.Result)
+    return replace(raw, call=call, name=name, text=raw.text if piece.text is None else piece.text)
+
+
+def _built_part(piece: DraftPart, messages: Sequence[object]) -> Part:
+    raw = None if piece.item is None else _raw(piece, messages)
+    if not isinstance(raw, CallPart | ThinkingPart) or piece.what is not None:
+        return TextPart(_built_text(piece, messages))
+    if isinstance(raw, ThinkingPart) or not piece.touched:
+        return raw
+    arguments = json_text(quoted_arguments(raw.arguments)) if piece.quote_arguments else raw.arguments
+    return msgspec.structs.replace(raw, id=piece.id or "", name=piece.name or "", arguments=arguments)
