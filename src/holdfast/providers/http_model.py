@@ -34,6 +34,7 @@ from holdfast.providers.outbox import Outbox
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.journal.parts import RequestPrefix
 
 T = TypeVar("T")
 
@@ -57,6 +58,10 @@ class HttpModel:
     async def aclose(self) -> None:
         """Close every connection."""
         await self._http.aclose()
+
+    def prefix(self, conversation: Conversation) -> RequestPrefix:
+        """Return what the body of a request with this conversation begins with."""
+        return self._outbox.prefix(conversation)
 
     @asynccontextmanager
     async def stream(

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part
-from holdfast.session.journal.parts import Usage
+from holdfast.session.journal.parts import RequestPrefix, Usage
 
 ModelFinish = Literal["stop", "calls", "max_tokens", "refusal"]
 
@@ -77,4 +77,13 @@ class Model(Protocol):
 
     async def aclose(self) -> None:
         """Close every connection. The model cannot be used afterwards."""
+        ...
+
+
+@runtime_checkable
+class PrefixModel(Protocol):
+    """A model that says, before it sends a request, what its body begins with. The agent journals that."""
+
+    def prefix(self, conversation: Conversation) -> RequestPrefix:
+        """Return the prefix of a request with this conversation. The same conversation always has the same."""
         ...

@@ -15,7 +15,7 @@ from holdfast.agent.turn.image_refusals import image_refusal
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ProviderFailed
-from holdfast.providers.model import ModelFinish
+from holdfast.providers.model import ModelFinish, PrefixModel
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Repaired, RequestFailed, RequestStarted, Why
 from holdfast.session.journal.parts import CallPart
@@ -57,7 +57,8 @@ class Requests:
         while True:
             attempt += 1
             model = await context.connection.model(sent.model, self._stop)
-            self._journal.append(RequestStarted(step=number, attempt=attempt, model=model.name))
+            prefix = model.prefix(sent) if isinstance(model, PrefixModel) else None
+            self._journal.append(RequestStarted(step=number, attempt=attempt, model=model.name, prefix=prefix))
             self._to(Signal.SEND)
             stream = self._stream = Stream(
                 number,

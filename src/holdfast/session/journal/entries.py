@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, Pattern, ProcessId, Remember, ToolSchema
 
@@ -167,11 +167,15 @@ class Uncompacted(_Fact, frozen=True, tag="uncompacted"):
 
 
 class RequestStarted(_Fact, frozen=True, tag="request-started"):
-    """A request is about to be sent; `step` counts over the session, `attempt` from 1."""
+    """A request is about to be sent; `step` counts over the session, `attempt` from 1.
+
+    `prefix` is what its body begins with, None if the model does not say: holdfast's own wires do.
+    """
 
     step: int
     attempt: int
     model: str
+    prefix: RequestPrefix | None = None
 
 
 NO_IMAGES = "no_images"

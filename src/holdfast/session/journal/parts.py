@@ -33,6 +33,20 @@ class CallPart(msgspec.Struct, frozen=True, tag="call", tag_field="part", omit_d
     details: dict[str, object] | None = None
 
 
+class RequestPrefix(msgspec.Struct, frozen=True):
+    """What the body of a request has before what only its last message has: the part that a provider can cache.
+
+    `head` is the digest of the fields beside the messages (model, system prompt, tools, settings), as 16 hexadecimal
+    digits. `messages` are the provider's messages, `bytes` their size with head, and `digest` is of their bytes, as
+    32 digits. Both are BLAKE2b.
+    """
+
+    head: str
+    messages: int
+    bytes: int
+    digest: str
+
+
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens of one request as the provider counted them; `cost` in US dollars as a decimal string, None if unknown."""
 

@@ -34,6 +34,7 @@ class _Arguments(argparse.Namespace):
     session: str
     title: str
     history: bool
+    requests: bool
     provider: str | None
     file: str
     output: str | None
@@ -76,6 +77,7 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("--json", action="store_true", help="print every journal entry as JSON")
     add.add_argument("--history", action="store_true", help="show the messages that the model reads: sizes, call IDs")
     add.add_argument("--provider", metavar="NAME", help="with --history: for this provider")
+    add.add_argument("--requests", action="store_true", help="show each request: its bytes, and what the cache missed")
     add = commands.add_parser("verify", help="check sessions for damage", allow_abbrev=False)
     add.add_argument(
         "session", metavar="ID", nargs="?", default="", help="ID or unique prefix (default: all of this directory)"
@@ -181,6 +183,10 @@ def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], s
         return show_sent(
             reading, provider=arguments.provider, providers=providers, as_json=arguments.json, stdout=stdout
         )
+    if arguments.requests:
+        from holdfast.ui.commands.show_requests import show_requests  # noqa: PLC0415 - only --requests needs it
+
+        return show_requests(reading, providers=_providers(environ), as_json=arguments.json, stdout=stdout)
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(reading), indent=2), file=stdout)
     else:
