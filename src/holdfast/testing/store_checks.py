@@ -11,7 +11,7 @@ from typing import Protocol
 
 from holdfast.errors import AppendConflict, StateError
 from holdfast.session.journal import entries as e
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import Store
 from holdfast.testing.named_law import NamedLaw
 from holdfast.tool_calls import FileChange, FileSeen, Image, Pattern, ProcessId, ToolSchema
@@ -51,7 +51,12 @@ EXAMPLES: tuple[e.Entry, ...] = (
         said=1,
     ),
     e.Uncompacted(),
-    e.RequestStarted(step=1, attempt=1, model="openai-chat:n"),
+    e.RequestStarted(
+        step=1,
+        attempt=1,
+        model="openai-chat:n",
+        prefix=RequestPrefix(head="0123456789abcdef", messages=3, bytes=900, digest="00112233445566778899aabbccddeeff"),
+    ),
     e.RequestFailed(
         step=1,
         attempt=1,
