@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from holdfast.providers.registry import PROVIDERS, Providers, profile_of
 from holdfast.session.conversation.conversation import (

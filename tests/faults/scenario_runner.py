@@ -7,10 +7,10 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec.structs import replace
 from scenarios import MODEL, Ledger, Scenario, temporary, truth_of_files
 from verdicts import verdict
 

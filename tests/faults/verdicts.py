@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import httpx2
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.errors import ProviderFailed
 from holdfast.history.profiles import PROFILES

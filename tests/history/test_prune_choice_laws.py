@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from holdfast.history.compaction.prune_choice import SHORT, ResultSize, prune
 from holdfast.history.tokens import tokens_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.errors import ProviderFailed
 from holdfast.providers.connect import open_model

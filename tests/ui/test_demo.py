@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -9,10 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.session.journal.entries import CallEnded, Entry, PromptAccepted, ResponseEnded
 from holdfast.session.journal.parts import CallPart, Usage
@@ -172,12 +173,17 @@ ASSISTANT, DONE, CUT, UNBEGUN, FAILED = SAID
             "what is known of its effect",
         ),
         (
-            replace(GOOD, requests=(replace(GOOD.requests[0], refusal="No.", ended="refused"), GOOD.requests[1])),
+            replace(
+                GOOD, requests=(dataclasses.replace(GOOD.requests[0], refusal="No.", ended="refused"), GOOD.requests[1])
+            ),
             "1 refused",
         ),
-        (replace(GOOD, requests=(replace(GOOD.requests[0], ended=None), GOOD.requests[1])), "2 requests"),
+        (replace(GOOD, requests=(dataclasses.replace(GOOD.requests[0], ended=None), GOOD.requests[1])), "2 requests"),
         (replace(GOOD, requests=GOOD.requests[:1]), "without a result"),
-        (replace(GOOD, requests=(GOOD.requests[0], replace(GOOD.requests[1], headers={}))), "without a result"),
+        (
+            replace(GOOD, requests=(GOOD.requests[0], dataclasses.replace(GOOD.requests[1], headers={}))),
+            "without a result",
+        ),
         (last([USER, *SAID]), "one system prompt"),
         (last([SYSTEM, *FIRST, *SAID]), "one system prompt"),
         (last([{"role": "system", "content": "You are another."}, USER, *SAID]), "one system prompt"),

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+import msgspec
 
 from holdfast.agent.context.compaction import Compacting
 from holdfast.agent.context.summary_request import Summarizer
@@ -47,16 +48,15 @@ from holdfast.tools.approval import Policy
 from holdfast.tools.tool import Toolbox
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Claim:
+class _Claim(msgspec.Struct, frozen=True, eq=False):
     """The session while one thing runs in it: a prompt and the messages queued behind it, a compaction, a rewind.
 
     `begun` is set once messages can be queued, or nothing runs any more; `over` in the latter case only.
     """
 
     stop: StopSignal
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    over: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class Agent:

@@ -6,38 +6,34 @@ its text may be missing after a crash, up to the last second.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from holdfast.errors import ProviderFault
 from holdfast.session.journal.entries import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(msgspec.Struct, frozen=True):
     """A durable journal entry; `seq` is its position in the journal."""
 
     seq: int
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
-class LiveText:
+class LiveText(msgspec.Struct, frozen=True):
     """More text of the answer to request `step`."""
 
     step: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class LiveThinking:
+class LiveThinking(msgspec.Struct, frozen=True):
     """More of the model's thinking in request `step`."""
 
     step: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class LiveCall:
+class LiveCall(msgspec.Struct, frozen=True):
     """More of a call being written: `index` is its part of the response, `arguments` a fragment of raw JSON."""
 
     step: int
@@ -46,37 +42,32 @@ class LiveCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class LiveOutput:
+class LiveOutput(msgspec.Struct, frozen=True):
     """Output of a running call."""
 
     call: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TurnFailed:
+class TurnFailed(msgspec.Struct, frozen=True):
     """The provider has failed and ended the turn. Its end, a fact, says why; by `fault` a surface says what to do."""
 
     fault: ProviderFault
 
 
-@dataclass(frozen=True, slots=True)
-class NotRecorded:
+class NotRecorded(msgspec.Struct, frozen=True):
     """Something could not be journalled; the message says what to do. The session is read-only until it can be."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
+class CheckFinding(msgspec.Struct, frozen=True):
     """A debug check failed, or a named image cannot be shown."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Shortening:
+class Shortening(msgspec.Struct, frozen=True):
     """Progress of pruning or compaction, as a sentence for the user. Its result is a fact."""
 
     message: str

@@ -6,7 +6,6 @@ import datetime as dt
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -25,8 +24,7 @@ from holdfast.text import valid_unicode
 from holdfast.tools.toolbox import LocalToolbox
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenSession:
+class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
     """A session whose lease this process holds, and the tools that work in its directory.
 
     `reading` is its journal at that time.

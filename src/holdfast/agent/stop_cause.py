@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from holdfast.session.journal.entries import Cause
 
 
-@dataclass(frozen=True, slots=True)
-class StopCause:
+class StopCause(msgspec.Struct, frozen=True):
     """Why a turn ends. The user reads `detail`, and so does the model where it helps."""
 
     cause: Cause

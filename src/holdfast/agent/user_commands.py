@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast.agent.events import Event, LiveOutput
 from holdfast.agent.journal_writer import JournalWriter
@@ -27,8 +28,7 @@ _LONGEST = 3600
 """Seconds after which a command is ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(msgspec.Struct, frozen=True):
     task: asyncio.Task[ShellEnded]
     stop: asyncio.Event
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from holdfast.config.settings import ProjectConfig, decoded
 from holdfast.errors import ConfigInvalid
@@ -23,8 +24,7 @@ CONFIG_PATH = Path(".holdfast", "config.toml")
 LARGEST_CONFIG = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFile:
+class ProjectFile(msgspec.Struct, frozen=True):
     """The config of the project at `root`, as read from disk."""
 
     root: Path

@@ -10,9 +10,10 @@ import functools
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
+
+import msgspec
 
 from holdfast.errors import ModelUnusable
 from holdfast.providers.credentials.redaction import HIDDEN, strip_credentials
@@ -30,8 +31,7 @@ _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _OTHER_DAY = (9, 10)  # X.509: not yet valid, and expired
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class Reached(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a check: `place` is HOST or HOST:PORT, `proxy` the proxy in use, `said` the error's own words.
 
     `by` is the variable that overrides the provider's own base URL. Each is "" if there is none.
@@ -58,7 +58,7 @@ async def reach(provider: Provider, environ: Mapping[str, str]) -> Reached:
     if not address:
         return Reached(step="unknown", place=provider.name)
     way = await check_connectivity(address, environ, patience=PATIENCE)
-    return replace(way, by=overriding(provider, environ))
+    return msgspec.structs.replace(way, by=overriding(provider, environ))
 
 
 async def check_connectivity(address: str, environ: Mapping[str, str], *, patience: float) -> Reached:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
+
+import msgspec
 
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Part
@@ -17,22 +18,19 @@ from holdfast.session.journal.parts import RequestPrefix, Usage
 ModelFinish = Literal["stop", "calls", "max_tokens", "refusal"]
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(msgspec.Struct, frozen=True):
     """More text of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingDelta:
+class ThinkingDelta(msgspec.Struct, frozen=True):
     """More of the model's thinking."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallDelta:
+class CallDelta(msgspec.Struct, frozen=True):
     """More of a call: `index` is its part number in the response; `name` comes once, `arguments` in pieces."""
 
     index: int
@@ -40,8 +38,7 @@ class CallDelta:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class StreamFinished:
+class StreamFinished(msgspec.Struct, frozen=True):
     """The provider's terminal event: the whole response. Call IDs are the provider's (`CallPart.wire_id`)."""
 
     parts: tuple[Part, ...]

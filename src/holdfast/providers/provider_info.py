@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+import msgspec
 
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.registry import Provider
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderInfo:
+class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about one provider: `title`, the SDK's default `address`, and the page where `keys` are created."""
 
     title: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -65,7 +64,7 @@ def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrid
                 f"Unknown provider {prefix!r} in [models.{name!r}] (expected one of {', '.join(known)}). "
                 f"{hint}Fix the name in the config."
             )
-        known[prefix] = replace(provider, overrides=(*provider.overrides, (model, overrides)))
+        known[prefix] = msgspec.structs.replace(provider, overrides=(*provider.overrides, (model, overrides)))
     return MappingProxyType(known)
 
 
@@ -120,8 +119,7 @@ def profile_of(name: str, providers: Providers = PROVIDERS) -> Profile:
     return provider.profile_for(model) if provider else OPENAI_COMPATIBLE
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEndpoint:
+class ModelEndpoint(msgspec.Struct, frozen=True):
     """A model to connect to, with everything the connection needs; `key` is None if it needs none.
 
     `environ` is for pydantic-ai, which looks there for the keys and addresses of its providers.
@@ -129,10 +127,13 @@ class ModelEndpoint:
 
     provider: Provider
     model: str
-    key: str | None = field(repr=False)
+    key: str | None
     address: str | None
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    environ: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    environ: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+
+    def __repr__(self) -> str:
+        return f"ModelEndpoint(name={self.name!r}, address={self.address!r})"  # without the key and the headers
 
     @property
     def facts(self) -> ModelFacts:
@@ -184,7 +185,7 @@ def resolve_endpoint(name: str, environ: Mapping[str, str], providers: Providers
     key = None if provider.key_variable is None else _key(provider, environ)
     headers = {name: _header(name, value, provider, environ) for name, value in provider.headers}
     endpoint = ModelEndpoint(provider, model, key, asked_at(provider, environ), headers)
-    return replace(endpoint, environ=environ) if provider.through_pydantic_ai else endpoint
+    return msgspec.structs.replace(endpoint, environ=environ) if provider.through_pydantic_ai else endpoint
 
 
 def _header(name: str, value: HeaderValue, provider: Provider, environ: Mapping[str, str]) -> str:

@@ -5,7 +5,6 @@ Nothing is changed, and no server is contacted. Each problem comes with what to 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import msgspec
@@ -59,7 +58,7 @@ def verify(session: str, reading: Reading, own: Profile) -> Report:
 
 def as_sent_to(profile: Profile, conversation: Conversation, own: Profile) -> Conversation:
     """Return the conversation as if it continued with that provider: with its own model, or another one."""
-    return conversation if profile == own else replace(conversation, model=f"{profile.name}:another")
+    return conversation if profile == own else msgspec.structs.replace(conversation, model=f"{profile.name}:another")
 
 
 def _damage(finding: Finding, session: str, *, told: bool, lost: bool) -> Problem:

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
+
+import msgspec
 
 from holdfast.tool_calls import Effect, Mode, Pattern
 from holdfast.tools.approval_patterns import allowed, obeyed
 from holdfast.tools.tool import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """The approval mode, and the patterns the user has allowed permanently."""
 
     mode: Mode
     patterns: tuple[Pattern, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(msgspec.Struct, frozen=True):
     """The call may run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """The user must decide; `why` is one sentence for them."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Deny:
+class Deny(msgspec.Struct, frozen=True):
     """The call may not run; the model reads `why`."""
 
     why: str

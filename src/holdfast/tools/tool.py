@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, ProcessId, ToolSchema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
+class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output.
 
     Everything beneath `private` (absolute, resolved) is holdfast's own and never written by a file tool.
@@ -27,8 +27,7 @@ class Workspace:
     private: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOutput:
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: the model reads `text`; `ok` False makes the call `failed` (a non-zero exit, for example).
 
     `interrupted` means that the tool was stopped early; `text` is then what it had. `seen` is the file whose content
@@ -42,8 +41,7 @@ class ToolOutput:
     images: tuple[Image, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traces:
+class Traces(msgspec.Struct, frozen=True, kw_only=True):
     """What a call left whose end was not journalled.
 
     `output` is its result, or `interrupted` with the output so far; `seconds` how long it ran, 0 if unknown.
@@ -53,8 +51,7 @@ class Traces:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
+class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a running call gets.
 
     `stop` is set when the call should end soon: a tool that waits must watch it and return what it has, with
@@ -65,11 +62,10 @@ class ToolContext:
     call: str
     stop: asyncio.Event
     emit: Callable[[str], None]
-    began: Callable[[ProcessId], None] = field(default=lambda _: None)
+    began: Callable[[ProcessId], None] = msgspec.field(default=lambda _: None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a call will do if it is allowed.
 
     `title` is one line for the user ("edit src/app.py", "run: make test"); `detail` is more (a diff, the whole
@@ -81,7 +77,7 @@ class Plan:
 
     effect: Effect
     title: str
-    run: Callable[[ToolContext], Awaitable[ToolOutput]] = field(repr=False)
+    run: Callable[[ToolContext], Awaitable[ToolOutput]]
     detail: str = ""
     outside: str | None = None
     change: FileChange | None = None
@@ -113,8 +109,7 @@ class Tool(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instruction:
+class Instruction(msgspec.Struct, frozen=True, kw_only=True):
     """An instruction file: `seen` is the file when it was read, `text` what is shown of it."""
 
     seen: FileSeen

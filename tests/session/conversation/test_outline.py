@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
+from msgspec.structs import replace
 
 from holdfast.history.profiles import ANTHROPIC, OPENAI_CHAT, PROFILES
 from holdfast.history.rules.profile import Profile

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.agent.events import Fact, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
 from holdfast.errors import EXIT_APPROVAL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_RETRYABLE, ProviderFault

@@ -6,10 +6,10 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from textual import events
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot

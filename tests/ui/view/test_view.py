@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from holdfast.agent.events import CheckFinding, Fact, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
 from holdfast.session.journal.entries import (

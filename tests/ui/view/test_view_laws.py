@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from holdfast.agent.events import Event, Fact, LiveCall, LiveOutput, LiveText, LiveThinking
 from holdfast.session.journal.entries import (

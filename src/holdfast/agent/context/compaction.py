@@ -7,7 +7,6 @@ part is dropped only when nothing could be sent otherwise, and the user and the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -33,8 +32,7 @@ LOOK = 2.5
 """Seconds allowed for looking up a context window or reading instruction files."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
+class _Bounds(msgspec.Struct, frozen=True):
     """Token limits: for the whole request, for the messages that stay, and for a single step that needs more.
 
     Counted by holdfast's own estimate, which differs from the provider's count.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from holdfast.agent.context.compaction_plan import CompactionPlan
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage, PromptMark, UserMessage
@@ -17,8 +18,7 @@ _LONGEST = 16_000
 _NAMED = 40  # files listed by name; further files are only counted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What a range of calls did: files they were to change, other files they read, and the latest todo list.
 
     `listed` is the call that wrote the list, `steered` the messages the user sent into each running turn. The most
@@ -29,7 +29,7 @@ class Work:
     read: tuple[str, ...] = ()
     todo: str = ""
     listed: str = ""
-    steered: Mapping[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    steered: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=dict[int, tuple[str, ...]])
 
 
 def work(journal: Iterable[Entry], part_of_it: Callable[[str], bool]) -> Work:

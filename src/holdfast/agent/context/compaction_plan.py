@@ -7,7 +7,8 @@ journal entry; nothing is recognized by its wording.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast.history.compaction.cut_point import Round, cut
 from holdfast.history.tokens import BYTES, tokens_of
@@ -30,8 +31,7 @@ _SHORTEST = 200
 """Tokens of a result that are always sent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionPlan:
+class CompactionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The messages that go: up to the response to request `step` and its results.
 
     `first` is the message that then comes first. `through` is the turn that the cut divides, None if the part that

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from importlib.resources import files
+
+import msgspec
 
 from holdfast.agent.model_request.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.model_request.connection import Connection
@@ -37,8 +38,7 @@ SMALLER = 3
 """How many times the quoted part is halved when the provider says that it is still too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenSummary:
+class WrittenSummary(msgspec.Struct, frozen=True):
     """The text a model wrote, and its token usage."""
 
     text: str
@@ -136,7 +136,7 @@ def request(
     ]
     if wish.strip():
         texts.append(f"The user wants the summary to keep this in particular: {wish.strip()}")
-    return replace(conversation, opened=asked, messages=(UserMessage((), tuple(texts)),), queued=())
+    return msgspec.structs.replace(conversation, opened=asked, messages=(UserMessage((), tuple(texts)),), queued=())
 
 
 def quoted_summary(messages: Sequence[ConversationMessage], *, has_summary: bool, room: int) -> list[str]:

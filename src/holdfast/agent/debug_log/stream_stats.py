@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast.providers.model import CallDelta, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
 
@@ -11,8 +12,7 @@ _KEEP_ALIVE = re.compile(rb"[\r\n](?::|event: ?ping)")
 _TAIL = 12  # bytes of a match that may be in the previous chunk
 
 
-@dataclass(slots=True, kw_only=True)
-class Counts:
+class Counts(msgspec.Struct, kw_only=True):
     """The statistics so far. Times are seconds of the clock that `began` was read from."""
 
     began: float

@@ -26,7 +26,8 @@ writes what that shows, with the cause `crash`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast.agent.context.changed_files import changed_files, files_seen
 from holdfast.agent.conversation_checks import Checks
@@ -51,8 +52,7 @@ FILE_LOOK = 2.5
 """Seconds for a look at the files; a disk may not answer. A stop ends both waits at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aftermath:
+class Aftermath(msgspec.Struct, frozen=True):
     """What a look at the machine found: a note about leftover processes, and an entry for files that have changed.
 
     `raised` is what interrupted the look. What is in the journal comes first, then it is raised.

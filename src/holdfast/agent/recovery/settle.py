@@ -26,7 +26,8 @@ hashes of the file before and after. On the next start `look` reads `a.py` and f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from holdfast.agent.stop_cause import StopCause
 from holdfast.session import model_notices
@@ -38,8 +39,7 @@ from holdfast.tool_calls import FileCheck, FileSeen, Outcome
 from holdfast.tools.tool import Traces
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence about calls that started and have no outcome, by call id.
 
     `seen` holds the files whose changes had landed, `traces` what commands left behind, `seconds` how long calls have
@@ -47,11 +47,11 @@ class Evidence:
     say whether calls started or ended may be unreadable.
     """
 
-    file_checks: dict[str, FileCheck] = field(default_factory=dict[str, FileCheck])
-    seen: dict[str, FileSeen] = field(default_factory=dict[str, FileSeen])
-    traces: dict[str, Traces] = field(default_factory=dict[str, Traces])
-    seconds: dict[str, float] = field(default_factory=dict[str, float])
-    ended: dict[str, CallEnded] = field(default_factory=dict[str, CallEnded])
+    file_checks: dict[str, FileCheck] = msgspec.field(default_factory=dict[str, FileCheck])
+    seen: dict[str, FileSeen] = msgspec.field(default_factory=dict[str, FileSeen])
+    traces: dict[str, Traces] = msgspec.field(default_factory=dict[str, Traces])
+    seconds: dict[str, float] = msgspec.field(default_factory=dict[str, float])
+    ended: dict[str, CallEnded] = msgspec.field(default_factory=dict[str, CallEnded])
     gap: bool = False
 
 

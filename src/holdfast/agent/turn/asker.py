@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Remember
 from holdfast.tools.tool import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalAnswer:
+class ApprovalAnswer(msgspec.Struct, frozen=True):
     """The user's answer about a call. `reason` is why they refuse; the model reads it.
 
     `remember` also allows the pattern that `holdfast.tools.approval_patterns.suggested` gives for the plan, as the user

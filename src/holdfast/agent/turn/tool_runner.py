@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.model_request.cancellation import StopSignal
@@ -27,8 +28,7 @@ from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(msgspec.Struct, frozen=True):
     task: asyncio.Task[None]
     since: float
 

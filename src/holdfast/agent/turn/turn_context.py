@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast.agent.context.compaction import Compacting
 from holdfast.agent.conversation_checks import Checks
@@ -21,8 +22,7 @@ from holdfast.tools.approval import Policy
 from holdfast.tools.tool import Toolbox
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnContext:
+class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a session provides to each of its turns.
 
     `policy` returns what runs without asking at this moment; `remember` allows a pattern in the project from now on.

@@ -6,11 +6,11 @@ A cut is before a response. The results in the user message before it go; the te
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class Round(msgspec.Struct, frozen=True, kw_only=True):
     """The weight, in tokens, of a user message and the response to it; `opens` if a turn begins in it.
 
     Only the last one may have no `answer`.

@@ -7,14 +7,14 @@ because the provider's cache must read everything after the first change again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 SHORT = 200
 """Tokens that leaving out an output must save; a shorter output says more than the notice that would replace it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResultSize:
+class ResultSize(msgspec.Struct, frozen=True):
     """One call's output: its size in tokens, the size of its notice, and whether it may be left out."""
 
     call: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeGuard, runtime_checkable
 
@@ -181,7 +180,7 @@ def cleaned(raw: object) -> object:
         return {valid_unicode(key): cleaned(value) for key, value in raw.items()}
     if is_array(raw):
         return [cleaned(value) for value in raw]
-    if is_dataclass(raw) and not isinstance(raw, type):
+    if isinstance(raw, msgspec.Struct):
         return msgspec.convert(cleaned(msgspec.to_builtins(raw)), type(raw))
     return raw
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import is_dataclass
 from typing import cast
 
 import msgspec
@@ -65,7 +64,7 @@ def unclean(raw: object, path: Path) -> Iterator[Unclean]:
     elif isinstance(raw, list | tuple):
         for index, value in enumerate(cast("Sequence[object]", raw)):
             yield from unclean(value, (*path, index))
-    elif is_dataclass(raw):
+    elif isinstance(raw, msgspec.Struct):
         yield from unclean(msgspec.to_builtins(raw), path)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import msgspec
@@ -34,8 +33,7 @@ def without_vision(profile: Profile) -> Profile:
 _NO_OVERRIDES = ModelOverrides()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """A provider: its protocol, its validation profile, and where its key and its address come from.
 
     Without a `key_variable` it needs no key; `also_key_variable` is a second variable that may hold the key. `address`

@@ -12,7 +12,6 @@ import shlex
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
@@ -29,12 +28,14 @@ Source = Literal["environment", "keyring", "file"]
 KeyPlace = Literal["keyring", "file"]
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderKey:
+class ProviderKey(msgspec.Struct, frozen=True):
     """A key, and where it was found; the value of a key in the keyring is "" until it is fetched."""
 
     source: Source
-    value: str = field(repr=False)
+    value: str
+
+    def __repr__(self) -> str:
+        return f"ProviderKey(source={self.source!r})"  # without the key
 
     @property
     def unasked(self) -> bool:

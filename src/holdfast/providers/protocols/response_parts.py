@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+import msgspec
 
 from holdfast.providers.model import CallDelta, TextDelta, ThinkingDelta
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 
 
-@dataclass(slots=True)
-class TextDraft:
+class TextDraft(msgspec.Struct):
     """A text, and the signature of the thinking before it, if its protocol signs texts."""
 
-    text: list[str] = field(default_factory=list[str])
+    text: list[str] = msgspec.field(default_factory=list[str])
     signature: str | None = None
 
 
-@dataclass(slots=True)
-class ThinkingDraft:
+class ThinkingDraft(msgspec.Struct):
     """Thinking; the fields are those of `ThinkingPart`."""
 
-    text: list[str] = field(default_factory=list[str])
+    text: list[str] = msgspec.field(default_factory=list[str])
     signature: str | None = None
     id: str | None = None
     provider: str | None = None
     details: dict[str, object] | None = None
 
 
-@dataclass(slots=True)
-class CallDraft:
+class CallDraft(msgspec.Struct):
     """A call; the fields are those of `CallPart`."""
 
     index: int
-    name: list[str] = field(default_factory=list[str])
-    arguments: list[str] = field(default_factory=list[str])
+    name: list[str] = msgspec.field(default_factory=list[str])
+    arguments: list[str] = msgspec.field(default_factory=list[str])
     wire_id: str | None = None
     item_id: str | None = None
     provider: str | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from holdfast.session import model_notices
 from holdfast.session.journal import entries as e
@@ -11,8 +12,7 @@ from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.tool_calls import Image, Outcome, Pattern, ProcessId
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """The result of one call, in the message after it."""
 
     call: str
@@ -24,15 +24,14 @@ class Result:
     def replaced(self, texts: Mapping[str, str]) -> Result:
         """Return the result with its replacement text, unchanged if there is none."""
         text = texts.get(self.call)
-        return self if text is None or not text.strip() else replace(self, text=text, images=())
+        return self if text is None or not text.strip() else msgspec.structs.replace(self, text=text, images=())
 
 
 UserContent = str | Image
 """The content of a user message, apart from results."""
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
+class UserMessage(msgspec.Struct, frozen=True):
     """Results first, in call order, then content: prompts, bracketed notices from holdfast, images."""
 
     results: tuple[Result, ...]
@@ -50,8 +49,7 @@ class UserMessage:
         return (*read, *(one for one in self.said if isinstance(one, Image)))
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantMessage:
+class AssistantMessage(msgspec.Struct, frozen=True):
     """A response of `model` (PROVIDER:MODEL), with at least one non-blank text or one call."""
 
     model: str
@@ -65,8 +63,7 @@ class AssistantMessage:
 ConversationMessage = UserMessage | AssistantMessage
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCall:
+class OpenCall(msgspec.Struct, frozen=True):
     """A call without an outcome. `started` is set if its effect may have begun, `asked` if the user was asked about it.
 
     `process` is its process, if journalled.
@@ -89,16 +86,14 @@ class OpenCall:
         return Result(self.part.id, self.part.name, "interrupted", model_notices.lost())
 
 
-@dataclass(frozen=True, slots=True)
-class OpenShell:
+class OpenShell(msgspec.Struct, frozen=True):
     """A user command without an end; `process` is its process, if journalled."""
 
     started: e.ShellStarted
     process: ProcessId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Streaming:
+class Streaming(msgspec.Struct, frozen=True):
     """A request without an end, and what has arrived of its response."""
 
     step: int
@@ -107,8 +102,7 @@ class Streaming:
     thinking: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedMessage:
+class QueuedMessage(msgspec.Struct, frozen=True):
     """A queued message. A `held` message is not sent by itself; the user decides about it.
 
     A message becomes held when its turn fails or is stopped, or when the user sends a prompt before it.
@@ -118,8 +112,7 @@ class QueuedMessage:
     held: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PromptMark:
+class PromptMark(msgspec.Struct, frozen=True):
     """A prompt to which the conversation can be rewound: the `text` that began `turn`, in the message at index `at`.
 
     `at` is -1 for a compacted prompt. `behind` counts the texts before it in that message, from unanswered turns.
@@ -131,8 +124,7 @@ class PromptMark:
     behind: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True):
     """A provider's count: `tokens` for a request that ended with the first `messages` messages, for `model`."""
 
     model: str
@@ -140,8 +132,7 @@ class Counted:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveCompaction:
+class ActiveCompaction(msgspec.Struct, frozen=True):
     """A compaction in effect: its note replaces the first `messages` messages and `said` texts of the next one.
 
     `under` is the compaction before it.
@@ -153,8 +144,7 @@ class ActiveCompaction:
     under: ActiveCompaction | None
 
 
-@dataclass(frozen=True, slots=True)
-class RewindPoint:
+class RewindPoint(msgspec.Struct, frozen=True):
     """The state before a prompt: all that a rewind restores. Messages before the last one never change."""
 
     asked: PromptMark
@@ -169,8 +159,7 @@ class RewindPoint:
     cut: ActiveCompaction | None
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(msgspec.Struct, frozen=True):
     """A journal's conversation as of some entry.
 
     `messages` are the messages to send; open calls have provisional results in them. `open_turn` is the turn without an

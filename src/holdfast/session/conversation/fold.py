@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+import msgspec
 
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
@@ -131,7 +132,9 @@ class Fold:
     def _unsign(self) -> None:
         """Drop everything signed under another system prompt: the first entry was lost and replaced."""
         self._exchange.unsign()
-        self._prompts = {turn: replace(b, last=b.last and without(b.last, {})) for turn, b in self._prompts.items()}
+        self._prompts = {
+            turn: msgspec.structs.replace(b, last=b.last and without(b.last, {})) for turn, b in self._prompts.items()
+        }
 
     def _found(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired) -> None:
         match entry:
@@ -179,7 +182,9 @@ class Fold:
             open_shells=tuple(self._shells.values()),
             allowed=tuple(self._allowed),
             queued=tuple(self._queued.values()),
-            prompts=tuple(replace(each, at=max(each.at - hidden, -1)) if hidden else each for each in prompts),
+            prompts=tuple(
+                msgspec.structs.replace(each, at=max(each.at - hidden, -1)) if hidden else each for each in prompts
+            ),
             rewound=tuple(self._rewound),
             counted=self._counted,
             compacted=cut.entry if cut else None,
@@ -202,7 +207,9 @@ class Fold:
                     self._streaming = None
             case e.ResponseCheckpoint():
                 if now is not None and now.step == entry.step:
-                    self._streaming = replace(now, text=now.text + entry.text, thinking=now.thinking + entry.thinking)
+                    self._streaming = msgspec.structs.replace(
+                        now, text=now.text + entry.text, thinking=now.thinking + entry.thinking
+                    )
             case e.ResponseEnded():
                 self._response(entry)
 
@@ -215,26 +222,26 @@ class Fold:
         first = self._exchange.unshow(model, images)
         for turn, known in self._prompts.items():
             if known.last and known.asked.at > first:
-                self._prompts[turn] = replace(known, last=unsigned(known.last, model))
+                self._prompts[turn] = msgspec.structs.replace(known, last=unsigned(known.last, model))
 
     def _progress(self, entry: e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessStarted) -> None:
         calls = self._exchange.open
         call = calls.get(entry.call)
         if isinstance(entry, e.ProcessStarted) and (shell := self._shells.get(entry.call)):
-            self._shells[entry.call] = replace(shell, process=entry.process)
+            self._shells[entry.call] = msgspec.structs.replace(shell, process=entry.process)
         if call is None:
             return
         match entry:
             case e.ApprovalAsked():
-                calls[entry.call] = replace(call, asked=entry)
+                calls[entry.call] = msgspec.structs.replace(call, asked=entry)
             case e.ApprovalAnswered():
-                calls[entry.call] = replace(call, answered=entry)
+                calls[entry.call] = msgspec.structs.replace(call, answered=entry)
                 if entry.allowed and entry.remember and entry.pattern is not None:
                     self._allowed[entry.pattern] = None
             case e.CallStarted():
-                calls[entry.call] = replace(call, started=entry)
+                calls[entry.call] = msgspec.structs.replace(call, started=entry)
             case e.ProcessStarted():
-                calls[entry.call] = replace(call, process=entry.process)
+                calls[entry.call] = msgspec.structs.replace(call, process=entry.process)
 
     def _prompt(self, entry: e.PromptAccepted) -> None:
         self._leave_turn()
@@ -327,7 +334,7 @@ class Fold:
             self._counted = recounted(self._counted, self._opened, before, after)
         for turn, known in self._prompts.items():
             counted, hidden = known.counted, known.cut.messages if known.cut else 0
-            self._prompts[turn] = replace(
+            self._prompts[turn] = msgspec.structs.replace(
                 known,
                 last=without(known.last, entry.outputs) if known.last and known.asked.at > first else known.last,
                 results={call: result.replaced(entry.outputs) for call, result in known.results.items()},
@@ -361,7 +368,7 @@ class Fold:
 
     def _hold(self) -> None:
         """Hold all queued messages: their turn has ended, so they are no longer sent by themselves."""
-        self._queued = {each: replace(waiting, held=True) for each, waiting in self._queued.items()}
+        self._queued = {each: msgspec.structs.replace(waiting, held=True) for each, waiting in self._queued.items()}
 
 
 def fold(entries: Iterable[e.Entry], *, left: e.Cause = "crash") -> c.Conversation:

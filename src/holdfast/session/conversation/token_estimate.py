@@ -7,7 +7,6 @@ in the number of parts, because it runs before every request and after every ent
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 
 import msgspec
@@ -116,4 +115,4 @@ def recounted(
     fixed = overhead_tokens(opened)
     was = fixed + estimate(before[: counted.messages], counted.model)
     now = fixed + estimate(after, counted.model)
-    return replace(counted, messages=len(after), tokens=counted.tokens * now // max(was, 1))
+    return msgspec.structs.replace(counted, messages=len(after), tokens=counted.tokens * now // max(was, 1))

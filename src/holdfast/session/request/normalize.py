@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import msgspec
 
@@ -66,7 +65,7 @@ class Normalizer:
     def normalized(self, conversation: c.Conversation) -> c.Conversation:
         """Return the conversation with what was made of its messages."""
         held = () if self.held is None else (self.held,)
-        return replace(conversation, messages=(*self.messages, *held))
+        return msgspec.structs.replace(conversation, messages=(*self.messages, *held))
 
     def _split(self, messages: Iterable[c.ConversationMessage], most: int) -> Iterator[c.ConversationMessage]:
         """Yield the messages. A response with more than `most` calls is split, with the results in between."""
@@ -116,7 +115,7 @@ def _of_result(result: c.Result, ids: _Ids) -> c.Result:
     call, name = ids[result.call], sendable_name(result.name)
     if (call, name) == (result.call, result.name) and not result.images:
         return result
-    return replace(result, call=call, name=name, images=())
+    return msgspec.structs.replace(result, call=call, name=name, images=())
 
 
 def _of_assistant(message: c.AssistantMessage, ids: _Ids, model: str, profile: Profile) -> c.AssistantMessage:

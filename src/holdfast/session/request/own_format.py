@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import msgspec
 
@@ -174,7 +173,9 @@ def shortened(index: int, raw: object, long: Container[Path], limits: TextLimits
     match raw:
         case c.UserMessage():
             results = (
-                replace(each, text=shortened_text(each.text, text)) if (index, "results", at) in long else each
+                msgspec.structs.replace(each, text=shortened_text(each.text, text))
+                if (index, "results", at) in long
+                else each
                 for at, each in enumerate(raw.results)
             )
             said = (
@@ -192,7 +193,7 @@ def shortened(index: int, raw: object, long: Container[Path], limits: TextLimits
                     parts.append(msgspec.structs.replace(part, arguments=cut))
                 else:
                     parts.append(part)
-            return replace(raw, parts=tuple(parts))
+            return msgspec.structs.replace(raw, parts=tuple(parts))
         case _:
             raise TypeError(f"Message {raw!r} is of an unknown type")
 
@@ -241,7 +242,7 @@ def _built_result(piece: DraftPart, messages: Sequence[object]) -> c.Result:
         return c.Result(call, name, "interrupted", piece.text or "")
     raw = _raw(piece, messages)
     assert isinstance(raw, c.Result)
-    return replace(raw, call=call, name=name, text=raw.text if piece.text is None else piece.text)
+    return msgspec.structs.replace(raw, call=call, name=name, text=raw.text if piece.text is None else piece.text)
 
 
 def _built_part(piece: DraftPart, messages: Sequence[object]) -> Part:

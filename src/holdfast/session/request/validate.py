@@ -21,7 +21,6 @@ result, the request is sent, and the user reads which rule was broken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -45,8 +44,7 @@ _EARLIER = c.UserMessage((), ("(The conversation before.)",))
 """What stands for the messages before those that are checked."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValidRequest:
+class ValidRequest(msgspec.Struct, frozen=True):
     """A conversation that its provider accepts, and the broken rules that were repaired; normally none."""
 
     conversation: c.Conversation
@@ -115,7 +113,7 @@ class RequestValidator:
         if rules.check_shape(_shape(form, form.written(window), conversation), profile):
             return None
         self._keep(normalizer, conversation, self._left - 1)
-        return ValidRequest(replace(conversation, messages=tuple(messages)), ())
+        return ValidRequest(msgspec.structs.replace(conversation, messages=tuple(messages)), ())
 
     def _is_local(self, messages: Sequence[c.ConversationMessage]) -> bool:
         """Return whether no rule that counts over the whole conversation can be concerned; remember the calls."""
@@ -168,7 +166,7 @@ def _admitted(sent: c.Conversation, profile: Profile) -> ValidRequest:
             "Rewind to an earlier prompt (/rewind), try another model, or export the conversation.",
             rule=left[0].rule,
         )
-    return ValidRequest(replace(sent, messages=tuple(form.read(repaired))), violations)
+    return ValidRequest(msgspec.structs.replace(sent, messages=tuple(form.read(repaired))), violations)
 
 
 def arranged(sent: c.Conversation, profile: Profile) -> list[tuple[Role, c.ConversationMessage]]:
@@ -196,7 +194,7 @@ def left_broken(conversation: c.Conversation, profile: Profile) -> str:
 def _prompted(sent: c.Conversation) -> c.Conversation:
     if sent.messages and isinstance(sent.messages[-1], c.UserMessage):
         return sent
-    return replace(sent, messages=(*sent.messages, c.UserMessage((), ("The next prompt.",))))
+    return msgspec.structs.replace(sent, messages=(*sent.messages, c.UserMessage((), ("The next prompt.",))))
 
 
 def violation_sentence(violation: Violation) -> str:

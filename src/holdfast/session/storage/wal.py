@@ -9,9 +9,10 @@ from __future__ import annotations
 import shutil
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+
+import msgspec
 
 from holdfast.errors import StorageFailed
 from holdfast.system.durable_files import DATABASE
@@ -30,8 +31,7 @@ def companion_path(database: Path, suffix: str) -> Path:
     return database.with_name(database.name + suffix)
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
+class _Frame(msgspec.Struct, frozen=True):
     index: int
     page: int
     commits: bool

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import msgspec
 
@@ -37,8 +36,7 @@ _THINKING = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """A document that was read and repaired.
 
     `session` and `model` are as the document says, "" if it does not; `system` and `tools` are those of its requests,

@@ -11,7 +11,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,8 +103,7 @@ async def _bounded(work: Callable[[threading.Event], ToolOutput], stop: asyncio.
     raise ToolFailed(f"Page {url!r} was not received within {SECONDS:g} s. Try again later, or use another address.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fetch:
+class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
     look_up: Callable[[str, int], list[str]]
     networks: tuple[str, ...]
     offset: int

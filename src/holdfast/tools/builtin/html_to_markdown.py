@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import urljoin
+
+import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
@@ -25,8 +26,7 @@ _NO_CHARSET = re.compile(r"[\W_]*(idna|punycode|undefined|(raw[\W_]*)?unicode[\W
 _PACKED = ("gzip", "x-gzip", "deflate")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DownloadedPage:
+class DownloadedPage(msgspec.Struct, frozen=True, kw_only=True):
     """A download: `raw` is its beginning, or all of it unless it `goes_on`."""
 
     url: str

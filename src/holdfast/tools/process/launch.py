@@ -10,7 +10,6 @@ import shutil
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -34,8 +33,7 @@ _ALONE = 2.5  # seconds for it or its watchdog to end everything once the other 
 THAW = 0.02  # seconds between attempts to wake a frozen one
 
 
-@dataclass(frozen=True, slots=True)
-class Launched:
+class Launched(msgspec.Struct, frozen=True):
     """A supervisor that is ready: the started process, which is its watchdog, and the pipe with its `answers`.
 
     `within` is whether both are in a namespace. `pair` are pidfds of watchdog and supervisor, if available.

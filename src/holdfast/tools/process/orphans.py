@@ -12,7 +12,8 @@ import select
 import signal
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+
+import msgspec
 
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ProcessId
@@ -33,8 +34,7 @@ _GIVE_UP = 40  # ticks after SIGTERM: 0.8 s, and longer on a machine so busy tha
 NAMED = 5  # listed by name; more are only counted
 
 
-@dataclass(frozen=True, slots=True)
-class OrphanReport:
+class OrphanReport(msgspec.Struct, frozen=True):
     """The result, as "name (pid)": processes that were ended, and those that could not be."""
 
     ended: tuple[str, ...] = ()
@@ -83,8 +83,7 @@ def reap(calls: Collection[str], known: Collection[ProcessId]) -> OrphanReport:
             os.close(each.descriptor)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(msgspec.Struct, frozen=True):
     descriptor: int
     name: str
 

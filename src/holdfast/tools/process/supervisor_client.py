@@ -17,7 +17,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -155,8 +154,7 @@ _Heard = tuple[_Live, bytes] | _Refused | _Started | CommandEnded | None
 """What a waiting command can receive; None means that the supervisor died."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandFinished:
+class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
     """How a command ended.
 
     `cause` is what ended it: itself, its timeout, a stop, or the supervisor: it received a signal (`signalled`), its

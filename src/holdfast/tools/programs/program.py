@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of a program that reach beyond the files it is given, as `source` documents them.
 
     `short` are one-letter options that write, load or run something; `values` are those with a value, after which a

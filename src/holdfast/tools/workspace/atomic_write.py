@@ -7,14 +7,14 @@ folder, before it is reported as done.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import difflib
 import hashlib
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
@@ -37,16 +37,14 @@ _DETAIL = 32_000
 _DIFF_LINES = 2000  # difflib's worst case is quadratic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class Present(msgspec.Struct, frozen=True, kw_only=True):
     """A file as it is now: `digest` is the SHA-256 of all of it, `content` None if it is larger than LARGEST."""
 
     digest: str
     content: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileDiff:
+class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
     """A unified diff and its counts. If the diff would be too large, `text` is a sentence instead."""
 
     text: str
@@ -129,7 +127,7 @@ def change_plan(workspace: Workspace, verb: str, path: str, make: Callable[[Safe
     title = escape_newlines(f"{verb} {place.name}")
     known_as = other_name(workspace.root, path, place)
     try:
-        return dataclasses.replace(make(place, title), known_as=known_as)
+        return msgspec.structs.replace(make(place, title), known_as=known_as)
     except ToolFailed as error:
         if place.outside is None:
             raise

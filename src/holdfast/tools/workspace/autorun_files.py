@@ -11,14 +11,14 @@ treat as the same name.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fnmatch import translate
 from itertools import pairwise
 from unicodedata import category, normalize
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Autorun:
+
+class Autorun(msgspec.Struct, frozen=True):
     """What one program runs or obeys, as `source` documents; names in lower case, `*` for any characters.
 
     `folders` with all their content, `files` in any folder, `below` the end of a path, `FOLDER/NAME`.

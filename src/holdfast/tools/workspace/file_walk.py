@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.user_directories import holds_keys
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 _IGNORE_MOST = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalkedFile:
+class WalkedFile(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of a folder; `name` is relative to the start of the walk, `modified` in nanoseconds."""
 
     name: str
@@ -33,8 +33,7 @@ class WalkedFile:
     modified: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """The `.gitignore` files that apply in a folder, outermost first, each with its folder ("", "a/b/")."""
 
     specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from math import prod
+
+import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.truncation import escape_newlines
@@ -26,8 +27,7 @@ _ALTERNATIVES = 1000  # of a pattern with braces, which multiply
 _Name = Callable[[str], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(msgspec.Struct, frozen=True):
     """One alternative of a pattern. Each name is a test, or None for `**`."""
 
     text: str

@@ -6,8 +6,9 @@ A link in a repository is followed only within it. Content that is left out is m
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.git import repository
@@ -27,8 +28,7 @@ ROOM = 32_000
 """Bytes shown of all of them together. The innermost folders come first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(msgspec.Struct, frozen=True):
     seen: FileSeen
     raw: bytes = b""
     why: str = ""  # why none of it is shown

@@ -13,10 +13,11 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
+
+import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.user_directories import holds_keys
@@ -47,8 +48,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SafePath:
+class SafePath(msgspec.Struct, frozen=True, kw_only=True):
     """A resolved path: `parts` beneath the folder `anchor`; `name` is how it is shown and journalled.
 
     `outside` is the absolute path if it lies outside the workspace, else None.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import msgspec
@@ -26,16 +25,14 @@ DEEDS = ("check", "tag", "upload")
 _SAYS = {"interrupted": "Effect unknown", "not_started": "It had no effect"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRun:
+class AgentRun(msgspec.Struct, frozen=True, kw_only=True):
     """An agent process that ended with `code`; `expected` is the exit code of a correct run."""
 
     code: int
     expected: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoEvidence:
+class DemoEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the demo recorded.
 
     `entries` is the journal at the end, `requests` what the provider received, `deeds` the log of the release.
@@ -53,8 +50,7 @@ class DemoEvidence:
     test_after: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """A claim with its numbers, and whether it is true."""
 
     said: str

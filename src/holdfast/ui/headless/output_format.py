@@ -6,8 +6,9 @@ shows what really runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from holdfast.agent.events import Event
 from holdfast.errors import ProviderFault
@@ -15,8 +16,7 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Entry, TurnEnded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOpened:
+class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
     """The start of a run; `last_turn` has the entries of the previous turn."""
 
     session: str
@@ -28,8 +28,7 @@ class RunOpened:
     last_turn: tuple[Entry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnded:
+class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run: its turn, with the conversation and the exit code at that time.
 
     `fault` is that of the provider if it ended the turn.

@@ -6,7 +6,6 @@ Every interface reads this one value. What lives, such as a connection to a mode
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -27,8 +26,7 @@ DEMO = "demo"
 """The model of users without a configured one, in the full-screen UI only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of one run in the folder `cwd`, or in that of the session `resumed` (None: a new session).
 
     `config` has the user's settings, overridden by the project's if trusted, then by the command line. `model` is ""
@@ -40,11 +38,11 @@ class RunOptions:
     cwd: Path
     environ: Mapping[str, str]
     model: str = ""
-    arguments: Arguments = field(default_factory=Arguments)
-    config: Config = field(default_factory=Config)
-    limits: Limits = field(default_factory=Limits)
-    providers: Providers = field(default_factory=lambda: PROVIDERS)
-    keys: Keys = field(default_factory=dict[str, ProviderKey])
+    arguments: Arguments = msgspec.field(default_factory=Arguments)
+    config: Config = msgspec.field(default_factory=Config)
+    limits: Limits = msgspec.field(default_factory=Limits)
+    providers: Providers = msgspec.field(default_factory=lambda: PROVIDERS)
+    keys: Keys = msgspec.field(default_factory=dict[str, ProviderKey])
     unread: str = ""
     notices: tuple[str, ...] = ()
     project: ProjectFile | None = None

@@ -9,7 +9,6 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import msgspec
@@ -30,8 +29,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(msgspec.Struct, frozen=True):
     """A source of settings: a file with its text, or the command line."""
 
     name: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 from textual.app import App
 
 from holdfast.errors import UsageError
@@ -24,8 +24,7 @@ SET_UP = -1
 """What the screen returns to be shown again after the setup."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandTarget:
+class CommandTarget(msgspec.Struct, frozen=True):
     """What the commands act on: the session by its controller, and the parts of the screen."""
 
     app: App[int]

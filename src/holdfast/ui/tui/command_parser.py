@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from holdfast.errors import UsageError
 
@@ -33,8 +34,7 @@ Name = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(msgspec.Struct, frozen=True):
     """One command: `takes` names its arguments, "" if it has none."""
 
     name: Name
@@ -70,8 +70,7 @@ SLASH_COMMANDS: tuple[_Command, ...] = (
 _BY_NAME = {name: command for command in SLASH_COMMANDS for name in (command.name, *command.aliases)}
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
+class CommandLine(msgspec.Struct, frozen=True):
     """A typed command; `rest` is what follows its name, stripped."""
 
     command: _Command

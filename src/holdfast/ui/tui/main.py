@@ -8,9 +8,10 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from holdfast.config.project_config import ProjectFile
 from holdfast.config.settings import ProjectConfig, read_config
@@ -121,7 +122,7 @@ def _prepared(
     judge_project(environ, cwd if resumed is None else Path(resumed.cwd or cwd), trusted=trust)
     options = run_options(arguments, environ, own=own, cwd=cwd, resumed=resumed, ask=_trusts)
     notices = (notice, *_encoding(sys.stderr.encoding), *options.notices, options.unread)
-    return replace(
+    return msgspec.structs.replace(
         options,
         model=model or options.model,
         fork=options.fork and session is None,

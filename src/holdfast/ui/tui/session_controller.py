@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
+
+import msgspec
 
 from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
 from holdfast.agent.sessions import create
@@ -134,25 +135,25 @@ class SessionController:
             case Busy() | Idle() | InputAccepted():
                 self._proceed(told)
             case ApprovalRequested() | ApprovalClosed():
-                self.status = replace(self.status, asking=isinstance(told, ApprovalRequested))
+                self.status = msgspec.structs.replace(self.status, asking=isinstance(told, ApprovalRequested))
             case Refused():  # a session that failed to open is tried again
                 self._is_open = self._is_open and bool(self.session)
             case InUse():
                 self._is_open = bool(self.session)
             case Window(model=model, tokens=tokens):
                 if model == self.status.model:
-                    self.status = replace(self.status, window=tokens)
+                    self.status = msgspec.structs.replace(self.status, window=tokens)
             case Fact(entry=e.ModelChanged(model=model)):
-                self.status = replace(self.status, model=model)
+                self.status = msgspec.structs.replace(self.status, model=model)
             case InputReturned() | ErrorMessage() | Closed():
                 pass
             case _:
                 if self.status.doing and self.status.doing != STOPPING:
-                    self.status = replace(self.status, doing=_doing(told) or self.status.doing)
+                    self.status = msgspec.structs.replace(self.status, doing=_doing(told) or self.status.doing)
 
     def tick(self) -> None:
         """Update the time that the turn has run."""
-        self.status = replace(self.status, seconds=time.monotonic() - self._since)
+        self.status = msgspec.structs.replace(self.status, seconds=time.monotonic() - self._since)
 
     def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
         self._read = read
@@ -163,20 +164,26 @@ class SessionController:
     def _know(self, now: CurrentConversation) -> None:
         known = now.conversation
         self.prompts = known.prompts
-        self.status = replace(self.status, queued=len(known.queued), context=now.tokens, usage=known.usage)
+        self.status = msgspec.structs.replace(
+            self.status, queued=len(known.queued), context=now.tokens, usage=known.usage
+        )
 
     def _proceed(self, told: Busy | Idle | InputAccepted) -> None:
         match told:
             case Busy():
                 self._since, self._runs = time.monotonic(), True
-                self.status = replace(self.status, doing=STOPPING if self._stopped else "working", seconds=0.0)
+                self.status = msgspec.structs.replace(
+                    self.status, doing=STOPPING if self._stopped else "working", seconds=0.0
+                )
             case Idle():
                 self._runs = False
-                self.status = replace(self.status, doing=self._starting, branch=branch_or_commit(self.cwd))
+                self.status = msgspec.structs.replace(
+                    self.status, doing=self._starting, branch=branch_or_commit(self.cwd)
+                )
             case InputAccepted():
                 self._given, self._stopped = self._given - 1, max(0, self._stopped - 1)
                 if not self._runs:
-                    self.status = replace(self.status, doing=self._starting)
+                    self.status = msgspec.structs.replace(self.status, doing=self._starting)
 
     @property
     def _starting(self) -> str:
@@ -212,7 +219,7 @@ class SessionController:
         """Stop what runs, and what was submitted and has not started."""
         self.agent.stop()
         self._stopped = self._given
-        self.status = replace(self.status, doing=STOPPING)
+        self.status = msgspec.structs.replace(self.status, doing=STOPPING)
 
     def continue_in_copy(self, session: SessionSummary, model: str = "") -> None:
         """Open a copy of a session, switched to `model` if given; later prompts go to the copy."""
@@ -228,7 +235,7 @@ class SessionController:
         """Use this model for later requests. Raise `ModelUnusable`."""
         self._connections.check(name)
         if name != self.status.model:
-            self.status = replace(self.status, model=name, window=0)
+            self.status = msgspec.structs.replace(self.status, model=name, window=0)
         if self._is_open:
             self.agent.use_model(name)
 
@@ -236,7 +243,7 @@ class SessionController:
         """Use this approval mode from now on, also in a running turn."""
         self._yolo_chosen = self._yolo_chosen or mode == "yolo"
         self.agent.use_mode(mode)
-        self.status = replace(self.status, mode=mode)
+        self.status = msgspec.structs.replace(self.status, mode=mode)
 
     def cycle_mode(self) -> None:
         """Switch to the next approval mode; `yolo` is skipped unless the user has chosen it by name."""
@@ -255,7 +262,7 @@ class SessionController:
         """Show immediately that something was submitted: it can be stopped from now on."""
         self._given += 1
         if not self.status.doing:
-            self.status = replace(self.status, doing=STARTING_UP, seconds=0.0)
+            self.status = msgspec.structs.replace(self.status, doing=STARTING_UP, seconds=0.0)
 
     def _have_session(self) -> None:
         """Open a session if none is open."""

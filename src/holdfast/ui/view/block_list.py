@@ -7,7 +7,8 @@ than one long text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+import msgspec
 
 from holdfast.tools.truncation import HeadTail
 from holdfast.ui.view.blocks import AnswerBlock, Block, BlockKey, CallBlock, Thinking, is_written
@@ -44,11 +45,11 @@ class BlockList:
             return block
         match block:
             case AnswerBlock() | Thinking():
-                self._blocks[key] = replace(block, text=block.text + "".join(grown))
+                self._blocks[key] = msgspec.structs.replace(block, text=block.text + "".join(grown))
             case CallBlock(state="writing"):
                 self._blocks[key] = is_written(block, "".join(grown))
             case CallBlock(state="running"):
-                self._blocks[key] = replace(block, output=self._printed[key].text())
+                self._blocks[key] = msgspec.structs.replace(block, output=self._printed[key].text())
             case _:
                 pass
         return self._blocks.get(key)

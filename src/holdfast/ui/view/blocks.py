@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -34,8 +33,7 @@ CallState = Literal[
 """The state of a call: in progress, one of the five outcomes, or lost."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """The user's prompt, which starts turn number `turn`; 0 if it joined the running turn."""
 
     key: BlockKey
@@ -43,8 +41,7 @@ class Prompt:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerBlock:
+class AnswerBlock(msgspec.Struct, frozen=True, kw_only=True):
     """Text of the model in Markdown: streaming, complete, or cut off."""
 
     key: BlockKey
@@ -52,8 +49,7 @@ class AnswerBlock:
     state: Literal["live", "done", "cut"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
     """The model's reasoning: `since` is its start while it is in progress, `seconds` its duration, if known."""
 
     key: BlockKey
@@ -63,8 +59,7 @@ class Thinking:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditChange:
+class EditChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file change as the model wrote it: `old` becomes `new`; `old` is None if the whole file is written.
 
     `line` is its position in the file, from 1, if known.
@@ -84,8 +79,7 @@ class TodoLine(msgspec.Struct, frozen=True):
     state: Literal["open", "doing", "done"] = "open"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallBlock:
+class CallBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call and its state.
 
     `call` is its ID in the journal, "" until the model has written it. `title` is one line with its name and its most
@@ -113,8 +107,7 @@ class CallBlock:
     asked: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(msgspec.Struct, frozen=True, kw_only=True):
     """Something that happened, in words; `detail` is more text, shown on request."""
 
     key: BlockKey
@@ -123,8 +116,7 @@ class Note:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEnd:
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of turn `turn`; `text` is the sentence that says why, "" if it ended regularly."""
 
     key: BlockKey
@@ -171,9 +163,11 @@ def ended(call: CallBlock, entry: CallEnded | ShellEnded) -> CallBlock:
     """Return the call with its outcome."""
     edit = call.edit
     if edit is not None and (found := _AT.search(entry.text)) is not None:
-        edit = replace(edit, line=int(found[1]))
+        edit = msgspec.structs.replace(edit, line=int(found[1]))
     said, took = entry.text, entry.seconds
-    return replace(call, state=entry.outcome, since=None, seconds=took, output="", result=said, edit=edit)
+    return msgspec.structs.replace(
+        call, state=entry.outcome, since=None, seconds=took, output="", result=said, edit=edit
+    )
 
 
 class _Write(msgspec.Struct, frozen=True):
@@ -237,4 +231,4 @@ def is_written(call: CallBlock, more: str) -> CallBlock:
     with suppress(msgspec.DecodeError):
         said = msgspec.json.decode(f'"{said}"', type=str)
     title = f"{call.name} {' '.join(said.split())[:100]}".rstrip()
-    return replace(call, title=title, arguments=arguments, written=call.written + len(more))
+    return msgspec.structs.replace(call, title=title, arguments=arguments, written=call.written + len(more))

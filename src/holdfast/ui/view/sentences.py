@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
@@ -56,8 +57,7 @@ _Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.C
 _Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged | e.Repaired
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(msgspec.Struct, frozen=True):
     """What an entry says; `detail` is more text that the sentence does not contain."""
 
     kind: SentenceKind

@@ -6,8 +6,9 @@ One rule: a session read from its journal gives the same blocks as it gave live,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
+
+import msgspec
 
 from holdfast.agent.events import (
     CheckFinding,
@@ -40,14 +41,13 @@ from holdfast.ui.view.blocks import (
 from holdfast.ui.view.sentences import Narrator, Sentence
 
 
-@dataclass(slots=True)
-class _Request:
+class _Request(msgspec.Struct):
     """The request whose response is arriving: the keys of its blocks in order, and whether it streams."""
 
     origin: str
     step: int
-    keys: list[BlockKey] = field(default_factory=list[BlockKey])
-    calls: dict[int, BlockKey] = field(default_factory=dict[int, BlockKey])
+    keys: list[BlockKey] = msgspec.field(default_factory=list[BlockKey])
+    calls: dict[int, BlockKey] = msgspec.field(default_factory=dict[int, BlockKey])
     live: bool = False
 
 
@@ -218,7 +218,7 @@ class View:
             self._open[key] = None
         block = self._column.peek(key)
         if isinstance(block, CallBlock) and event.name:
-            self._column.set(replace(block, name=block.name + event.name))
+            self._column.set(msgspec.structs.replace(block, name=block.name + event.name))
         self._column.grow(key, event.arguments)
 
     def _thought(self, at: float | None) -> None:
@@ -226,7 +226,7 @@ class View:
         block = self._column.peek(f"{self._request.origin}.thinking0") if self._request is not None else None
         if isinstance(block, Thinking) and block.live:
             seconds = None if at is None or block.since is None else at - block.since
-            self._column.set(replace(block, live=False, since=None, seconds=seconds))
+            self._column.set(msgspec.structs.replace(block, live=False, since=None, seconds=seconds))
 
     def _ended(self, entry: e.ResponseEnded, seq: str) -> None:
         """Replace what was streamed by the parts of the complete response."""
@@ -277,13 +277,13 @@ class View:
             case e.CallEnded() if call.seconds is None:  # the first outcome counts
                 self._over(call, entry)
             case e.ApprovalAsked(why=why) if call.seconds is None:
-                self._column.set(replace(call, state="waiting", asked=why))
+                self._column.set(msgspec.structs.replace(call, state="waiting", asked=why))
                 self._open[call.key] = None
             case e.ApprovalAnswered() if call.state in ("waiting", "lost"):
-                self._column.set(replace(call, state="ready"))
+                self._column.set(msgspec.structs.replace(call, state="ready"))
                 self._open[call.key] = None
             case e.CallStarted(effect=effect) if call.seconds is None:
-                self._column.set(replace(call, state="running", effect=effect, since=at))
+                self._column.set(msgspec.structs.replace(call, state="running", effect=effect, since=at))
                 self._column.begin_output(call.key)
                 self._open[call.key] = None
             case _:
@@ -320,13 +320,13 @@ class View:
         self._open.pop(key, None)
         match self.block(key):
             case AnswerBlock(state="live") as answer:
-                self._column.set(replace(answer, state="cut"))
+                self._column.set(msgspec.structs.replace(answer, state="cut"))
             case Thinking(live=True) as thinking:
-                self._column.set(replace(thinking, live=False, since=None))
+                self._column.set(msgspec.structs.replace(thinking, live=False, since=None))
             case CallBlock(state="writing") as call:
-                self._column.set(replace(call, state="not_started"))
+                self._column.set(msgspec.structs.replace(call, state="not_started"))
             case CallBlock(state="ready" | "waiting" | "running") as call:
-                self._column.set(replace(call, state="lost", since=None))
+                self._column.set(msgspec.structs.replace(call, state="lost", since=None))
             case _:
                 pass
 

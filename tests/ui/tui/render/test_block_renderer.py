@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from holdfast.agent.events import Fact, LiveCall, LiveOutput, LiveThinking
 from holdfast.session.journal.entries import (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -115,8 +114,7 @@ def unfolded(messages: Sequence[object]) -> Iterator[Unit]:
             yield Unit({**head, "parts": parts[begin:end]}, index, begin)
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(msgspec.Struct):
     """The units that form one message: a response or anything else that is `whole`, or the parts of a request."""
 
     message: int | None  # the one it was, None if it is new

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
+
+import msgspec
 
 from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_OK, ConfigInvalid, UsageError
@@ -33,8 +34,7 @@ COMPLETED_COMMANDS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A word that may come next, with a description."""
 
     value: str

@@ -6,9 +6,10 @@ import asyncio
 import importlib.util
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 from urllib.parse import urlsplit
+
+import msgspec
 
 from holdfast.config.settings import ProtocolKind, Server, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed, StorageFailed
@@ -65,15 +66,17 @@ _SAYS: Mapping[Again, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """The choices: `server` is a new server that is not in the config yet, `key` a key to store."""
 
     provider: Provider
     model: str
     server: Server | None = None
-    key: str = field(default="", repr=False)
+    key: str = ""
     place: KeyPlace = "file"
+
+    def __repr__(self) -> str:
+        return f"Chosen(name={self.name!r}, server={self.server!r}, place={self.place!r})"  # without the key
 
     @property
     def name(self) -> str:
@@ -106,7 +109,7 @@ class Wizard:
                 case "again":
                     pass
                 case "key":
-                    chosen = self._key(replace(chosen, key=""))
+                    chosen = self._key(msgspec.structs.replace(chosen, key=""))
                 case "model":
                     chosen = self._model(chosen)
                 case "provider":
@@ -195,11 +198,11 @@ class Wizard:
             if not typed and there:
                 return chosen
             try:
-                self._target(replace(chosen, model="any", key=typed))
+                self._target(msgspec.structs.replace(chosen, model="any", key=typed))
             except ModelUnusable:
                 print("A key has no spaces. Paste the whole key and nothing else.")
             else:
-                return replace(chosen, key=typed)
+                return msgspec.structs.replace(chosen, key=typed)
 
     def _there(self, chosen: Chosen) -> ProviderKey | None:
         """Return the existing key; if the keyring does not return it, print why."""
@@ -216,13 +219,13 @@ class Wizard:
         return key
 
     def _model(self, chosen: Chosen) -> Chosen:
-        preload(self._target(replace(chosen, model="any")))
+        preload(self._target(msgspec.structs.replace(chosen, model="any")))
         provider, _, own = (self._config.model or "").partition(":")
         usual = own if provider == chosen.provider.name else chosen.provider.model
         while True:
             model = questions.ask_line(f"\nModel of {chosen.provider.name}", chosen.model or usual)
             if model.isprintable() and model:
-                return replace(chosen, model=model.removeprefix(f"{chosen.provider.name}:"))
+                return msgspec.structs.replace(chosen, model=model.removeprefix(f"{chosen.provider.name}:"))
             print("A model name has no spaces. Type it as in the provider's list of models.")
 
     def _placed(self, chosen: Chosen) -> Chosen:
@@ -238,7 +241,7 @@ class Wizard:
         places: tuple[KeyPlace, ...] = ("file", "keyring")
         says = [f"{home(str(self._file.path))}, readable only by you", "the system keyring"]
         typed = questions.one_of("Number or name", places, says=says, default="keyring")
-        return replace(chosen, place=next(each for each in places if each == typed))
+        return msgspec.structs.replace(chosen, place=next(each for each in places if each == typed))
 
     def _what_now(self, chosen: Chosen, failed: ProviderFailed) -> Again:
         ours = found(self._environ, self._known(chosen), {}).get(chosen.provider.key_variable or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from holdfast.agent.events import Event, Fact
 from holdfast.session.catalog import SessionSummary
@@ -12,16 +12,14 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.tools.tool import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentConversation:
+class CurrentConversation(msgspec.Struct, frozen=True):
     """The conversation as of the facts sent so far; `tokens` is about how much would be sent now."""
 
     conversation: Conversation
     tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionOpenedMessage:
+class SessionOpenedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A session was opened; `facts` are its journal, `now` is what they fold to.
 
     A `read` one is read-only and accepts no prompts.
@@ -34,20 +32,17 @@ class SessionOpenedMessage:
     read: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Busy:
+class Busy(msgspec.Struct, frozen=True):
     """A turn is running."""
 
 
-@dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(msgspec.Struct, frozen=True):
     """No turn is running; `ended` is the end of the last one, None if it could not start."""
 
     ended: TurnEnded | None
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRequested:
+class ApprovalRequested(msgspec.Struct, frozen=True):
     """The agent waits for the user's approval of a call."""
 
     call: CallPart
@@ -55,61 +50,52 @@ class ApprovalRequested:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalClosed:
+class ApprovalClosed(msgspec.Struct, frozen=True):
     """The approval prompt was answered, or its turn was stopped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """The prompt `text` was not accepted and returns to the composer."""
 
     text: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class InputReturned:
+class InputReturned(msgspec.Struct, frozen=True):
     """Queued text that will not be sent, or not unchanged: it returns to the composer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class InputAccepted:
+class InputAccepted(msgspec.Struct, frozen=True):
     """One submitted prompt or command has started, was queued, or was refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(msgspec.Struct, frozen=True):
     """The model's context window in `tokens`; 0 if unknown."""
 
     model: str
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorMessage:
+class ErrorMessage(msgspec.Struct, frozen=True):
     """Something failed; `message` says what, why, and what to do."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class SessionClosed:
+class SessionClosed(msgspec.Struct, frozen=True):
     """The session was closed; no more messages about it follow."""
 
 
-@dataclass(frozen=True, slots=True)
-class InUse:
+class InUse(msgspec.Struct, frozen=True):
     """Another process holds the session to open; `holder` describes it, "" if unknown."""
 
     session: SessionSummary
     holder: str
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(msgspec.Struct, frozen=True):
     """The session is closed and every tool process has ended: the last message."""
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
+
+import msgspec
 
 from holdfast.ui.tui.render.call_renderer import FIRST, call_pieces
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment, fold_runs
@@ -27,8 +28,7 @@ FOLDED = 12
 """A prompt of at least so many lines is collapsed to its first ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(msgspec.Struct, frozen=True):
     """A prompt of the user, with a bar at its left."""
 
     lines: tuple[str, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import assert_never
 
 import msgspec
@@ -43,8 +42,7 @@ _FETCHED = re.compile(r"\[\S+: ([^\n]+)\]\n")
 _SENTENCES = 1_000  # a result of at most so many characters is not cut
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(msgspec.Struct, frozen=True):
     """The first line of a call: its state, its title, and status texts."""
 
     state: CallState
@@ -66,8 +64,7 @@ class Head:
         return [make_line(crop([*crop(title, room), *said], width))._replace(mark=(mark, style))]
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(msgspec.Struct, frozen=True):
     """The lines of an edit."""
 
     lines: tuple[Change, ...]
@@ -88,8 +85,7 @@ class Diff:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Checklist:
+class Checklist(msgspec.Struct, frozen=True):
     """A to-do list with the state of each item."""
 
     items: tuple[TodoLine, ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import msgspec
 from rich.style import Style
 
 from holdfast.ui.tui.render.lines import DrawnLine, StyledRun, clean, crop, fold_runs, make_line, pad
@@ -23,8 +23,7 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _LONGEST = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A line of a diff: `sign` is `-`, `+`, ` `, or `…` for skipped lines; `words` are the changed ranges."""
 
     sign: str
@@ -94,8 +93,8 @@ def _compared(old: Sequence[str], new: Sequence[str], first: int | None) -> Iter
 def _paired(removed: Iterable[Change], added: Iterable[Change]) -> Iterator[Change]:
     """Yield replaced lines and their replacements, with the changed words."""
     pairs = [(old, new, _words(old.text, new.text)) for old, new in zip(removed, added, strict=True)]
-    yield from (replace(old, words=words) for old, _, (words, _) in pairs)
-    yield from (replace(new, words=words) for _, new, (_, words) in pairs)
+    yield from (msgspec.structs.replace(old, words=words) for old, _, (words, _) in pairs)
+    yield from (msgspec.structs.replace(new, words=words) for _, new, (_, words) in pairs)
 
 
 def _words(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:

@@ -7,8 +7,9 @@ and growing text costs the same however long the whole is.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+import msgspec
 
 from holdfast.ui.tui.render.code import draw_code
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment, clean, make_line
@@ -32,8 +33,7 @@ _QUOTE = re.compile(r" {0,3}>")
 _COLUMNS = re.compile(r" {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Prose:
+class Prose(msgspec.Struct, frozen=True):
     """Markdown other than a code block; `above` is whether an empty line comes before it."""
 
     source: str
@@ -50,8 +50,7 @@ class Prose:
         return [*_empty(above=self.above), *drawn]
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(msgspec.Struct, frozen=True):
     """Some lines of a code block."""
 
     lines: tuple[str, ...]
@@ -108,12 +107,11 @@ class Markdown:
         return self._text.rfind(" ", self._at + 1, self._at + _SIZE) + 1 or self._at + _SIZE
 
 
-@dataclass(slots=True)
-class _Splitter:
+class _Splitter(msgspec.Struct):
     """The pieces so far, the lines of the incomplete one, and the kind of block that they are in."""
 
-    done: list[Fragment] = field(default_factory=list[Fragment])
-    lines: list[str] = field(default_factory=list[str])
+    done: list[Fragment] = msgspec.field(default_factory=list[Fragment])
+    lines: list[str] = msgspec.field(default_factory=list[str])
     kind: _Kind = "none"
     above: bool = False  # whether an empty line comes before the piece
     blank: bool = False  # whether the last line was empty
@@ -124,7 +122,7 @@ class _Splitter:
 
     def copy(self) -> _Splitter:
         """Return an independent copy."""
-        return replace(self, done=list(self.done), lines=list(self.lines))
+        return msgspec.structs.replace(self, done=list(self.done), lines=list(self.lines))
 
     def pieces(self) -> list[Fragment]:
         """Return all pieces, the incomplete one as if it had ended."""

@@ -6,11 +6,11 @@ One rule: a link's address is shown, so that the reader sees what a click would 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import msgspec
 from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
@@ -60,20 +60,19 @@ def _parser(*, links: bool) -> MarkdownIt:
     return MarkdownIt("commonmark", options).enable(["table", "strikethrough"]).disable(without)
 
 
-@dataclass(slots=True)
-class _Page:
+class _Page(msgspec.Struct):
     """The lines so far, and the margins of the open lists and quotes."""
 
     look: Styles
     width: int
     wide: int
     headless: bool
-    lines: list[DrawnLine] = field(default_factory=list[DrawnLine])
-    margin: list[StyledRun] = field(default_factory=list[StyledRun])
-    marker: list[StyledRun] = field(
+    lines: list[DrawnLine] = msgspec.field(default_factory=list[DrawnLine])
+    margin: list[StyledRun] = msgspec.field(default_factory=list[StyledRun])
+    marker: list[StyledRun] = msgspec.field(
         default_factory=list[StyledRun]
     )  # replaces the end of the margin, on the next line only
-    numbers: list[int | None] = field(default_factory=list[int | None])  # of the open lists
+    numbers: list[int | None] = msgspec.field(default_factory=list[int | None])  # of the open lists
     fresh: bool = True  # whether the open block has no lines yet
 
     def draw(self, tokens: Sequence[Token]) -> None:

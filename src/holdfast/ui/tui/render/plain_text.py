@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 from rich.style import Style
 
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment, clean, crop, fold_runs, make_line
@@ -25,8 +25,7 @@ _TENTHS = 10  # below so many seconds, tenths are shown
 Tone = Literal["text", "dim", "faint", "warning", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """Lines of plain text in one tone, folded if `whole`, else cut to one line each; `mark` is before the first."""
 
     lines: tuple[str, ...]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 
+import msgspec
 from rich.style import Style
 
 from holdfast.ui.tui.render.lexers import Lexers
 
 
-@dataclass(frozen=True, slots=True)
-class Styles:
+class Styles(msgspec.Struct, frozen=True):
     """The styles in the current theme; each includes its background."""
 
     text: Style
@@ -44,7 +43,7 @@ class Styles:
 
 
 CLASS = "transcript--"
-COMPONENTS = frozenset(f"{CLASS}{field.name}" for field in fields(Styles) if field.name != "lexers")
+COMPONENTS = frozenset(f"{CLASS}{field}" for field in Styles.__struct_fields__ if field != "lexers")
 """The component classes that a style sheet sets, one per field."""
 
 STYLES = """

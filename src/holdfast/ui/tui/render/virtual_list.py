@@ -6,8 +6,9 @@ One rule: the visible lines stay in place, whatever is drawn or changes above th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from holdfast.ui.tui.render import block_renderer
 from holdfast.ui.tui.render.heights import Heights
@@ -37,13 +38,12 @@ class LinePlace(NamedTuple):
     line: int
 
 
-@dataclass(slots=True)
-class _Item:
+class _Item(msgspec.Struct):
     """The state of a block near the viewport."""
 
     block: Block
     sheet: LineLayout
-    markdown: Markdown = field(default_factory=Markdown)
+    markdown: Markdown = msgspec.field(default_factory=Markdown)
 
 
 # How it works. A session can have a hundred thousand lines, a screen has fifty. Drawing a line (parsing Markdown,

@@ -7,9 +7,9 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from rich.text import Text
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -32,8 +32,7 @@ SHOWN = 8
 _FILE = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(msgspec.Struct, frozen=True):
     """One completion: `text` replaces the last `length` characters; `detail` is shown dimmed."""
 
     shown: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
+import msgspec
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
@@ -22,8 +22,7 @@ from holdfast.text import literal
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """One item: `value` is the result of choosing it, `title` its name, `detail` is shown dimmed next to it.
 
     `now` marks the current value, where the highlight starts.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual.reactive import reactive
@@ -25,8 +24,7 @@ _LONGEST = 32
 """Maximum characters of a branch name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the line; `doing` is "" while idle, `seconds` the time it has run, `window` is in tokens."""
 
     mode: Mode
@@ -37,7 +35,7 @@ class Status:
     queued: int = 0
     context: int = 0
     window: int = 0
-    usage: Usage = Usage(cost="0")  # noqa: RUF009 - frozen
+    usage: Usage = Usage(cost="0")
     branch: str = ""
 
 
