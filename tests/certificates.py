@@ -14,6 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+LONG_VALID = range(-365, 635)
+"""Days from today on which a certificate is valid, if nothing is said."""
+
 
 @dataclass(frozen=True, slots=True)
 class Authority:
@@ -23,8 +26,8 @@ class Authority:
     key: ec.EllipticCurvePrivateKey
     own: x509.Certificate
 
-    def server(self, *names: str, days: int = 1000) -> ssl.SSLContext:
-        """Return what a server of these names needs, with a certificate valid for so many days from a year ago."""
+    def server(self, *names: str, days: range = LONG_VALID) -> ssl.SSLContext:
+        """Return what a server of these names needs, with a certificate valid on these days, counted from today."""
         key = ec.generate_private_key(ec.SECP256R1())
         signed = _certificate(names[0], key, days=days, issuer=self, names=names)
         pem = self.path.with_name(f"{signed.serial_number}.pem")
@@ -38,7 +41,7 @@ class Authority:
 def authority(folder: Path) -> Authority:
     """Return an authority that nobody knows, its certificate in a file of the folder."""
     key = ec.generate_private_key(ec.SECP256R1())
-    own = _certificate("an authority of tests", key, days=1000)
+    own = _certificate("an authority of tests", key)
     path = folder / "authority.pem"
     path.write_bytes(own.public_bytes(serialization.Encoding.PEM))
     return Authority(path, key, own)
@@ -48,12 +51,12 @@ def _certificate(
     title: str,
     key: ec.EllipticCurvePrivateKey,
     *,
-    days: int,
+    days: range = LONG_VALID,
     issuer: Authority | None = None,
     names: Sequence[str] = (),
 ) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, title)])
-    begins = dt.datetime.now(dt.UTC) - dt.timedelta(days=365)
+    today = dt.datetime.now(dt.UTC)
     signer = issuer.key if issuer else key
     made = (
         x509.CertificateBuilder()
@@ -61,8 +64,8 @@ def _certificate(
         .issuer_name(issuer.own.subject if issuer else name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(begins)
-        .not_valid_after(begins + dt.timedelta(days=days))
+        .not_valid_before(today + dt.timedelta(days=days.start))
+        .not_valid_after(today + dt.timedelta(days=days.stop))
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)

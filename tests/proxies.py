@@ -14,6 +14,7 @@ Mode = Literal[
     "tunnels",  # and answers what is not to be tunnelled itself, as if it had forwarded it
     "wants another password",
     "refuses",
+    "cannot reach it",
     "leaves before it answers",
     "leaves within its answer",
     "leaves within the stream",
@@ -88,6 +89,7 @@ def _said(status: str, headers: Sequence[str] = (), body: str = "") -> bytes:
 _REFUSALS: dict[Mode, bytes] = {
     "wants another password": _said("407 Proxy Authentication Required", ['proxy-authenticate: Basic realm="proxy"']),
     "refuses": _said("403 Forbidden", body="This destination is not allowed."),
+    "cannot reach it": _said("502 Bad Gateway"),
     "leaves before it answers": b"",
     "leaves within its answer": b"HTTP/1.1 200 Connection establ",
     "answers something else": b"SSH-2.0-OpenSSH_9.9\r\n\r\n",

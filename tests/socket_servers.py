@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -153,3 +154,49 @@ class Recorder:
         head, events = answer(received, reply, number=len(self.requests))
         writer.write(head_bytes(head, "connection: close") + b"".join(events))
         await writer.drain()
+
+
+class OldServer:
+    """Speaks HTTP/1.0: an answer ends where its connection ends, wherever that is."""
+
+    def __init__(self, says: str, *, cut: int | None = None) -> None:
+        self.connections = 0
+        self._says = says
+        self._cut = cut
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, with all events or with so many."""
+        self.connections += 1
+        received = await read_request(reader)
+        assert received is not None
+        head, written = answer(received, (Say(self._says),))
+        writer.write(head_bytes(head, version="1.0"))
+        for event in written[: self._cut]:
+            writer.write(event)
+            await writer.drain()
+            await asyncio.sleep(0)
+
+
+class Redirects:
+    """Points everybody to another place."""
+
+    def __init__(self, place: str, status: int) -> None:
+        self._place = place
+        self._status = status
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
+        assert await read_request(reader) is not None
+        head = f"HTTP/1.1 {self._status} Away\r\nlocation: {self._place}\r\ncontent-length: 0\r\n\r\n"
+        writer.write(head.encode())
+        await writer.drain()
+
+
+def has_ipv6() -> bool:
+    """Return whether this machine has an address of IPv6."""
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            return False
+    return True

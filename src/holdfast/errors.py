@@ -37,6 +37,11 @@ ProviderFault = Literal[
     "rate_limited",  # 429
     "overloaded",  # 5xx, 529
     "unreachable",  # no connection, or it broke
+    "certificate",  # TLS: signed by nobody who is trusted here
+    "certificate_host",  # TLS: for another host name
+    "certificate_date",  # TLS: expired, or not valid yet
+    "proxy_password",  # 407: the proxy wants another user and password
+    "proxy_refused",  # the proxy does not allow this connection
     "silent",  # a deadline on events passed
     "cut",  # the stream ended without its terminal event
     "malformed",  # bytes that are not the provider's protocol

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from certificates import Authority, authority
+from certificates import LONG_VALID, Authority, authority
 from holdfast.config.settings import Limits
-from holdfast.errors import ProviderFailed
+from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.connect import connect
 from holdfast.providers.model import StreamEvent, StreamFinished, TextDelta
 from holdfast.providers.registry import resolve_endpoint
@@ -22,7 +21,7 @@ from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
 from holdfast.testing.script import Say
 from proxies import DYING, Mode, Proxy
-from socket_servers import KEYS, Recorder, answer, environ, head_bytes, listening, read_request
+from socket_servers import KEYS, OldServer, Recorder, Redirects, environ, has_ipv6, listening
 from tiers import sampled
 
 WIRES = ("openai:gpt-5.5", "openai-chat:m", "anthropic:m", "google:gemini-3-m", "mistral:m", "bedrock:anthropic.m")
@@ -127,10 +126,11 @@ async def unfinished(name: str, variables: dict[str, str]) -> None:
 
 
 @asynccontextmanager
-async def secure(trusted: Authority, *names: str, days: int = 1000) -> AsyncGenerator[tuple[Recorder, int]]:
+async def secure(trusted: Authority, *names: str, days: range = LONG_VALID) -> AsyncGenerator[tuple[Recorder, int]]:
     """Give a provider behind TLS, and its port."""
     recorder = Recorder()
-    async with listening(recorder.serve, tls=trusted.server(*(names or ("localhost",)), days=days)) as port:
+    tls = trusted.server(*(names or ("localhost",)), days=days)
+    async with listening(recorder.serve, tls=tls) as port:
         yield recorder, port
 
 
@@ -152,28 +152,46 @@ async def test_an_authority_of_ones_own_is_trusted_if_it_is_named(
 async def test_otherwise_it_is_told_and_nothing_is_sent(name: str, trusted: Authority) -> None:
     async with secure(trusted) as (recorder, port):
         failed = await failure(name, environ(f"https://localhost:{port}"))
-    assert failed.fault == "unreachable"
+    assert (failed.fault, failed.retryable) == ("certificate", False)
     assert str(failed).startswith(f"Connection to model {name!r} failed: ")
     assert "certificate verify failed" in str(failed)
     assert recorder.requests == []
 
 
 @pytest.mark.parametrize(
-    ("names", "days", "why"),
+    ("host", "days", "told"),
     [
-        (("another.invalid",), 1000, "Hostname mismatch, certificate is not valid for 'localhost'"),
-        (("localhost",), 1, "certificate has expired"),
+        ("another.invalid", LONG_VALID, ("certificate_host", "Hostname mismatch, certificate is not valid")),
+        ("127.0.0.1", LONG_VALID, ("certificate_host", "Hostname mismatch, certificate is not valid")),
+        ("localhost", range(-9, -8), ("certificate_date", "certificate has expired")),
+        ("localhost", range(8, 9), ("certificate_date", "certificate is not yet valid")),
     ],
 )
 @pytest.mark.parametrize("name", sampled(WIRES, 1))
 async def test_a_certificate_of_another_name_or_day_is_refused(
-    name: str, names: tuple[str, ...], days: int, why: str, trusted: Authority, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    host: str,
+    days: range,
+    told: tuple[ProviderFault, str],
+    trusted: Authority,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
-    async with secure(trusted, *names, days=days) as (recorder, port):
+    async with secure(trusted, host, days=days) as (recorder, port):
         failed = await failure(name, environ(f"https://localhost:{port}"))
-    assert (failed.fault, recorder.requests) == ("unreachable", [])
+    fault, why = told
+    assert (failed.fault, failed.retryable, recorder.requests) == (fault, False, [])
     assert why in str(failed)
+
+
+@pytest.mark.parametrize("name", sampled(WIRES, 1))
+async def test_an_address_that_a_certificate_does_not_name_is_refused(
+    name: str, trusted: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted.path))
+    async with secure(trusted) as (_, port):
+        failed = await failure(name, environ(f"https://127.0.0.1:{port}"))
+    assert failed.fault == "certificate_host"
 
 
 # --- proxies ---------------------------------------------------------------------------------------------------------
@@ -228,7 +246,7 @@ async def test_a_password_that_is_refused_is_told_as_that(
     proxy = Proxy("wants another password")
     async with behind(proxy, "HTTPS_PROXY", monkeypatch):
         failed = await failure(name, environ("https://localhost:1"))
-    assert failed.fault == "unreachable"
+    assert (failed.fault, failed.retryable) == ("proxy_password", False)
     assert "407 Proxy Authentication Required" in str(failed)
 
 
@@ -236,8 +254,23 @@ async def test_a_password_that_is_refused_is_told_as_that(
 async def test_so_is_a_proxy_that_allows_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with behind(Proxy("refuses"), "HTTPS_PROXY", monkeypatch):
         failed = await failure(name, environ("https://localhost:1"))
-    assert failed.fault == "unreachable"
+    assert (failed.fault, failed.retryable) == ("proxy_refused", False)
     assert "403 Forbidden" in str(failed)
+
+
+@pytest.mark.parametrize("name", sampled(WIRES, 1))
+async def test_the_password_of_what_is_forwarded_may_be_refused_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with behind(Proxy("wants another password"), "HTTP_PROXY", monkeypatch):
+        failed = await failure(name, environ("http://provider.invalid:81"))
+    assert (failed.fault, failed.retryable) == ("proxy_password", False)
+
+
+@pytest.mark.parametrize("name", sampled(WIRES, 1))
+async def test_a_proxy_that_cannot_reach_it_now_is_asked_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with behind(Proxy("cannot reach it"), "HTTPS_PROXY", monkeypatch):
+        failed = await failure(name, environ("https://localhost:1"))
+    assert (failed.fault, failed.retryable) == ("unreachable", True)
+    assert "502 Bad Gateway" in str(failed)
 
 
 @pytest.mark.parametrize(("name", "mode"), sampled([(name, mode) for name in WIRES for mode in DYING], 3))
@@ -319,28 +352,9 @@ async def test_where_each_provider_is_at_home(name: str, trusted: Authority, mon
 # --- servers and addresses -------------------------------------------------------------------------------------------
 
 
-class Old:
-    """Speaks HTTP/1.0: an answer ends where its connection ends, wherever that is."""
-
-    def __init__(self, *, cut: int | None = None) -> None:
-        self.connections = 0
-        self._cut = cut
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        received = await read_request(reader)
-        assert received is not None
-        head, written = answer(received, (Say(SAYS),))
-        writer.write(head_bytes(head, version="1.0"))
-        for event in written[: self._cut]:
-            writer.write(event)
-            await writer.drain()
-            await asyncio.sleep(0)
-
-
 @pytest.mark.parametrize("name", sampled(WIRES, 3))
 async def test_an_old_server_is_read_to_its_end(name: str) -> None:
-    old = Old()
+    old = OldServer(SAYS)
     async with listening(old.serve) as port:
         variables = environ(f"http://127.0.0.1:{port}")
         model = await connect(resolve_endpoint(name, variables), LIMITS)
@@ -355,17 +369,14 @@ async def test_an_old_server_is_read_to_its_end(name: str) -> None:
 
 @pytest.mark.parametrize("name", sampled(WIRES, 3))
 async def test_an_old_server_that_dies_has_not_finished(name: str) -> None:
-    async with listening(Old(cut=5).serve) as port:
+    async with listening(OldServer(SAYS, cut=5).serve) as port:
         await unfinished(name, environ(f"http://127.0.0.1:{port}"))
 
 
 @pytest.mark.parametrize("name", sampled(WIRES, 2))
 async def test_an_address_of_ipv6(name: str) -> None:
-    with socket.socket(socket.AF_INET6) as probe:
-        try:
-            probe.bind(("::1", 0))
-        except OSError as error:
-            pytest.skip(f"this machine has no IPv6: {error}")
+    if not has_ipv6():
+        pytest.skip("this machine has no IPv6")
     recorder = Recorder()
     async with listening(recorder.serve, host="::1") as port:
         assert await said(name, environ(f"http://[::1]:{port}")) == "ok"
@@ -379,14 +390,8 @@ async def test_an_address_of_ipv6(name: str) -> None:
 async def test_a_redirect_is_told_and_not_followed(name: str, status: int, *, whole: bool) -> None:
     elsewhere = Recorder()
     async with listening(elsewhere.serve) as there:
-
-        async def redirects(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            assert await read_request(reader) is not None
-            place = f"location: http://127.0.0.1:{there}/elsewhere?token=secret"
-            writer.write(f"HTTP/1.1 {status} Away\r\n{place}\r\ncontent-length: 0\r\n\r\n".encode())
-            await writer.drain()
-
-        async with listening(redirects) as port:
+        redirects = Redirects(f"http://127.0.0.1:{there}/elsewhere?token=secret", status)
+        async with listening(redirects.serve) as port:
             with pytest.raises(ProviderFailed) as caught:
                 await events(name, environ(f"http://127.0.0.1:{port}"), whole=whole)
     failed = caught.value

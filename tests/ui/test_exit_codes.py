@@ -20,7 +20,13 @@ CODES: dict[tuple[Cause, ProviderFault | None], int] = {
     ("external", None): EXIT_INTERRUPTED,
     ("provider", "overloaded"): EXIT_RETRYABLE,
     ("provider", "rate_limited"): EXIT_RETRYABLE,
+    ("provider", "unreachable"): EXIT_RETRYABLE,
     ("provider", "rejected"): EXIT_FAILED,
+    ("provider", "certificate"): EXIT_FAILED,
+    ("provider", "certificate_host"): EXIT_FAILED,
+    ("provider", "certificate_date"): EXIT_FAILED,
+    ("provider", "proxy_password"): EXIT_FAILED,
+    ("provider", "proxy_refused"): EXIT_FAILED,
     ("provider", "credentials"): EXIT_FAILED,
     **{
         (cause, None): EXIT_FAILED

@@ -17,18 +17,18 @@ import msgspec
 
 from holdfast.errors import ModelUnusable
 from holdfast.providers.credentials.redaction import HIDDEN, strip_credentials
+from holdfast.providers.error_mapping import CertificateFault, certificate_fault
 from holdfast.providers.provider_info import address_of, overriding
 from holdfast.providers.registry import Provider, asked_at
 from holdfast.system.threads import in_daemon
 
 ConnectivityStep = Literal[
-    "reached", "unknown", "address", "name", "refused", "route", "time", "date", "untrusted", "tls", "proxy"
+    CertificateFault, "reached", "unknown", "address", "name", "refused", "route", "time", "tls", "proxy"
 ]
 """The step that failed: none; not checked, because only the SDK knows the base URL; the base URL is unusable; DNS name;
-connection refused; no route; timeout; certificate not valid today; certificate not trusted; no TLS; the proxy."""
+connection refused; no route; timeout; no TLS; the proxy; or what is wrong with the certificate."""
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
-_OTHER_DAY = (9, 10)  # X.509: not yet valid, and expired
 
 
 class Reached(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,8 +137,8 @@ def _ended(error: OSError, *, secure: bool) -> ConnectivityStep:
     match error:
         case socket.gaierror():
             return "name"
-        case ssl.SSLCertVerificationError(verify_code=code):
-            return "date" if code in _OTHER_DAY else "untrusted"
+        case ssl.SSLCertVerificationError():
+            return certificate_fault(error)
         case TimeoutError():
             return "time"
         case ssl.SSLError() | ConnectionResetError() | BrokenPipeError() if secure:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+import ssl
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 
@@ -73,6 +75,9 @@ _TOO_LONG = re.compile(
 )
 
 
+CertificateFault = Literal["certificate", "certificate_host", "certificate_date"]
+
+
 def http_failure(name: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailed:
     """Return what a response with an error status means; `body` may be cut off anywhere."""
     try:
@@ -98,7 +103,44 @@ def stream_failure(name: str, error: object) -> ProviderFailed:
 
 def connection_failure(name: str, error: BaseException) -> ProviderFailed:
     """Return what a broken connection, or one that was never made, means."""
-    return ProviderFailed(f"Connection to model {name!r} failed: {_root(error)}.", fault="unreachable")
+    return ProviderFailed(f"Connection to model {name!r} failed: {_root(error)}.", fault=_connection_fault(error))
+
+
+def certificate_fault(error: ssl.SSLCertVerificationError) -> CertificateFault:
+    """Return what is wrong with a certificate."""
+    match error.verify_code:
+        case 9 | 10:  # X.509: not yet valid, and expired
+            return "certificate_date"
+        case 62 | 64:  # for another host name, for another IP address
+            return "certificate_host"
+        case _:
+            return "certificate"
+
+
+def _connection_fault(error: BaseException) -> ProviderFault:
+    for each in _chain(error):
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return certificate_fault(each)
+        # HTTP libraries have the status of a CONNECT only in the text: "407 Proxy Authentication Required".
+        if type(each).__name__ == "ProxyError" and (status := _CONNECT_STATUS.match(str(each))):
+            return _proxy_fault(int(status[0]))
+    return "unreachable"
+
+
+def _proxy_fault(status: int) -> ProviderFault:
+    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return "proxy_password"
+    return "unreachable" if status in (*_TEMPORARY, HTTPStatus.TOO_MANY_REQUESTS) else "proxy_refused"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the exception and what led to it: libraries wrap the one that says most."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+_CONNECT_STATUS = re.compile(r"4\d\d\b")
 
 
 def invalid_response(name: str, error: BaseException) -> ProviderFailed:
@@ -131,6 +173,9 @@ def _failure(name: str, status: int, said: object, *, retry_after: float | None)
     )
 
 
+_FAULTS: Mapping[int, ProviderFault] = MappingProxyType({407: "proxy_password", 429: "rate_limited"})
+
+
 def _fault(status: int, words: str, codes: frozenset[str]) -> ProviderFault:
     refused = status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or "context_length_exceeded" in codes:
@@ -139,8 +184,8 @@ def _fault(status: int, words: str, codes: frozenset[str]) -> ProviderFault:
         return "too_long"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or codes & {"API_KEY_INVALID", "invalid_api_key"}:
         return "credentials"
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return "rate_limited"
+    if status in _FAULTS:
+        return _FAULTS[status]
     if status in _TEMPORARY or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return "overloaded"
     return "rejected"

@@ -11,7 +11,19 @@ from collections.abc import Mapping
 
 from holdfast.errors import Fault, HoldfastError
 
+_NETWORK: Mapping[Fault, str] = {
+    "certificate": (
+        "If your network or your server has its own certificate authority, set SSL_CERT_FILE to its certificate file."
+    ),
+    "certificate_host": "Use the host name for which the certificate was issued in the provider's base URL.",
+    "certificate_date": "Check this machine's clock; if it is right, the server needs a new certificate.",
+    "proxy_password": "Set HTTPS_PROXY (or the proxy variable you use) to http://USER:PASSWORD@HOST:PORT.",
+    "proxy_refused": "Ask for this host to be allowed on the proxy, or exempt it with NO_PROXY.",
+}
+"""What is set outside of holdfast, so it is the same on every surface."""
+
 COMMAND_LINE: Mapping[Fault, str] = {
+    **_NETWORK,
     "rejected": "The same request would fail again: change it, or choose another model with -m PROVIDER:MODEL.",
     "too_long": (
         "Shorten the conversation (holdfast -c, then /compact or /rewind), "
@@ -38,6 +50,7 @@ COMMAND_LINE: Mapping[Fault, str] = {
 """For a user at a shell."""
 
 SCREEN: Mapping[Fault, str] = {
+    **_NETWORK,
     "rejected": "The same request would fail again: change it, or choose another model with /model.",
     "too_long": "Shorten it with /compact or /rewind, or choose a model with a larger context window.",
     "credentials": "Check the key (/config shows its source) and its access to this model.",

@@ -69,7 +69,23 @@ def test_every_step_has_words_of_its_own() -> None:
 @pytest.mark.parametrize("fault", get_args(ProviderFault))
 def test_what_is_reached_and_fails_is_told_by_how(fault: ProviderFault) -> None:
     words = explained(ProviderFailed("It broke.", fault=fault), WELL, model="m")
-    assert "api.test" in words
+    assert ("api.test" in words) != (fault == "proxy_password")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("certificate", "Does SSL_CERT_FILE name"),
+        ("certificate_host", "is for another host name"),
+        ("certificate_date", "this machine's clock"),
+        ("proxy_password", "set http://USER:PASSWORD@HOST"),
+        ("proxy_refused", "does not allow connections to api.test"),
+    ],
+)
+def test_certificates_and_proxies_are_told_as_they_failed(fault: ProviderFault, said: str) -> None:
+    """The check made afterwards opens no tunnel, so it cannot know."""
+    way = Reached(step="reached", place="api.test", proxy="http://p")
+    assert said in explained(ProviderFailed("It broke.", fault=fault), way, model="m")
 
 
 OLD = '# mine\nmodel = "a:b"  # why\n\n[limits]\nmax_steps = 3 # few\n'

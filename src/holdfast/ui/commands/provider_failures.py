@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from holdfast.errors import ProviderFailed
+from holdfast.errors import Fault, ProviderFailed
 from holdfast.providers.connectivity import ConnectivityStep, Reached
 
 _STATUS: Mapping[int, str] = {
@@ -19,7 +19,6 @@ _STATUS: Mapping[int, str] = {
     402: "The account has no credit left.",
     403: "The key is valid, but may not use this model, at least not from your location.",
     404: "This key has no model {model!r}, or the base URL is wrong. See the provider's list of models.",
-    407: "The proxy {proxy} needs a user and a password: set http://USER:PASSWORD@HOST in its variable.",
     429: "The key has reached its rate limit, or its account has no credit left.",
 }
 
@@ -37,10 +36,16 @@ _STEPS: Mapping[ConnectivityStep, str] = {
     "refused": "Connection refused at {place}. Is the server running, and is the base URL correct?",
     "route": "No route to {place}. Is the network up?",
     "time": "{place} does not answer. Is there a firewall, or a proxy that HTTPS_PROXY should name?",
-    "date": "The certificate of {place} is not valid today. Is this machine's clock correct?",
-    "untrusted": "The certificate of {place} is not trusted. Does SSL_CERT_FILE name the company proxy's?",
+    "certificate_date": "The certificate of {place} is not valid today. Is this machine's clock correct?",
+    "certificate_host": "The certificate of {place} is for another host name. Is the base URL correct?",
+    "certificate": "The certificate of {place} is not trusted. Does SSL_CERT_FILE name the company proxy's?",
     "tls": "{place} does not speak TLS. Should the base URL begin with http:// instead of https://?",
     "proxy": "The proxy {proxy} is unreachable. Is its variable (HTTPS_PROXY) correct?",
+}
+
+_PROXY: Mapping[Fault, str] = {
+    "proxy_password": "The proxy {proxy} needs a user and a password: set http://USER:PASSWORD@HOST in its variable.",
+    "proxy_refused": "The proxy {proxy} does not allow connections to {place}. Should NO_PROXY name that host?",
 }
 
 
@@ -57,6 +62,16 @@ def unreached(way: Reached) -> str:
 
 
 def _words(failed: ProviderFailed, way: Reached) -> str:
+    match failed.fault:
+        case "certificate" | "certificate_host" | "certificate_date":
+            return _STEPS[failed.fault]
+        case "proxy_password" | "proxy_refused":
+            return _PROXY[failed.fault]
+        case _:
+            return _other_words(failed, way)
+
+
+def _other_words(failed: ProviderFailed, way: Reached) -> str:
     if failed.status is not None:
         if failed.fault == "credentials" and (failed.status != HTTPStatus.FORBIDDEN or _REFUSED.search(str(failed))):
             return _STATUS[HTTPStatus.UNAUTHORIZED]  # Google sends 400 for this
