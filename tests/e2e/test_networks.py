@@ -1,4 +1,4 @@
-"""The program in a network as companies have them: a proxy that wants a password, an authority of their own."""
+"""The program in networks as they are: a company's proxy and its authority, old HTTP, IPv6, redirects."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pytest
 from launching import Ran, World
 
 from certificates import Authority, authority
+from holdfast.testing.script import Reply, Say
 from proxies import Mode, Proxy
-from socket_servers import Recorder, environ, listening
+from socket_servers import OK, OldServer, Recorder, Redirects, environ, has_ipv6, listening
 from tiers import sampled
 
 PASSWORD = "pass-word-of-nobody"
+SAYS = " ".join(["what it says, at a length that takes more than five events"] * 2)
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +26,13 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @asynccontextmanager
-async def company(trusted: Authority, mode: Mode = "tunnels") -> AsyncGenerator[tuple[Proxy, Recorder, dict[str, str]]]:
-    """Give the proxy, a provider behind it, and the variables that a person has set there."""
-    recorder = Recorder()
-    async with listening(recorder.serve, tls=trusted.server("localhost")) as port:
-        proxy = Proxy(mode, port)
+async def company(
+    trusted: Authority, mode: Mode = "tunnels", *, host: str = "localhost", reply: Reply = OK
+) -> AsyncGenerator[tuple[Proxy, Recorder, dict[str, str]]]:
+    """Give the proxy, a provider behind it whose certificate is for the host, and what is set there."""
+    recorder = Recorder([reply])
+    async with listening(recorder.serve, tls=trusted.server(host)) as port:
+        proxy = Proxy(mode, port, most=40_000)
         async with listening(proxy.serve) as at:
             variables = environ(f"https://localhost:{port}")
             variables |= {"HTTPS_PROXY": f"http://somebody:{PASSWORD}@127.0.0.1:{at}"}
@@ -61,27 +65,105 @@ def test_a_turn_goes_through_it(one_world: World, trusted: Authority) -> None:
     asyncio.run(story())
 
 
-@pytest.mark.parametrize(
-    ("mode", "told"),
-    sampled(
-        [
-            ("wants another password", "407 Proxy Authentication Required"),
-            ("leaves within its answer", "Server disconnected"),
-            ("tunnels", "certificate verify failed"),
-        ],
-        1,
-    ),
+REFUSED = (
+    ("wants another password", "localhost", "407 Proxy Authentication Required", "http://USER:PASSWORD@HOST:PORT"),
+    ("refuses", "localhost", "403 Forbidden", "exempt it with NO_PROXY"),
+    ("tunnels", "", "certificate verify failed", "set SSL_CERT_FILE"),
+    ("tunnels", "another.invalid", "Hostname mismatch", "Use the host name"),
 )
-def test_what_is_wrong_there_is_told(one_world: World, trusted: Authority, mode: Mode, told: str) -> None:
+
+
+@pytest.mark.parametrize(("mode", "host", "told", "advice"), sampled(REFUSED, 2))
+def test_what_a_retry_cannot_help_is_told_at_once(
+    one_world: World, trusted: Authority, mode: Mode, host: str, told: str, advice: str
+) -> None:
     async def story() -> None:
-        async with company(trusted, mode) as (_, recorder, variables):
-            if mode == "tunnels":
+        async with company(trusted, mode, host=host or "localhost") as (proxy, recorder, variables):
+            if not host:
                 del variables["SSL_CERT_FILE"]
             ended = await ran(one_world, variables)
-            assert ended.code == 75
+            assert (ended.code, recorder.requests, len(proxy.asked)) == (1, [], 1), ended.err
             assert told in ended.err
-            assert "Check the network and the base URL" in ended.err
-            assert recorder.requests == []
+            assert advice in ended.err
+            assert "retrying" not in ended.err
             nothing_tells_the_password(one_world, ended)
+
+    asyncio.run(story())
+
+
+def test_a_proxy_that_dies_before_the_tunnel_is_asked_again(one_world: World, trusted: Authority) -> None:
+    async def story() -> None:
+        async with company(trusted, "leaves within its answer") as (proxy, recorder, variables):
+            ended = await ran(one_world, variables)
+            assert (ended.code, recorder.requests) == (75, [])
+            assert len(proxy.asked) > 1
+            assert "Server disconnected" in ended.err
+            assert "Check the network and the base URL" in ended.err
+            nothing_tells_the_password(one_world, ended)
+
+    asyncio.run(story())
+
+
+def test_a_proxy_that_dies_within_the_answer_has_not_finished_it(one_world: World, trusted: Authority) -> None:
+    async def story() -> None:
+        reply = (Say("word " * 4_000),)
+        async with company(trusted, "leaves within the stream", reply=reply) as (proxy, recorder, variables):
+            ended = await ran(one_world, variables)
+            assert (ended.code, len(proxy.asked)) == (75, 1), ended.err  # what was shown is not requested again
+            assert len(recorder.requests) == 1
+            assert "Nothing was lost." in ended.err
+            nothing_tells_the_password(one_world, ended)
+
+    asyncio.run(story())
+
+
+def test_a_server_of_an_own_authority_needs_no_proxy(one_world: World, trusted: Authority) -> None:
+    recorder = Recorder()
+
+    async def story() -> None:
+        async with listening(recorder.serve, tls=trusted.server("localhost")) as port:
+            ended = await ran(one_world, environ(f"https://localhost:{port}") | {"SSL_CERT_FILE": str(trusted.path)})
+        assert (ended.code, ended.out) == (0, "ok\n"), ended.err
+
+    asyncio.run(story())
+    assert len(recorder.requests) == 1
+
+
+@pytest.mark.parametrize(("cut", "code"), [(None, 0), (5, 75)])
+def test_a_server_of_http_1_0(one_world: World, cut: int | None, code: int) -> None:
+    """Its answer ends with its connection: whole if the protocol says so, else cut."""
+
+    async def story() -> None:
+        async with listening(OldServer(SAYS, cut=cut).serve) as port:
+            ended = await ran(one_world, environ(f"http://127.0.0.1:{port}"))
+        assert ended.code == code, ended.err
+        assert (ended.out == f"{SAYS}\n") == (code == 0)
+
+    asyncio.run(story())
+
+
+def test_an_address_of_ipv6(one_world: World) -> None:
+    if not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+
+    async def story() -> None:
+        async with listening(Recorder().serve, host="::1") as port:
+            ended = await ran(one_world, environ(f"http://[::1]:{port}"))
+        assert (ended.code, ended.out) == (0, "ok\n"), ended.err
+
+    asyncio.run(story())
+
+
+def test_a_redirect_is_told_and_not_followed(one_world: World) -> None:
+    elsewhere = Recorder()
+
+    async def story() -> None:
+        async with listening(elsewhere.serve) as there:
+            redirects = Redirects(f"http://127.0.0.1:{there}/v1/chat/completions?token=secret", 307)
+            async with listening(redirects.serve) as port:
+                ended = await ran(one_world, environ(f"http://127.0.0.1:{port}"))
+        assert (ended.code, elsewhere.requests) == (1, [])
+        assert f"redirects to 'http://127.0.0.1:{there}/v1/chat/completions'" in ended.err
+        assert "set it as the provider's base URL" in ended.err
 
     asyncio.run(story())
