@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -57,11 +59,28 @@ def as_the_standard_says(body: bytes) -> list[tuple[str, bytes]]:
     return events
 
 
+def chunks_of(body: bytes, cuts: set[int]) -> list[bytes]:
+    """Return the body as the chunks in which it comes."""
+    places = [0, *sorted(cut for cut in cuts if cut < len(body)), len(body)]
+    return [body[start:end] for start, end in itertools.pairwise(places)]
+
+
 def fed(body: bytes, cuts: set[int]) -> list[tuple[str, bytes]]:
     """Return the events of a body that comes in chunks."""
-    places = [0, *sorted(cut for cut in cuts if cut < len(body)), len(body)]
     splitter = sse.EventSplitter()
-    return [event for start, end in itertools.pairwise(places) for event in splitter.feed(body[start:end])]
+    return [event for chunk in chunks_of(body, cuts) for event in splitter.feed(chunk)]
+
+
+def until_too_long(chunks: Iterable[bytes]) -> tuple[list[tuple[str, bytes]], bool]:
+    """Return the events that came, and whether one was too long."""
+    splitter, events = sse.EventSplitter(), list[tuple[str, bytes]]()
+    try:
+        for chunk in chunks:
+            for event in splitter.feed(chunk):
+                events.append(event)
+    except sse.EventTooLong:
+        return events, True
+    return events, False
 
 
 @law()
@@ -90,9 +109,7 @@ def test_an_event_that_nobody_ends_never_came() -> None:
 )
 def test_an_event_that_is_too_long_is_refused_as_it_comes(chunks: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "LONGEST_EVENT", 1000)
-    splitter = sse.EventSplitter()
-    with pytest.raises(sse.EventTooLong):
-        list(map(splitter.feed, chunks))
+    assert until_too_long(chunks)[1]
 
 
 def test_only_one_event_is_measured_not_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,3 +117,60 @@ def test_only_one_event_is_measured_not_the_stream(monkeypatch: pytest.MonkeyPat
     splitter = sse.EventSplitter()
     events = [event for _ in range(10) for event in splitter.feed(b"data: " + b"x" * 500 + b"\n\n")]
     assert len(events) == 10
+
+
+@law()
+@given(bodies=st.lists(BODIES, max_size=3), size=st.integers(0, 40), cuts=st.sets(st.integers(0, 300)))
+@example(bodies=[b"data: one\n\n"], size=33, cuts=set())
+@example(bodies=[b"data: one\n\n", b"data: two\n\n"], size=33, cuts={3, 20})
+def test_what_came_before_a_too_long_one_comes_however_it_is_cut(
+    bodies: list[bytes], size: int, cuts: set[int]
+) -> None:
+    """Also the place of the error does not depend on the cuts."""
+    body = (b"\ndata: " + b"x" * size + b"\n\n").join([*bodies, b""])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sse, "LONGEST_EVENT", 32)
+        whole, by_byte, cut = ({1_000_000}, set(range(len(body))), cuts)
+        told = [until_too_long(chunks_of(body, each)) for each in (whole, by_byte, cut)]
+    assert told[0] == told[1] == told[2]
+    assert told[0][1] or size <= 26 or not bodies
+
+
+class Counted(bytes):
+    """A chunk that counts the bytes of what is made of it, and those that are searched."""
+
+    total = 0
+
+    @classmethod
+    def count(cls, made: bytes) -> Counted:
+        cls.total += len(made)
+        return cls(made)
+
+    def __add__(self, other: Any) -> Counted:
+        return self.count(bytes(self) + other)
+
+    def __radd__(self, other: Any) -> Counted:
+        return self.count(other + bytes(self))
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.count(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
+
+    def __contains__(self, part: Any) -> bool:
+        return bytes(self.count(self)).__contains__(part)
+
+    def splitlines(self, keepends: bool = False) -> list[bytes]:  # noqa: FBT001, FBT002 - as of bytes
+        return [Counted(line) for line in bytes(self.count(self)).splitlines(keepends)]
+
+
+@law(20)
+@given(lines=st.lists(st.integers(0, 3_000), min_size=1, max_size=4), step=st.integers(1, 100))
+@example(lines=[5_000], step=1)
+@example(lines=[1] * 2_000, step=1_000)
+@example(lines=[1] * 2_000, step=100_000)
+def test_the_work_grows_with_the_body_and_not_with_its_pieces(lines: list[int], step: int) -> None:
+    body = b"".join(b"data: " + b"x" * length + b"\n" for length in lines) + b"\n"
+    Counted.total = 0
+    splitter = sse.EventSplitter()
+    events = [event for at in range(0, len(body), step) for event in splitter.feed(Counted(body[at : at + step]))]
+    assert len(events) == 1
+    assert Counted.total <= 6 * len(body) + 100

@@ -155,15 +155,16 @@ class HttpModel:
         body = aiter(response.aiter_bytes())
         silent_at: float | None = None
         while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
+            arrived = False
             try:
-                arrived = splitter.feed(chunk)
+                for name, data in splitter.feed(chunk):
+                    arrived = True
+                    for event in reader.event(name, data):
+                        yield event
+                    if reader.closed:
+                        break
             except sse.EventTooLong:
                 raise self._too_long() from None
-            for name, data in arrived:
-                for event in reader.event(name, data):
-                    yield event
-                if reader.closed:
-                    break
             if arrived and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
         if reader.complete:

@@ -7,6 +7,8 @@ JSON is decoded from bytes, and a library that decodes lines first would replace
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 LONGEST_EVENT = 8 * 1024 * 1024
 """Bytes of one event, or of a response that is not streamed; enough for a file in one call's arguments."""
 
@@ -21,58 +23,51 @@ class EventSplitter:
     """The state between two chunks: the line and the event that have begun."""
 
     def __init__(self) -> None:
-        self._line = b""  # begun, its end has not come
+        self._line = bytearray()  # begun, its end has not come; it grows in place, or small pieces would cost a square
         self._name = ""
         self._data: list[bytes] = []
         self._size = 0
         self._after_cr = False  # the last chunk ended with CR: an LF at the beginning of the next belongs to it
         self._first = True
 
-    def feed(self, chunk: bytes) -> list[tuple[str, bytes]]:
-        """Return the events that the chunk completes, each as its name ("" if it has none) and its data.
+    def feed(self, chunk: bytes) -> Iterator[tuple[str, bytes]]:
+        """Yield the events that the chunk completes, each as its name ("" if it has none) and its data.
 
-        Raise `EventTooLong`.
+        Raise `EventTooLong` behind the events that came before. To read on, take all of them first.
         """
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
             self._after_cr = False
         if not chunk:
-            return []
+            return
         self._after_cr = chunk.endswith(b"\r")
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._line += chunk
-            self._expect_short()
-            return []
-        lines = (self._line + chunk).splitlines()
-        self._line = b"" if chunk.endswith((b"\n", b"\r")) else lines.pop()
-        events: list[tuple[str, bytes]] = []
-        for line in lines:
-            if self._first:
-                self._first = False
-                line = line.removeprefix(_MARK)  # noqa: PLW2901 - the first line only
-            if line:
+        lines = chunk.splitlines()
+        self._line.extend(lines[0])
+        if len(lines) > 1 or chunk.endswith((b"\n", b"\r")):
+            lines[0] = bytes(self._line)
+            self._line = bytearray(b"" if chunk.endswith((b"\n", b"\r")) else lines.pop())
+            for line in lines:
                 self._take(line)
-            elif (event := self._ended()) is not None:
-                events.append(event)
-        self._expect_short()
-        return events
+                if not line and (event := self._ended()) is not None:
+                    yield event
+        if self._size + len(self._line) > LONGEST_EVENT:
+            raise EventTooLong
 
     def _take(self, line: bytes) -> None:
         self._size += len(line)
+        if self._size > LONGEST_EVENT:
+            raise EventTooLong
+        if self._first:
+            self._first = False
+            line = line.removeprefix(_MARK)
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
             self._data.append(value)
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
-        if self._size > LONGEST_EVENT:
-            raise EventTooLong
 
     def _ended(self) -> tuple[str, bytes] | None:
         name, data = self._name, self._data
         self._name, self._data, self._size = "", [], 0
         return (name, b"\n".join(data)) if data else None
-
-    def _expect_short(self) -> None:
-        if self._size + len(self._line) > LONGEST_EVENT:
-            raise EventTooLong
