@@ -93,6 +93,27 @@ def test_what_the_agent_was_started_with_is_gone_from_its_environment(one_world:
     assert "harmless" not in found
 
 
+def configure(world: World, *, key: str, header: str) -> None:
+    """Configure a server that is reached at the address of the built-in one, with these variables."""
+    address = world.environ()["OPENAI_BASE_URL"]
+    own = f'[providers.home]\nkind = "openai-chat"\nbase_url = "{address}"\napi_key_env = "{key}"\n'
+    header = f'[providers.home.headers]\nx-pass = {{ env = "{header}" }}\nx-user = {{ env = "USER" }}\n'
+    (world.home / "config.toml").write_text(CONFIG + own + header)
+
+
+def test_keys_of_a_server_of_ones_own_are_not_in_the_environment_of_a_command(one_world: World) -> None:
+    """Their variables have names of which others are passed on; USER is of use to every command, and no secret."""
+    configure(one_world, key="XDG_OF_THE_SERVER", header="LC_OF_THE_SERVER")
+    one_world.script([bash("env; echo end")], [Say("Nothing found.")])
+    own = {"XDG_OF_THE_SERVER": key(one_world), "LC_OF_THE_SERVER": "open-sesame-42", "LC_TIME": "C", "USER": "me"}
+    ran = one_world.run("-m", "home:m", "--yolo", "-p", "look", environ=one_world.environ(**own))
+    assert ran.code == 0, ran.err
+    (found,) = one_world.results
+    assert "LC_TIME=C" in found
+    assert "USER=me" in found
+    assert "OF_THE_SERVER" not in found
+
+
 def environs(pid: int) -> list[bytes]:
     """Return the environments that a process and those it started show."""
     task = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -113,14 +134,16 @@ def test_nor_is_it_in_the_process_that_watchdogs_the_terminal(one_world: World) 
 EDITOR = """\
 import os, pathlib, sys
 pathlib.Path(sys.argv[1]).write_text(" ".join(name for name in sorted(os.environ) if name in
-    ("HARMLESS", "NPM_TOKEN", "OPENAI_API_KEY")) + " is what the editor has")
+    ("HARMLESS", "INNOCENT", "NPM_TOKEN", "OPENAI_API_KEY")) + " is what the editor has")
 """
 
 
 def test_nor_is_it_in_the_editor_whose_environment_a_command_could_read(one_world: World, tmp_path: Path) -> None:
     (tmp_path / "editor.py").write_text(EDITOR)
+    configure(one_world, key="OPENAI_API_KEY", header="INNOCENT")
     editor = f"{sys.executable} {tmp_path / 'editor.py'}"
-    with screen(one_world, "-m", one_world.model, EDITOR=editor, NPM_TOKEN="a token", HARMLESS="harmless") as terminal:
+    variables = {"EDITOR": editor, "NPM_TOKEN": "a token", "INNOCENT": "secret", "HARMLESS": "harmless"}
+    with screen(one_world, "-m", one_world.model, **variables) as terminal:
         terminal.wait_text("Ask holdfast to do something")
         terminal.send(b"\x07")
         terminal.wait_text("is what the editor has")

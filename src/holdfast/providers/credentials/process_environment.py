@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from holdfast.providers.credentials.redaction import is_secret
+from holdfast.providers.credentials.redaction import is_secret, key_variables
+from holdfast.providers.registry import Providers
+from holdfast.tools.process.environment import PASSED_ON
 from holdfast.tools.process.process_table import CALL_VARIABLE, LINUX, keep_secrets
 
 _ENV_START, _ENV_END = 47, 48
@@ -29,6 +31,16 @@ def taken() -> Mapping[str, str]:
         if is_secret(name):
             del os.environ[name]
     return MappingProxyType(environ)
+
+
+def remove_keys(providers: Providers) -> None:
+    """Remove from the environment the keys and headers of the configured providers, whatever their variables' names.
+
+    `taken` runs before the config is read, so it knows only the built-in ones. What every command needs (USER, say,
+    sent as a header) is no secret and stays.
+    """
+    for name in key_variables(providers) - PASSED_ON:
+        os.environ.pop(name, None)
 
 
 def _blank() -> None:

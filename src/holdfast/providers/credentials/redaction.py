@@ -34,9 +34,14 @@ def secrets_of(environ: Mapping[str, str], providers: Providers = PROVIDERS) -> 
 
 def is_secret(variable: str, providers: Providers = PROVIDERS) -> bool:
     """Return whether a variable holds a provider's key, or has a name that suggests a secret."""
-    keys = {name for provider in providers.values() for name in (provider.key_variable, provider.also_key_variable)}
-    keys |= {value.env for each in providers.values() for _, value in each.headers if isinstance(value, HeaderVariable)}
-    return variable in keys or bool(_NAMED.search(variable.upper()))
+    return variable in key_variables(providers) or bool(_NAMED.search(variable.upper()))
+
+
+def key_variables(providers: Providers) -> set[str]:
+    """Return the variables of the providers' keys and secret headers."""
+    names = {name for each in providers.values() for name in (each.key_variable, each.also_key_variable) if name}
+    headers = (value for each in providers.values() for _, value in each.headers)
+    return names | {value.env for value in headers if isinstance(value, HeaderVariable)}
 
 
 def spellings(keys: Iterable[str]) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from holdfast.errors import (
     UsageError,
 )
 from holdfast.providers.connect import connect, preload
+from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.providers.model import Model
 from holdfast.providers.model_table import window_of
 from holdfast.session.catalog import Catalog
@@ -69,6 +70,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     summary = chosen(Catalog(homes(environ).sessions), arguments, cwd=cwd)
     judge_project(environ, cwd if summary is None else Path(summary.cwd or cwd), trusted=arguments.trust_project)
     options = run_options(arguments, environ, own=own, cwd=cwd, resumed=summary)
+    remove_keys(options.providers)
     for notice in filter(None, (*options.notices, options.unread)):
         debug_log_note(notice)
     session = _session(options)

@@ -360,9 +360,7 @@ class HoldfastApp(App[int]):
     def action_edit(self) -> None:
         """Edit the prompt in $VISUAL or $EDITOR."""
         with editors(LEAVING):
-            self.dialogs.attempt(
-                lambda: self.composer.load_text(edited(self, self.composer.prompt, self._start.environ))
-            )
+            self.dialogs.attempt(lambda: self.composer.load_text(edited(self, self.composer.prompt, self._start)))
 
     def action_history(self) -> None:
         """Search the prompt history, and edit the chosen prompt."""

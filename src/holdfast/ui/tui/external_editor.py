@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from textual.app import App
 
 from holdfast.errors import UsageError
 from holdfast.providers.credentials.redaction import is_secret
+from holdfast.ui.startup.run_options import RunOptions
 
 
 @contextmanager
@@ -34,13 +35,13 @@ def editors(signals: Iterable[signal.Signals]) -> Generator[None]:
                 signal.raise_signal(number)
 
 
-def edited(app: App[int], text: str, environ: Mapping[str, str]) -> str:
+def edited(app: App[int], text: str, options: RunOptions) -> str:
     """Return `text` as edited in $VISUAL or $EDITOR, which has the terminal until it exits.
 
     The editor's environment has no keys, because commands could read it. Raise `UsageError` if there is no editor, or
     if it fails; the text is then unchanged.
     """
-    command = environ.get("VISUAL") or environ.get("EDITOR") or ""
+    command = options.environ.get("VISUAL") or options.environ.get("EDITOR") or ""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -50,7 +51,7 @@ def edited(app: App[int], text: str, environ: Mapping[str, str]) -> str:
     with tempfile.NamedTemporaryFile("w+", suffix=".md", prefix="holdfast-", encoding="utf-8", delete=False) as file:
         file.write(text)
     path = Path(file.name)
-    public = {name: value for name, value in environ.items() if not is_secret(name)}
+    public = {name: value for name, value in options.environ.items() if not is_secret(name, options.providers)}
     try:
         with app.suspend():
             done = subprocess.run([*words, str(path)], check=False, env=public)  # noqa: S603 - the user's own editor

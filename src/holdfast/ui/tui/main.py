@@ -16,6 +16,7 @@ import msgspec
 from holdfast.config.project_config import ProjectFile
 from holdfast.config.settings import ProjectConfig, read_config
 from holdfast.errors import EXIT_OK, HoldfastError, UsageError
+from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog
 from holdfast.system.user_directories import homes
 from holdfast.ui.advice import SCREEN, advised
@@ -121,6 +122,7 @@ def _prepared(
         resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
     judge_project(environ, cwd if resumed is None else Path(resumed.cwd or cwd), trusted=trust)
     options = run_options(arguments, environ, own=own, cwd=cwd, resumed=resumed, ask=_trusts)
+    remove_keys(options.providers)
     notices = (notice, *_encoding(sys.stderr.encoding), *options.notices, options.unread)
     return msgspec.structs.replace(
         options,
