@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import httpx2
 import msgspec
 import pytest
 
-from holdfast.config.settings import Config, ServerCompat, read_config
+from holdfast.config.settings import Config, ProtocolKind, ServerCompat, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.providers.catalog.compat import FOREIGN_COMPAT, MISTRAL_COMPAT, Compat
 from holdfast.providers.connect import open_model
 from holdfast.providers.credentials.redaction import HIDDEN, secrets_of
+from holdfast.providers.protocols import protocol_of
 from holdfast.providers.registry import ModelEndpoint, known_providers, resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
@@ -134,6 +136,35 @@ async def test_a_key_goes_in_the_header_that_the_server_wants_and_in_no_other(
             pass
     await model.aclose()
     assert {name: held for name, held in seen[0].items() if "sk-home" in held} == {header: value}
+
+
+@pytest.mark.parametrize(
+    ("auth", "header", "value"),
+    [
+        ('auth = "bearer"', "authorization", "Bearer sk-home"),
+        ('auth = "api-key"', "api-key", "sk-home"),
+        ('auth = "x-api-key"', "x-api-key", "sk-home"),
+        ('auth = "x-goog-api-key"', "x-goog-api-key", "sk-home"),
+    ],
+)
+@pytest.mark.parametrize("kind", get_args(ProtocolKind))
+def test_every_protocol_sends_the_key_in_the_header_that_the_config_names(
+    configured: Callable[[str], Config], kind: ProtocolKind, auth: str, header: str, value: str
+) -> None:
+    text = f'[providers.home]\nkind = "{kind}"\nbase_url = "http://x"\napi_key_env = "HOME_KEY"\n{auth}'
+    target = endpoint(configured(text), "home:m", HOME_KEY="sk-home")
+    headers = protocol_of(kind).headers(target)
+    assert {name: each for name, each in headers.items() if "sk-home" in each} == {header: value}
+
+
+@pytest.mark.parametrize("kind", get_args(ProtocolKind))
+def test_without_the_setting_it_is_the_header_of_the_protocol(
+    configured: Callable[[str], Config], kind: ProtocolKind
+) -> None:
+    text = f'[providers.home]\nkind = "{kind}"\nbase_url = "http://x"\napi_key_env = "HOME_KEY"'
+    headers = protocol_of(kind).headers(endpoint(configured(text), "home:m", HOME_KEY="sk-home"))
+    usual = {"x-goog-api-key": "sk-home"} if kind == "gemini" else {"authorization": "Bearer sk-home"}
+    assert {name: each for name, each in headers.items() if "sk-home" in each} == usual
 
 
 def test_azure_gets_its_key_in_its_own_header_at_its_own_path() -> None:

@@ -76,7 +76,7 @@ class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 ProtocolKind = Literal["openai-responses", "openai-chat", "mistral", "anthropic", "bedrock", "gemini"]
 """The protocols that a server can speak."""
 
-AuthHeader = Literal["bearer", "api-key", "x-api-key"]
+AuthHeader = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key"]
 """The header that has the key: `Authorization: Bearer KEY`, or one that has nothing else."""
 
 

@@ -50,7 +50,7 @@ class GeminiProtocol:
 
     def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
         """Return the header with the key."""
-        return {} if target.key is None else {"x-goog-api-key": target.key}
+        return target.key_header("x-goog-api-key")
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
         """Return system prompt, tools and settings; model and streaming are in the URL."""
