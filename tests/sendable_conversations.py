@@ -72,9 +72,14 @@ def _thinking(draw: st.DrawFn, number: int, provider: str) -> list[Part]:
             return [ThinkingPart("", id=own, provider=provider, details={"raw_content": ["hm", "so"]})]
 
 
+def sendable(model: str, providers: Providers = PROVIDERS) -> st.SearchStrategy[Conversation]:
+    """Return a conversation for the model, as it is sent."""
+    return spoken_conversation(model).map(lambda each: normalize(each, profile_of(model, providers)))
+
+
 @st.composite
-def sendable(draw: st.DrawFn, model: str, providers: Providers = PROVIDERS) -> Conversation:
-    """Return a conversation for the model."""
+def spoken_conversation(draw: st.DrawFn, model: str) -> Conversation:
+    """Return a conversation with the model and others, as the fold has it."""
     provider = model.partition(":")[0]
     messages: list[ConversationMessage] = []
     results: tuple[Result, ...] = ()
@@ -92,4 +97,4 @@ def sendable(draw: st.DrawFn, model: str, providers: Providers = PROVIDERS) -> C
         results = tuple(Result(call.id, call.name, draw(_outcomes), draw(_words)) for call in calls)
     messages.append(UserMessage(results, tuple(draw(st.lists(_contents, min_size=0 if results else 1, max_size=2)))))
     system = draw(st.sampled_from(["SYSTEM", ""]))
-    return normalize(conversation(model, *messages, system=system), profile_of(model, providers))
+    return conversation(model, *messages, system=system)
