@@ -24,7 +24,12 @@ class ResponseJson:
         return self._expect_object(self.value(data), "the response")
 
     def value(self, data: bytes) -> object:
-        """Return the JSON value. What msgspec refuses may be half a surrogate pair or NaN."""
+        """Return the JSON value, as the standard library decodes it: what msgspec refuses is decoded again.
+
+        So half a surrogate pair, NaN and numbers beyond a double's range (then infinite) are accepted, since servers
+        send them. Of a key given twice the last counts, whole numbers are exact. Control characters in strings,
+        bytes that are not UTF-8, a byte order mark, and whole numbers of more than 4,300 digits are refused.
+        """
         try:
             return msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
