@@ -142,8 +142,14 @@ def test_nor_is_it_in_the_editor_whose_environment_a_command_could_read(one_worl
     (tmp_path / "editor.py").write_text(EDITOR)
     configure(one_world, key="OPENAI_API_KEY", header="INNOCENT")
     editor = f"{sys.executable} {tmp_path / 'editor.py'}"
-    variables = {"EDITOR": editor, "NPM_TOKEN": "a token", "INNOCENT": "secret", "HARMLESS": "harmless"}
-    with screen(one_world, "-m", one_world.model, **variables) as terminal:
+    with screen(
+        one_world,
+        *("-m", one_world.model),
+        EDITOR=editor,
+        NPM_TOKEN="a token",
+        INNOCENT="secret",
+        HARMLESS="harmless",
+    ) as terminal:
         terminal.wait_text("Ask holdfast to do something")
         terminal.send(b"\x07")
         terminal.wait_text("is what the editor has")

@@ -142,24 +142,21 @@ class Counted(bytes):
     total = 0
 
     @classmethod
-    def count(cls, made: bytes) -> Counted:
+    def counted(cls, made: bytes) -> Counted:
         cls.total += len(made)
         return cls(made)
 
     def __add__(self, other: Any) -> Counted:
-        return self.count(bytes(self) + other)
+        return self.counted(bytes(self) + other)
 
     def __radd__(self, other: Any) -> Counted:
-        return self.count(other + bytes(self))
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.count(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
+        return self.counted(other + bytes(self))
 
     def __contains__(self, part: Any) -> bool:
-        return bytes(self.count(self)).__contains__(part)
+        return part in bytes(self.counted(self))
 
     def splitlines(self, keepends: bool = False) -> list[bytes]:  # noqa: FBT001, FBT002 - as of bytes
-        return [Counted(line) for line in bytes(self.count(self)).splitlines(keepends)]
+        return [Counted(line) for line in bytes(self.counted(self)).splitlines(keepends)]
 
 
 @law(20)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from holdfast.providers.catalog.provider import PYDANTIC_AI
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.registry import Provider
 
@@ -58,6 +59,7 @@ SITES: Mapping[str, ProviderInfo] = MappingProxyType(
         "lmstudio": ProviderInfo(title="LM Studio (models on this computer)"),
         "vllm": ProviderInfo(title="vLLM (models on this computer)"),
         "llamacpp": ProviderInfo(title="llama.cpp (a model on this computer)"),
+        PYDANTIC_AI: ProviderInfo(title="a provider of pydantic-ai (an extra)"),
     }
 )
 

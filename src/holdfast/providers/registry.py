@@ -56,7 +56,7 @@ def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrid
     known = {**PROVIDERS, **{name: _provider(name, server) for name, server in own.items()}}
     for name, overrides in models.items():
         prefix, _, model = name.partition(":")
-        provider = known.get(prefix)
+        provider = _found(prefix, model, known)
         if provider is None:
             near = difflib.get_close_matches(prefix, known, n=1, cutoff=0.4)
             hint = f"Did you mean {near[0]}:{model}? " if near else ""
@@ -66,6 +66,15 @@ def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrid
             )
         known[prefix] = msgspec.structs.replace(provider, overrides=(*provider.overrides, (model, overrides)))
     return MappingProxyType(known)
+
+
+def _found(name: str, model: str, providers: Mapping[str, Provider]) -> Provider | None:
+    """Return the provider of that name; that of a model of pydantic-ai has what the user says of all of them."""
+    found = providers.get(name)
+    if name != PYDANTIC_AI or (found is not None and not found.through_pydantic_ai):
+        return found
+    made = through_pydantic_ai(model)
+    return made if found is None else msgspec.structs.replace(made, overrides=found.overrides)
 
 
 def _provider(name: str, server: Server) -> Provider:
@@ -115,7 +124,7 @@ def is_address(text: str) -> bool:
 def profile_of(name: str, providers: Providers = PROVIDERS) -> Profile:
     """Return the validation profile for PROVIDER:MODEL; for an unknown provider, the one that suits most servers."""
     prefix, _, model = name.partition(":")
-    provider = providers.get(prefix) or (through_pydantic_ai(model) if prefix == PYDANTIC_AI else None)
+    provider = _found(prefix, model, providers)
     return provider.profile_for(model) if provider else OPENAI_COMPATIBLE
 
 
@@ -169,7 +178,7 @@ def split(name: str, providers: Providers = PROVIDERS) -> tuple[Provider, str]:
         raise ModelUnusable(f"Model {name!r} names no provider (expected PROVIDER:MODEL). For example: {examples}.")
     if not name.isprintable():
         raise ModelUnusable(f"Model {name!r} contains unprintable characters. Write it as {examples}, for example.")
-    provider = providers.get(prefix) or (through_pydantic_ai(model) if prefix == PYDANTIC_AI else None)
+    provider = _found(prefix, model, providers)
     if provider is None:
         near = difflib.get_close_matches(prefix, providers, n=1, cutoff=0.4)
         hint = f"Did you mean {near[0]}:{model}?" if near else f"Write it as {examples}, for example."

@@ -7,8 +7,8 @@ provider's error may quote a key of the environment; it is redacted here, becaus
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from threading import Lock
 from types import MappingProxyType
 
@@ -17,20 +17,14 @@ os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # read at import; the banne
 import msgspec
 from pydantic_ai import exceptions as pai_errors
 from pydantic_ai import messages as pai
-from pydantic_ai.models import Model as PydanticModel
-from pydantic_ai.models import ModelRequestParameters, StreamedResponse, infer_model
+from pydantic_ai import models as pai_models
 from pydantic_ai.settings import ModelSettings
 
 from holdfast.errors import ModelUnusable, ProviderFailed
+from holdfast.providers import error_mapping
 from holdfast.providers.credentials.redaction import redact, secrets_of
-from holdfast.providers.error_mapping import (
-    connection_failure,
-    http_failure,
-    invalid_response,
-    stream_failure,
-    without_secrets,
-)
 from holdfast.providers.model import CallDelta, ModelFinish, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.response_json import token_count
 from holdfast.providers.pydantic_ai.messages import arguments_text, from_part, to_messages, to_tools
@@ -49,21 +43,13 @@ _PUT_BACK = Lock()
 class InferredModel:
     """A `Model` over one of pydantic-ai's, which has its keys from the environment and makes its own connections."""
 
-    def __init__(self, target: ModelEndpoint, model: PydanticModel) -> None:
-        self._name = target.name
+    def __init__(self, target: ModelEndpoint, model: pai_models.Model) -> None:
+        self.name = target.name
+        self._facts = target.facts
+        self._most = target.provider.overrides_of(target.model).max_output
         self._secrets = secrets_of(target.environ)
         self._model = model
         self._entered: AsyncExitStack | None = None
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def stream(
-        self, conversation: Conversation, *, whole: bool = False
-    ) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
-        """Send the conversation and yield its events; `whole` means without streaming. Raise `ProviderFailed`."""
-        return self._stream(conversation, whole=whole)
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -72,24 +58,29 @@ class InferredModel:
             await entered.aclose()
 
     @asynccontextmanager
-    async def _stream(self, conversation: Conversation, *, whole: bool) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+    async def stream(
+        self, conversation: Conversation, *, whole: bool = False
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        """Send the conversation and yield its events; `whole` means without streaming. Raise `ProviderFailed`."""
         opened = conversation.opened
-        parameters = ModelRequestParameters(function_tools=to_tools(opened.tools if opened else ()))
+        parameters = pai_models.ModelRequestParameters(function_tools=to_tools(opened.tools if opened else ()))
         settings = ModelSettings(max_retries=0)  # retries are decided in `holdfast.agent.model_request.retry` only
+        if self._most:
+            settings["max_tokens"] = self._most
+        messages = to_messages(conversation)
         try:
             if self._entered is None:
                 self._entered = AsyncExitStack()
                 await self._entered.enter_async_context(self._model)
-            messages = to_messages(conversation)
             if whole:
                 yield self._at_once(await self._model.request(messages, settings, parameters))
                 return
             async with self._model.request_stream(messages, settings, parameters) as response:
                 yield self._events(response)
         except Exception as error:  # the provider boundary: any exception of a library becomes a HoldfastError
-            raise without_secrets(_failure(error, self._name), self._secrets) from error
+            raise error_mapping.without_secrets(_failure(error, self.name), self._secrets) from error
 
-    async def _events(self, response: StreamedResponse) -> AsyncIterator[StreamEvent]:
+    async def _events(self, response: pai_models.StreamedResponse) -> AsyncIterator[StreamEvent]:
         async for event in response:
             match event:
                 case pai.PartStartEvent(index=index, part=part):
@@ -121,8 +112,8 @@ class InferredModel:
             return
         made = tuple(ours for part in response.parts for ours in from_part(part))
         parts = msgspec.convert(msgspec.to_builtins(made), tuple[Part, ...])  # a value of a wrong type ends here
-        known = response.finish_reason
-        reason = known if known is not None and known in _FINISHES else str(details.get("finish_reason"))
+        reason = response.finish_reason or ""
+        reason = reason if reason in _FINISHES else str(details.get("finish_reason"))
         counted = response.usage
         usage = Usage(
             input_tokens=token_count(counted.input_tokens),
@@ -130,7 +121,9 @@ class InferredModel:
             cache_read_tokens=token_count(counted.cache_read_tokens),
             cache_write_tokens=token_count(counted.cache_write_tokens),
         )
-        yield StreamFinished(parts, finish_for(self._name, reason, _FINISHES, parts), usage)
+        if counted.has_values():  # what was not counted has no price
+            usage = msgspec.structs.replace(usage, cost=cost_of(self._facts, usage))
+        yield StreamFinished(parts, finish_for(self.name, reason, _FINISHES, parts), usage)
 
 
 def infer(target: ModelEndpoint) -> InferredModel:
@@ -139,25 +132,17 @@ def infer(target: ModelEndpoint) -> InferredModel:
     pydantic-ai reads keys from the environment of the process, which has none: they are there only while it does.
     """
     try:
-        with _PUT_BACK, _in_environment(target.environ):
-            return InferredModel(target, infer_model(target.model))
+        with _PUT_BACK, ExitStack() as put_back:
+            added = target.environ.keys() - os.environ.keys()
+            put_back.callback(lambda: [os.environ.pop(name, None) for name in added])
+            os.environ.update({name: target.environ[name] for name in added})
+            return InferredModel(target, pai_models.infer_model(target.model))
     except (pai_errors.UserError, ImportError, ValueError) as error:  # an unknown name, no key, no library for it
         said = redact(str(error), secrets_of(target.environ)).rstrip(".")
         raise ModelUnusable(
             f"Model {target.name!r} cannot be used: {said}. "
             "Check the name and the provider's settings in the environment."
         ) from error
-
-
-@contextmanager
-def _in_environment(environ: Mapping[str, str]) -> Generator[None]:
-    added = {name: value for name, value in environ.items() if name not in os.environ}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            del os.environ[name]
 
 
 def _begun(index: int, part: pai.ModelResponsePart) -> Iterator[StreamEvent]:
@@ -178,14 +163,14 @@ def _failure(error: Exception, name: str) -> ProviderFailed:
             return error
         case pai_errors.ModelHTTPError():
             body = error.body.encode() if isinstance(error.body, str) else msgspec.json.encode(error.body)
-            failed = http_failure(name, error.status_code, error.headers or {}, b"" if error.body is None else body)
-            wait = error.retry_after if failed.retry_after is None else failed.retry_after
-            return ProviderFailed(str(failed), fault=failed.fault, status=failed.status, retry_after=wait)
+            return error_mapping.http_failure(
+                name, error.status_code, error.headers or {}, b"" if error.body is None else body
+            )
         case pai_errors.ModelContextWindowExceededError():
             return ProviderFailed(f"Model {name!r} failed: {error}", fault="too_long")
         case pai_errors.ModelConnectionError():
-            return connection_failure(name, error)
+            return error_mapping.connection_failure(name, error)
         case pai_errors.ModelAPIError():
-            return stream_failure(name, str(error))
+            return error_mapping.stream_failure(name, str(error))
         case _:
-            return invalid_response(name, error)
+            return error_mapping.invalid_response(name, error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from pydantic_ai import messages as pai
 from pydantic_ai.tools import ToolDefinition
@@ -16,22 +16,14 @@ from pydantic_ai.tools import ToolDefinition
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation, UserContent, UserMessage
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
-from holdfast.tool_calls import Outcome, ToolSchema
-
-_OUTCOMES: Mapping[Outcome, Literal["success", "denied", "interrupted"]] = {
-    "ok": "success",
-    "failed": "success",
-    "denied": "denied",
-    "interrupted": "interrupted",
-    "not_started": "interrupted",
-}
+from holdfast.tool_calls import ToolSchema
 
 
 def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
     """Return the outgoing conversation as pydantic-ai messages, the journalled system prompt first.
 
-    pydantic-ai would turn a failed result into the JSON `{"error": …}` with every newline escaped. So the text is sent
-    as journalled; it says itself that the call failed.
+    Results have no outcome: pydantic-ai would turn a failed one into JSON with every newline escaped. The text as
+    journalled says itself that the call failed.
     """
     messages: list[pai.ModelMessage] = []
     for message in conversation.messages:
@@ -40,24 +32,18 @@ def to_messages(conversation: Conversation) -> list[pai.ModelMessage]:
                 asked: list[pai.ModelRequestPart] = []
                 if not messages and conversation.system:
                     asked.append(pai.SystemPromptPart(conversation.system))
-                asked.extend(
-                    pai.ToolReturnPart(
-                        tool_name=result.name,
-                        content=result.text,
-                        tool_call_id=result.call,
-                        outcome=_OUTCOMES[result.outcome],
-                    )
-                    for result in message.results
-                )
-                if message.said:
-                    said = [_said(each) for each in message.said]
-                    alone = said[0] if len(said) == 1 and isinstance(said[0], str) else said
-                    asked.append(pai.UserPromptPart(alone))
+                asked.extend(pai.ToolReturnPart(each.name, each.text, each.call) for each in message.results)
+                said = [_said(each) for each in message.said]
+                if said:
+                    asked.append(pai.UserPromptPart(said[0] if len(said) == 1 and isinstance(said[0], str) else said))
                 messages.append(pai.ModelRequest(parts=asked))
-            case AssistantMessage():
-                parts = [_to_part(part) for part in message.parts]
-                provider = _provider(message)
-                messages.append(pai.ModelResponse(parts=parts, model_name=message.model, provider_name=provider))
+            case AssistantMessage(model=model, parts=parts):
+                providers = (part.provider for part in parts if not isinstance(part, TextPart) and part.provider)
+                messages.append(
+                    pai.ModelResponse(
+                        parts=[_to_part(part) for part in parts], model_name=model, provider_name=next(providers, None)
+                    )
+                )
     return messages
 
 
@@ -99,7 +85,6 @@ def from_part(part: pai.ModelResponsePart) -> Iterator[Part]:
                 name=part.tool_name,
                 arguments=arguments_text(part.args),
                 wire_id=part.tool_call_id,
-                item_id=part.id,
                 provider=part.provider_name,
                 details=cast("dict[str, object] | None", part.provider_details),
             )
@@ -109,13 +94,7 @@ def from_part(part: pai.ModelResponsePart) -> Iterator[Part]:
 
 def arguments_text(args: str | Mapping[str, object] | None) -> str:
     """Return the arguments as the raw string for the journal; an object becomes its JSON."""
-    match args:
-        case None:
-            return ""
-        case str():
-            return args
-        case _:
-            return json.dumps(args, ensure_ascii=False)
+    return args if isinstance(args, str) else json.dumps(args, ensure_ascii=False) if args is not None else ""
 
 
 def _said(said: UserContent) -> pai.UserContent:
@@ -142,7 +121,3 @@ def _to_part(part: Part) -> pai.ModelResponsePart:
                 provider_details=cast("dict[str, Any] | None", part.details),
                 provider_name=part.provider,
             )
-
-
-def _provider(message: AssistantMessage) -> str | None:
-    return next((part.provider for part in message.parts if not isinstance(part, TextPart) and part.provider), None)
