@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from laws import law
+from missing_judges import MissingJudges
 from tiers import SEED, TIER, USUAL_SEED
 
 settings.register_profile(
@@ -23,6 +25,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tier")
+
+sys.meta_path.append(MissingJudges())
 
 gc.disable()  # until everything is loaded: `pytest_collection_finish`
 

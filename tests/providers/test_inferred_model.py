@@ -30,7 +30,7 @@ CANNOT: dict[tuple[str, str], str] = {
 """What pydantic-ai cannot do, with the reason."""
 NOT_ALWAYS: dict[tuple[str, str], str] = {
     ("pydantic-ai:google:gemini-3-m", "ends a cancelled request"): (
-        "Google's SDK is cancelled inside a generator that cannot be closed while it runs; the garbage collector does it."
+        "Google's SDK is cancelled within a generator that cannot be closed while it runs: it is left to the collector."
     ),
 }
 """What it does or not as the machine is busy, with the reason."""

@@ -22,10 +22,20 @@ from holdfast.session.conversation.conversation import (
     Result,
     UserMessage,
 )
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import (
+    CallEnded,
+    Entry,
+    PromptAccepted,
+    Pruned,
+    ResponseEnded,
+    SessionOpened,
+    TurnEnded,
+)
+from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.request.normalize import normalize
 from laws import law
-from sendable_conversations import conversation, sendable, spoken_conversation
+from sendable_conversations import TOOLS, conversation, sendable, spoken_conversation
 from shown_images import picture
 
 ENVIRON = {each.key_variable: "k" for each in PROVIDERS.values() if each.key_variable} | {
@@ -96,6 +106,34 @@ def test_the_bytes_of_a_longer_conversation_begin_with_those_of_the_shorter_one(
             assert body == Outbox(endpoint, protocol).body(asked, whole=False)
             assert body.startswith(kept)
             kept = settled(body, name)
+
+
+def test_at_amazon_thinking_that_was_signed_behind_a_pruned_result_is_not_sent() -> None:
+    """Models that bind thinking would refuse it; only Anthropic can be told to drop it by itself."""
+    name = "bedrock:anthropic.claude-sonnet-5-5"
+    endpoint, protocol = spoken(name)
+    journal: list[Entry] = [SessionOpened(session="s", cwd="/", model=name, system="S", tools=TOOLS, version="0")]
+    for turn in (1, 2):
+        thought = ThinkingPart("hm", signature=f"signed-{turn}", provider="bedrock")
+        call = CallPart(f"c{turn}", "read", '{"path": "a"}')
+        after = ThinkingPart("so", signature=f"then-{turn}", provider="bedrock")
+        journal += [
+            PromptAccepted(turn=turn, text="go"),
+            ResponseEnded(step=2 * turn, model=name, parts=(thought, call), usage=Usage()),
+            CallEnded(call=call.id, outcome="ok", text="much of it"),
+            ResponseEnded(step=2 * turn + 1, model=name, parts=(after, TextPart("ok")), usage=Usage()),
+            TurnEnded(turn=turn, reason="end_turn", cause="finished"),
+        ]
+    journal.append(PromptAccepted(turn=3, text="on"))
+    every = {b"signed-1", b"then-1", b"signed-2", b"then-2"}
+
+    def signed(entries: list[Entry]) -> set[bytes]:
+        body = Outbox(endpoint, protocol).body(normalize(fold(entries), endpoint.provider.profile), whole=False)
+        return {each for each in every if each in body}
+
+    assert signed(journal) == every
+    assert signed([*journal, Pruned(outputs={"c2": "[left out]"})]) == every - {b"then-2"}
+    assert signed([*journal, Pruned(outputs={"c1": "[left out]"})]) == {b"signed-1"}
 
 
 TURNS = 60

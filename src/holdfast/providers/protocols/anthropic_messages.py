@@ -179,7 +179,7 @@ _BINDING = (
 
 
 def _binds_thinking(target: ModelEndpoint) -> bool:
-    # Whether Amazon takes the beta is not known.
+    # Whether Amazon takes the beta is not known; what the fold leaves out behind a pruned result is enough there.
     return target.provider.kind == "anthropic" and not target.provider.foreign and target.model.startswith(_BINDING)
 
 
