@@ -37,7 +37,7 @@ ProviderFault = Literal[
     "rate_limited",  # 429
     "overloaded",  # 5xx, 529
     "unreachable",  # no connection, or it broke
-    "certificate",  # TLS: signed by nobody who is trusted here
+    "certificate",  # TLS: signed by an authority that is not trusted here
     "certificate_host",  # TLS: for another host name
     "certificate_date",  # TLS: expired, or not valid yet
     "proxy_password",  # 407: the proxy wants another user and password
