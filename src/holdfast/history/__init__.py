@@ -139,7 +139,9 @@ def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
         result = given.again(document)
         left = result.told(_rules.check_shape(result.shape, given.profile))
         edits = (*edits, *more)
-    return Repair(listed, document, (*(located(edit, given.where, given.place) for edit in edits), *cuts), left)
+    if given.units is not None:
+        edits = tuple(located(edit, given.where, given.place) for edit in edits)
+    return Repair(listed, document, (*edits, *cuts), left)
 
 
 def validate_message_invariants(

@@ -6,7 +6,7 @@ format how a message looks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
 from holdfast.history.edits import (
@@ -37,11 +37,12 @@ from holdfast.history.edits import (
     Split,
     TurnOffThinking,
 )
-from holdfast.history.fields import Kinds, known_only
+from holdfast.history.fields import Kinds, all_known, known_only
 from holdfast.history.formats.content_writer import fields_told
 from holdfast.history.formats.field_removal import without_fields
-from holdfast.history.formats.format import Format, cleaned, declare_media
+from holdfast.history.formats.format import Addressed, Format, cleaned, declare_media
 from holdfast.history.repairs.call_limit import split_rows
+from holdfast.history.repairs.ids_alone import ids_alone
 from holdfast.history.repairs.request import is_beside
 from holdfast.history.shape import Item, Path, Role, Shape
 from holdfast.text import valid_unicode
@@ -75,10 +76,14 @@ def apply(
         if isinstance(edit, Declare) and isinstance(index := edit.path[0], int):
             sources[index] = declare_media(sources[index], edit.path[1:])
     odd = {edit.path[0] for edit in edits if isinstance(edit, DropFields)}
+    addressed = form if isinstance(form, Addressed) else None
+    ids = ids_alone(shape.messages, edits) if addressed else {}
     written: list[object] = []
-    for row in _arranged(shape, edits):
+    for row in _arranged(shape, edits, apart=ids):
         if isinstance(row, int):
             raw, touched = sources[row], row in odd
+            if addressed and row in ids:
+                raw = addressed.with_ids(raw, ids[row])  # which has no unknown fields
         else:
             for piece in row.pieces:
                 if piece.beside:
@@ -86,13 +91,16 @@ def apply(
                     piece.text = piece.told if piece.item is None else piece.text
             raw = form.build(row, sources) if row.touched else sources[row.sources[0]]
             touched = row.touched or not odd.isdisjoint(row.sources)
-        written.append(known_only(raw, known) if known is not None and touched else raw)
+        written.append(raw if known is None or not touched or all_known(raw, known) else known_only(raw, known))
     return written
 
 
-def _arranged(shape: Shape, edits: Iterable[Edit]) -> Iterator[DraftMessage | int]:
-    """Yield the rows. For an untouched message yield its index: most are, and a row for each would be slow."""
-    draft = _Draft(shape)
+def _arranged(shape: Shape, edits: Iterable[Edit], *, apart: Container[int] = ()) -> Iterator[DraftMessage | int]:
+    """Yield the rows. For an untouched message yield its index: most are, and a row for each would be slow.
+
+    So it is for one that gets its new ids `apart`.
+    """
+    draft = _Draft(shape, apart)
     for edit in edits:
         if not is_beside(edit):
             draft.do(edit)
@@ -103,8 +111,9 @@ def _arranged(shape: Shape, edits: Iterable[Edit]) -> Iterator[DraftMessage | in
 
 
 class _Draft:
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, apart: Container[int]) -> None:
         self._shape = shape
+        self._apart = apart
         self._rows: dict[int, DraftMessage] = {}  # of the messages that an edit looked at
         self._pieces: dict[int, dict[Path, DraftPart]] = {}  # of the messages that an edit looked into
         self._new: list[DraftPart] = []  # invented results
@@ -135,7 +144,8 @@ class _Draft:
                 self._drop(edit)
             case SetId():
                 for path in edit.paths:
-                    self._touched_piece(path).id = edit.new
+                    if path[0] not in self._apart:
+                        self._touched_piece(path).id = edit.new
             case Rename():
                 for path in edit.paths:
                     self._touched_piece(path).name = edit.new

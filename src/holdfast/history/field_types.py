@@ -61,7 +61,8 @@ def suspects(messages: Sequence[object], types: Objects) -> Iterator[int]:
 
 def is_plain(raw: _Object, types: Objects) -> bool:
     """Return whether the object is right at a glance, for one that is looked at alone; False says nothing."""
-    known = _glances(types).get(str(raw.get(types.by) or "") if types.by else "")
+    kind = raw.get(types.by, "") if types.by else ""
+    known = _glances(types).get(kind) if isinstance(kind, str) else None
     if known is None or not known.required <= raw.keys():
         return False
     for name, value in raw.items():
@@ -69,7 +70,7 @@ def is_plain(raw: _Object, types: Objects) -> bool:
         if glance is None or type(value) in glance.types:
             continue
         if isinstance(value, str):
-            if not value.isascii() or glance.text is None or glance.text.search(value) is None:
+            if not value.isascii() or not (glance.any_text or (glance.text is not None and glance.text.search(value))):
                 return False
         elif not (isinstance(value, dict) and glance.inner and is_plain(cast("_Object", value), glance.inner)):
             return False
@@ -173,9 +174,10 @@ def _is(value: object, type_: object) -> bool:
 
 
 class _Glance(NamedTuple):
-    """What is right in a field at a glance: a value of these types, a text with this pattern, such an object."""
+    """What is right in a field at a glance: a value of these types, a text (with this pattern), such an object."""
 
     types: frozenset[type]
+    any_text: bool
     text: re.Pattern[str] | None
     inner: Objects | None
 
@@ -207,9 +209,9 @@ def _glance(type_: object) -> _Glance:
     each = get_args(said) if union else (said,)
     patterns = [meta.pattern for one in each for meta in get_args(one)[1:] if isinstance(meta, msgspec.Meta)]
     texts = [pattern for pattern in patterns if pattern is not None]
-    text = "" if str in each else texts[0] if len(texts) == 1 else None
+    text = texts[0] if len(texts) == 1 else None
     sure = frozenset(one for one in each if isinstance(one, type) and one in _SURE)
-    return _Glance(sure, None if text is None else re.compile(text), inner)
+    return _Glance(sure, str in each, None if text is None else re.compile(text), inner)
 
 
 @cache

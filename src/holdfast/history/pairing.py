@@ -57,7 +57,11 @@ class CallStep(msgspec.Struct, gc=False):
     def first(self, key: tuple[str, str]) -> PairedCall | None:
         """Return the first call without an answer that has that id, that name (`bare`: and no id), both, or `any`."""
         if len(self.calls) <= _FEW:
-            return next((call for call in self.calls if call.answer is None and _fits(call.item, key)), None)
+            by_id = key[0] == "id"  # almost always
+            for call in self.calls:
+                if call.answer is None and (call.item.id == key[1] if by_id else key in _keys(call.item)):
+                    return call
+            return None
         if self._waiting is None:
             self._waiting = self._index()
         waiting = self._waiting.get(key)
@@ -78,13 +82,6 @@ class CallStep(msgspec.Struct, gc=False):
 def _keys(item: Item) -> tuple[tuple[str, str], ...]:
     """Return the keys by which a result can find the call."""
     return _key(item), _exact(item), ("name", item.name or ""), ("any", "")
-
-
-def _fits(item: Item, key: tuple[str, str]) -> bool:
-    """Return whether the key matches the call."""
-    if key[0] == "id":  # almost always
-        return item.id == key[1]
-    return key in _keys(item)
 
 
 def _key(item: Item) -> tuple[str, str]:

@@ -58,6 +58,7 @@ _WORD = re.compile(r"[a-zA-Z0-9_-]+")
 _ANY_NAME = re.compile(r".+", re.DOTALL)
 _LEGACY = "assistant/function_call tool/function assistant/custom assistant/refusal assistant/audio user/video_url"
 
+_UNKNOWN_TO_MISTRAL = f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"
 _CALLS_BESIDE = "assistant/tool_calls assistant/function_call user/tool_calls user/function_call"
 
 # What Claude refuses wherever it runs, so that it counts for Bedrock too.
@@ -98,7 +99,10 @@ OPENAI_CHAT = Profile(
     texts=msgspec.structs.replace(_OPENAI_TEXTS, depth=125),
     media=_OPENAI_MEDIA,
     fields=MappingProxyType({"openai-chat": _CHAT_FIELDS}),
-    unknown=_words(openai_chat="assistant/untyped assistant/mistyped user/bare-image tool/image_url tool/bare-image"),
+    unknown=_words(
+        openai_chat="assistant/untyped assistant/mistyped assistant/thinking user/bare-image tool/image_url"
+        " tool/bare-image"
+    ),
 )
 OPENAI_RESPONSES = Profile(  # where calls and outputs are paired wherever they stand: adjacency is no rule of it
     name="openai-responses",
@@ -179,7 +183,7 @@ MISTRAL = Profile(
     makers=frozenset({"mistral"}),
     fields=MappingProxyType({"openai-chat": _MISTRAL_FIELDS}),
     media=MediaLimits(most=8),
-    unknown=_words(openai_chat=f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"),
+    unknown=_words(openai_chat=_UNKNOWN_TO_MISTRAL),
 )
 MISTRAL_TEMPLATES = Profile(  # its models behind chat templates, which vLLM and llama.cpp run, and read thinking
     name="mistral-templates",
@@ -195,7 +199,7 @@ MISTRAL_TEMPLATES = Profile(  # its models behind chat templates, which vLLM and
     id_exact=True,
     id_pattern=MISTRAL.id_pattern,
     makers=frozenset({"mistral"}),
-    unknown=MISTRAL.unknown,
+    unknown=_words(openai_chat=f"{_UNKNOWN_TO_MISTRAL} assistant/thinking"),  # its older templates take texts only
 )
 BEDROCK = Profile(
     name="bedrock",
@@ -231,7 +235,7 @@ DEEPSEEK = Profile(
     makers=frozenset({"deepseek"}),
     unknown=_words(
         openai_chat=f"{_LEGACY} user/input_audio user/bare-image tool/bare-image assistant/untyped"
-        " assistant/mistyped assistant/reasoning",
+        " assistant/mistyped assistant/reasoning assistant/thinking",
         anthropic="user/container_upload user/search_result user/tool_addition user/tool_removal assistant/compaction"
         " assistant/fallback assistant/mcp_tool_listing tool/search_result tool/browser_state",
         openai_responses="user/text system/text assistant/text tool/text tool/output_text assistant/refusal"
@@ -248,7 +252,7 @@ COHERE = Profile(
     ),
     name_pattern=_ANY_NAME,
     makers=frozenset({"cohere"}),
-    unknown=_words(openai_chat=f"{_LEGACY} user/file user/input_audio"),
+    unknown=_words(openai_chat=f"{_LEGACY} user/file user/input_audio assistant/thinking"),
 )
 
 

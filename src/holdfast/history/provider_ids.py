@@ -8,6 +8,9 @@ from hashlib import blake2b
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
+_PAIRS = tuple(f"{first}{second}" for second in _ALPHABET for first in _ALPHABET)
+"""Two letters at once: a switch of provider may give each of a hundred thousand calls another id."""
+
 
 def hashed_id(seed: str, *, taken: Callable[[str], bool]) -> str:
     """Return nine letters and digits, deterministic for the seed, that are not taken.
@@ -16,11 +19,12 @@ def hashed_id(seed: str, *, taken: Callable[[str], bool]) -> str:
     """
     for salt in range(1_000_000):
         number = int.from_bytes(_hash(f"{seed}\0{salt}"))
-        letters: list[str] = []
-        for _ in range(9):
-            number, letter = divmod(number, len(_ALPHABET))
-            letters.append(_ALPHABET[letter])
-        if not taken(own := "".join(letters)):
+        number, first = divmod(number, len(_PAIRS))
+        number, second = divmod(number, len(_PAIRS))
+        number, third = divmod(number, len(_PAIRS))
+        number, fourth = divmod(number, len(_PAIRS))
+        own = f"{_PAIRS[first]}{_PAIRS[second]}{_PAIRS[third]}{_PAIRS[fourth]}{_ALPHABET[number % len(_ALPHABET)]}"
+        if not taken(own):
             return own
     raise AssertionError("a million ids in a row are taken")
 

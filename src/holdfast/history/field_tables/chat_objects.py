@@ -15,6 +15,7 @@ _CHAT_CONTENT = contents(
     {
         "text": _BREAKPOINT,
         "refusal": {},
+        "thinking": {"closed": bool},
         "image_url": {"image_url?": of_one_kind({"detail": _Detail}, SCALAR), **_BREAKPOINT},
         "input_audio": {"input_audio!": of_one_kind({"data!": str, "format!": str}), **_BREAKPOINT},
         "file": {"file!": of_one_kind({"file_data": TEXT, "file_id": TEXT, "filename": TEXT}), **_BREAKPOINT},

@@ -16,7 +16,7 @@ import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
 from holdfast.history.field_types import with_faults
-from holdfast.history.fields import SAYING, Kinds, all_known, odd_fields
+from holdfast.history.fields import SAYING, Kinds, odd_fields, strangers
 from holdfast.history.formats.shape_marks import marked, typed_messages, with_odd
 from holdfast.history.formats.strings import with_strings
 from holdfast.history.media.images import type_of
@@ -93,6 +93,15 @@ class Across(Protocol):
         ...
 
 
+@runtime_checkable
+class Addressed(Protocol):
+    """A format whose messages can get new ids without being written anew."""
+
+    def with_ids(self, raw: object, ids: Mapping[Path, str]) -> object:
+        """Return a message without faults as `build` would, with new ids of the calls or the result at these places."""
+        ...
+
+
 def project_messages(
     form: Format,
     messages: Sequence[object],
@@ -112,9 +121,8 @@ def project_messages(
     for at, (found, raw) in wrong.items():
         projected[at] = with_faults(projected[at], found, raw)
     if known is not None:
-        for at, raw in enumerate(read):
-            if not all_known(raw, known):
-                projected[at] = with_odd(projected[at], tuple(odd_fields(raw, known, (begin + at,))))
+        for at in strangers(read, known):
+            projected[at] = with_odd(projected[at], tuple(odd_fields(read[at], known, (begin + at,))))
     projected = with_strings(projected, messages, limits, begin=begin)
     whole = form.across(projected, read) if isinstance(form, Across) else projected
     if declared.signed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
+from typing import cast
 
 import msgspec
 
@@ -41,6 +42,7 @@ from holdfast.history.formats.openai_chat_writer import (
     has_illegal_name,
     has_unusable_name,
     name_of,
+    readdressed,
 )
 from holdfast.history.formats.other_wire_results import result_beside, result_of_another
 from holdfast.history.media.images import look_at
@@ -59,6 +61,7 @@ _HOLDS: Mapping[str, tuple[str, ...]] = MappingProxyType({"file": ("file_data", 
 _SPELLING: frozenset[Flag] = frozenset({"spelling"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
 _NO_FAULTS: frozenset[MessageFlag] = frozenset()
+_NULL_CONTENT: frozenset[MessageFlag] = frozenset({"null-content"})
 _ILLEGAL_NAME: frozenset[MessageFlag] = frozenset({"name-illegal"})
 _BESIDE: frozenset[Flag] = frozenset({"beside"})
 
@@ -84,6 +87,10 @@ class OpenAIChat:
         """Return the projection of one message."""
         if not is_object(raw):
             return not_a_message(index, "malformed")
+        return plain_message(index, raw) or self.any_message(index, raw)
+
+    def any_message(self, index: int, raw: Json) -> Message:
+        """Return the projection of a message of any form."""
         role = chat_role(raw)
         if role is None:
             other = result_of_another((index,), "tool", raw, self.grammar)
@@ -112,11 +119,66 @@ class OpenAIChat:
         """Return the message for an edited row."""
         return build_message(row, messages)
 
+    def with_ids(self, raw: object, ids: Mapping[Path, str]) -> object:
+        """Return a message without faults as `build` would, with new ids of the calls or the result at these places."""
+        return readdressed(as_object(raw), ids)
+
 
 FORMAT = OpenAIChat()
 
 
 # --- from a message to its shape -------------------------------------------------------------------------------------
+
+
+def plain_message(index: int, raw: Json) -> Message | None:
+    """Return the projection of a message with the fields that almost all have and no others, None if it has faults.
+
+    It is what the long way returns, in a third of the time.
+    """
+    role, content, size = raw.get("role"), raw.get("content"), len(raw)
+    said = isinstance(content, str) and content != "" and not content.isspace()
+    if role == "assistant":
+        calls = raw.get("tool_calls")
+        if size == 2 and said:  # noqa: PLR2004 - its role and its content
+            return Message(index, "assistant", (Item("text", "assistant", (index, "content")),))
+        if (
+            size != ("content" in raw) + 2
+            or not isinstance(calls, list)
+            or not calls
+            or not (said or content in (None, ""))
+        ):
+            return None
+        items = [Item("text", "assistant", (index, "content"))] if said else []
+        for number, call in enumerate(cast("list[object]", calls)):
+            item = _plain_call((index, "tool_calls", number), call)
+            if item is None:
+                return None
+            items.append(item)
+        return Message(index, "assistant", tuple(items), _NULL_CONTENT if content is None else _NO_FAULTS)
+    if not said:
+        return None
+    if role == "tool":
+        call, text = raw.get("tool_call_id"), str(content)
+        if size != 3 or not isinstance(call, str) or not call or is_synthetic(text):  # noqa: PLR2004 - and the id
+            return None
+        item = Item("result", "tool", (index,), call, digest=digest(text))
+        return Message(index, "tool", (item,))
+    if size == 2 and (role == "user" or role == "system"):  # noqa: PLR1714, PLR2004 - a set would hash what cannot be
+        return Message(index, role, (Item("text", role, (index, "content")),))
+    return None
+
+
+def _plain_call(path: Path, raw: object) -> Item | None:
+    """Return the call of a function with the fields that every call has and no others, None if it has faults."""
+    if not is_object(raw) or len(raw) != 3 or raw.get("type") != "function":  # noqa: PLR2004 - and its id and function
+        return None
+    call, function = raw.get("id"), raw.get("function")
+    if not isinstance(call, str) or not call or not is_object(function) or len(function) != 2:  # noqa: PLR2004 - of two
+        return None
+    name = function.get("name")
+    if not isinstance(name, str) or not name or not is_arguments(function.get("arguments")):
+        return None
+    return Item("call", "assistant", path, call, name)
 
 
 def _assistant(index: int, raw: Json) -> Message:
@@ -266,6 +328,8 @@ def _part(path: Path, role: Role, part: object) -> Item:
     kind = as_text(as_object(part).get("type"))
     if role in ("user", "assistant") and (result := result_of_another(path, role, part, OpenAIChat.grammar)):
         return result
+    if kind == "thinking" and role == "assistant" and _is_thought(as_object(part).get("thinking")):
+        return Item("thinking", role, path, written=_by(role, kind))  # as Mistral has it
     if not is_object(part) or kind is None or kind not in _KINDS[role] or not (kind in _TEXTS or _holds(part, kind)):
         return foreign(path, role, part)
     if kind == "image_url":
@@ -277,6 +341,12 @@ def _part(path: Path, role: Role, part: object) -> Item:
     flags = NO_FLAGS if text.strip() else BLANK
     spelled = (NO_FLAGS, ()) if kind == "text" else (_SPELLING, _by(role, kind))
     return Item("text", role, path, flags=flags | spelled[0], written=spelled[1])
+
+
+def _is_thought(raw: object) -> bool:
+    """Return whether it is a list of texts."""
+    texts = (as_object(each) for each in as_array(raw))
+    return is_array(raw) and all(each.get("type") == "text" and isinstance(each.get("text"), str) for each in texts)
 
 
 def _holds(part: Json, kind: str) -> bool:

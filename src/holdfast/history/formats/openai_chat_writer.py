@@ -29,7 +29,7 @@ from holdfast.history.formats.format import (
 )
 from holdfast.history.formats.other_wire_results import text_of_another
 from holdfast.history.provider_ids import legal_speaker
-from holdfast.history.shape import Role
+from holdfast.history.shape import Path, Role
 
 CHAT_ROLES: Mapping[str, Role] = MappingProxyType(
     {
@@ -122,6 +122,24 @@ def build_message(row: DraftMessage, messages: Sequence[object]) -> Json:
     return _with_legal_name(base) if "name" in row.added else base
 
 
+def readdressed(message: Json, ids: Mapping[Path, str]) -> Json:
+    """Return a message without faults with new ids, by the places of its calls; of a result, by its own."""
+    calls = message.get("tool_calls")
+    if not is_array(calls):
+        return {**message, "tool_call_id": next(iter(ids.values()))}
+    numbers = {path[-1]: new for path, new in ids.items()}
+    written = {
+        **message,
+        "tool_calls": [
+            {**as_object(call), "id": numbers[number]} if number in numbers else call
+            for number, call in enumerate(calls)
+        ],
+    }
+    if "function_call" in written:  # null
+        del written["function_call"]
+    return written
+
+
 def _with_legal_name(message: Json) -> Json:
     if not has_illegal_name(message):
         return message
@@ -159,7 +177,7 @@ def _values(piece: DraftPart, base: Json, messages: Sequence[object]) -> Iterato
         yield from _quoted(piece.what, piece, messages)
     elif piece.left_out:
         yield _text(note_block(piece.left_out))
-    elif piece.kind in ("text", "media", "other") and piece.item.path[1] == "content":
+    elif piece.kind in ("text", "media", "other", "thinking") and piece.item.path[1] == "content":
         raw = raw_at(piece.item.path, messages)
         yield words(raw) if piece.as_text else _spelled(as_object(raw)) if "kind" in piece.added else raw
     elif piece.kind == "text" and "kind" in piece.added:
@@ -298,7 +316,7 @@ def _put_calls(base: Json, calls: list[DraftPart], messages: Sequence[object]) -
 def _put_thinking(base: Json, row: DraftMessage, messages: Sequence[object]) -> None:
     kept: dict[str, list[str]] = {}
     for piece in row.pieces:
-        if piece.kind == "thinking" and piece.item is not None:
+        if piece.kind == "thinking" and piece.item is not None and piece.item.path[1] in THINKING:
             kept.setdefault(str(piece.item.path[1]), []).append(str(raw_at(piece.item.path, messages)))
     for key in THINKING:
         if key in kept:

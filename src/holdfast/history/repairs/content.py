@@ -165,7 +165,7 @@ def _of_item(found: Found) -> Iterator[Edit]:
         case (
             "media-invalid" | "media-too-large" | "too-much-media" | "media-unseen" | "pdf-unreadable" | "pdf-too-large"
         ):
-            yield LeaveOut(item.path, found.which, found.what)
+            yield LeaveOut(item.path, found.which, found.sentence)
         case "block-misplaced" if item.kind != "result":
             yield Quote(item.path, "A call", item.role)
         case "server-call-without-result":
@@ -184,6 +184,9 @@ def _of_item(found: Found) -> Iterator[Edit]:
 
 def _known(item: Item, *, spell: bool) -> Iterator[Edit]:
     """Yield the edits that make a content's kind one the provider knows: its spelling, or its kind."""
+    if item.kind == "thinking" and "foreign" not in item.flags:
+        yield Drop(item.path, "only who made it takes it back")
+        return
     if spell:
         yield Complete(item.path, "kind")
     holds = item.kind == "result" and ("foreign" in item.flags or len(item.written) > 1)

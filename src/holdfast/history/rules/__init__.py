@@ -75,7 +75,7 @@ def _violation(found: Found, shape: Shape, profile: Profile, severity: Severity)
     message = found.path[0] if found.path and isinstance(found.path[0], int) else -1
     by, error = rule.refusal(profile.name, shape.format)
     said = valid_unicode(error.format(**_facts(found, shape))) if error else ""
-    return Violation(rule.id, found.path, message, valid_unicode(f"{found.what}. {rule.says}"), said, by, severity)
+    return Violation(rule.id, found.path, message, valid_unicode(f"{found.sentence}. {rule.says}"), said, by, severity)
 
 
 def _facts(found: Found, shape: Shape) -> dict[str, str | int]:

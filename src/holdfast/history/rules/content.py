@@ -321,7 +321,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[Found]:
         for item in message.items:
             if item.flags:
                 yield from _flagged(item)
-            if item.written and item.kind != "thinking" and not profile.knows(item, shape.format):
+            if item.written and "beside" not in item.flags and not profile.knows(item, shape.format):
                 found = about("foreign-content", item, "is of a kind that the provider does not know")
                 yield found._replace(fit="spelling" in item.flags)
             if item.kind == "call":

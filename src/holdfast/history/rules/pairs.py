@@ -311,7 +311,10 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[Found]:
                 elif item.id in seen:
                     yield about("reused-call-id", item, "has the id of an earlier call")
                 here.add(item.id)
-                yield from _limits(item, profile)
+                if not profile.takes_id(item.id):
+                    what = f"has an id that is not accepted, of {len(item.id)} characters"
+                    for rule in broken_limits(item.id, profile):
+                        yield about(rule, item, what)
             elif "id-missing" in item.flags:
                 yield about("call-id-missing", item, "has no id")
         seen |= here
@@ -375,11 +378,6 @@ def is_content(item: Item, grammar: Grammar) -> bool:
     """
     beside = item.kind == "other" and item.path[1:] in (("tool_calls",), ("function_call",))  # of Chat, in another wire
     return item.kind not in ("call", "result") and not beside and (item.kind != "thinking" or grammar.atomic)
-
-
-def _limits(item: Item, profile: Profile) -> Iterator[Found]:
-    for rule in broken_limits(item.id or "", profile):
-        yield about(rule, item, f"has an id that is not accepted, of {len(item.id or '')} characters")
 
 
 def is_misnamed(call: PairedCall, profile: Profile, grammar: Grammar) -> bool:

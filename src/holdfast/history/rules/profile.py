@@ -111,6 +111,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether the provider knows the item's kind, and the kinds in it, in this format."""
         return not item.written or self.unknown.get(form, _NOTHING).isdisjoint(item.written)
 
+    def takes_id(self, call: str) -> bool:
+        """Return whether a call id has an accepted length, and accepted characters."""
+        return self.id_fits(call) and (self.id_pattern is None or self.id_pattern.fullmatch(call) is not None)
+
     def id_fits(self, call: str) -> bool:
         """Return whether a call id has an accepted length."""
         return self.id_length is None or (len(call) == self.id_length if self.id_exact else len(call) <= self.id_length)

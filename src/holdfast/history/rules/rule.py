@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
     `which` counts the images of an item, `fit` tells that it would be taken if it were declared or spelled as it is,
     `names` are the fields that are meant, `said` those of them that say something, `size` is how long what is too long
-    is.
+    is. `named` tells that `what` goes on from the title of the item: most findings are mended, and never said.
     """
 
     rule: str
@@ -53,6 +53,12 @@ class Found(NamedTuple):
     names: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     size: int = 0
+    named: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Return the whole sentence about it, without its full stop."""
+        return f"{item_title(self.item)} {self.what}" if self.named and self.item is not None else self.what
 
 
 class Violation(msgspec.Struct, frozen=True, gc=False):
@@ -78,7 +84,7 @@ class Violation(msgspec.Struct, frozen=True, gc=False):
 
 def about(rule: str, item: Item, what: str) -> Found:
     """Return a finding about an item."""
-    return Found(rule, item.path, f"{item_title(item)} {what}", item)
+    return Found(rule, item.path, what, item, named=True)
 
 
 def in_message(rule: str, message: Message, what: str) -> Found:

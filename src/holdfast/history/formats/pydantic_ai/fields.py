@@ -42,6 +42,30 @@ def mistyped(raw: Json) -> list[str]:
     return list(dict.fromkeys([*wrong, *beside]))
 
 
+def loads(part: Json) -> bool:
+    """Return whether a part loads, whoever says it; a fast check that may wrongly say no."""
+    kind = part.get("part_kind")
+    if not isinstance(kind, str) or kind not in _PLAIN or "parts" in part or part.get("tool_kind") is not None:
+        return False
+    return (kind != "tool-return" or "tool_name" in part) and is_plain(part, PYDANTIC_AI_PARTS)
+
+
+_PLAIN = frozenset({"system-prompt", "user-prompt", "tool-return", "retry-prompt", "text", "thinking", "tool-call"})
+"""The kinds of parts of which each field is judged by itself."""
+
+
+def message_loads(message: Json) -> bool:
+    """Return whether the fields of a message beside its parts load, and what of its parts says nothing."""
+    if not is_plain(message, PYDANTIC_AI_MESSAGES) and mistyped(message):
+        return False
+    for part in as_array(message.get("parts")):
+        raw = as_object(part)
+        beside = as_text(raw.get("part_kind")) in UNSAID or not isinstance(raw.get("content"), str | None)
+        if beside and any(mistyped(each) for each in _unsaid(raw)):
+            return False
+    return True
+
+
 def holds_nothing(raw: Json) -> bool:
     """Return whether a part, or an entry of a content, lacks what it is nothing without."""
     held = raw if raw.get("kind") == "binary" else raw.get("content") if raw.get("part_kind") == "file" else None
@@ -71,13 +95,6 @@ def said_by(part: Json, speaker: Literal["user", "assistant"]) -> Json:
 
 
 _PROVIDED = ("id", "provider_name", "provider_details")
-
-
-def unsaid_faults(message: Json) -> bool:
-    """Return whether something in the message that says nothing does not load: a record of settings, a cache point."""
-    said = (as_object(part) for part in as_array(message.get("parts")))
-    unsaid = (part for part in said if is_array(part.get("content")) or as_text(part.get("part_kind")) in UNSAID)
-    return any(mistyped(each) for part in unsaid for each in _unsaid(part))
 
 
 def loadable_whole(message: Json) -> Json:

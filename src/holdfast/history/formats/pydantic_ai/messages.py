@@ -34,9 +34,10 @@ from holdfast.history.formats.pydantic_ai.fields import (
     is_feedback,
     is_served,
     loadable_whole,
+    loads,
+    message_loads,
     mistyped,
     said_by,
-    unsaid_faults,
 )
 from holdfast.history.formats.pydantic_ai.parts import (
     SYNTHETIC,
@@ -64,6 +65,7 @@ _MAKERS = {
 """Who made what a provider signed, where that is not the name pydantic-ai has for the provider."""
 
 _MISTYPED: frozenset[Flag] = frozenset({"mistyped"})
+_MADE_UP: frozenset[Flag] = frozenset({"synthetic"})
 _OPENAI_IDS = ("rs_", "msg_", "fc_")
 
 
@@ -110,7 +112,7 @@ class PydanticAI:
         for message in projected:
             here: set[str] = set()
             flagged: dict[Path, Item] = {}
-            for item in message.items:
+            for item in message.items if message.role == "assistant" else ():
                 if (own := _openai_id(item, messages)) is not None:
                     here.add(own)
                     if own in seen:
@@ -147,7 +149,7 @@ FORMAT = PydanticAI()
 
 def _beside(raw: Json) -> set[MessageFlag]:
     """Return the findings about the fields next to the parts."""
-    return {"mistyped"} if mistyped(raw) or unsaid_faults(raw) else set()
+    return set() if message_loads(raw) else {"mistyped"}
 
 
 def _checked(
@@ -156,6 +158,9 @@ def _checked(
     """Yield the items of the parts; the first item of a part has the findings about its other fields."""
     for part, found in zip(parts, each, strict=True):
         raw = as_object(part)
+        if loads(raw):
+            yield from found
+            continue
         wrong = mistyped(raw)
         if said_by(raw, speaker) is not raw:
             wrong.append("speaker")
@@ -230,6 +235,11 @@ def _content(path: Path, content: object) -> Iterator[Item]:
 def _result(path: Path, raw: Json) -> Item:
     content = raw.get("content")
     call = as_text(raw.get("tool_call_id"))
+    name = as_text(raw.get("tool_name"))
+    made_up = as_object(raw.get("metadata")).get(SYNTHETIC) is True
+    if call is not None and isinstance(content, str) and content != "" and not content.isspace():  # almost always
+        kinds = _MADE_UP if made_up or is_synthetic(content) else NO_FLAGS
+        return Item("result", "tool", path, call, name, kinds, digest=digest(content))
     text = content if isinstance(content, str) else "" if content is None else json_text(content)
     flags: set[Flag] = set()
     if call is None:
@@ -246,17 +256,18 @@ def _result(path: Path, raw: Json) -> Item:
     files = content if is_array(content) else (content,)
     if any(isinstance(each, str) and not each.strip() for each in files):
         flags.add("blank-block")
-    if is_synthetic(text) or as_object(raw.get("metadata")).get(SYNTHETIC) is True:
+    if made_up or is_synthetic(text):
         flags.add("synthetic")
     media = tuple(each for file in files for each in media_of(as_object(file)))
     kinds = frozenset(flags) if flags else NO_FLAGS
-    return Item("result", "tool", path, call, as_text(raw.get("tool_name")), kinds, None, digest(text), media)
+    return Item("result", "tool", path, call, name, kinds, None, digest(text), media)
 
 
 def _response(index: int, raw: Json, parts: Sequence[object]) -> Message:
     each = (_of_response((index, "parts", number), part, raw) for number, part in enumerate(parts))
     items = list(_checked(parts, each, speaker="assistant"))
-    items.extend(_listed_calls(index, raw, items))
+    if raw.get("tool_calls"):
+        items.extend(_listed_calls(index, raw, items))
     return Message(index, "assistant", tuple(items), frozenset(says_nothing("assistant", items) | _beside(raw)))
 
 

@@ -34,7 +34,8 @@ TEXTS = frozenset({"text-content", "structured-content"})
 
 def kind_of(part: object) -> str | None:
     """Return the kind of the part, None if it is not a part."""
-    return as_text(as_object(part).get("part_kind"))
+    kind = part.get("part_kind") if is_object(part) else None
+    return kind if isinstance(kind, str) and kind else None
 
 
 def part_role(part: object) -> Role:
@@ -107,6 +108,9 @@ def unfolded(messages: Sequence[object]) -> Iterator[Unit]:
         parts = message.get("parts")
         if message.get("kind") != "request" or not is_array(parts):
             yield Unit(dict(raw) if is_object(raw) else raw, index)
+            continue
+        if len(parts) == 1 and kind_of(parts[0]) not in UNSAID:
+            yield Unit({**message, "parts": parts[:]}, index, 0)
             continue
         starts = [number for number, part in enumerate(parts) if kind_of(part) not in UNSAID]
         for begin, end in zip([0, *starts[1:]], [*starts[1:], len(parts)], strict=True) if starts else ():

@@ -15,6 +15,7 @@ from holdfast.testing.protocols.openai.fields import (
     function_name,
     missing,
     sized,
+    speaker_name,
     text,
     wrong_type,
 )
@@ -69,6 +70,8 @@ def _message(item: object, at: str) -> _Message:
         raise Refusal(what, param=f"{at}.role", code="invalid_value")
     _content(message.get("content"), at, role)
     declared(_SCHEMA, message, "Message", at)
+    if role != "function":  # it is that of the function
+        speaker_name(message, at)
     answers = ""
     if role == "tool":
         answers = _identifier(message, "tool_call_id", at)

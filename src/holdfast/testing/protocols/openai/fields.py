@@ -9,6 +9,7 @@ from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
 from holdfast.testing.protocols.vendor_schema import KindStep, VendorSchema
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
+_SPEAKER = re.compile(r"[^\s<|\\/>]+\Z")
 _KINDS: dict[type, str] = {
     type(None): "null",
     bool: "a boolean",
@@ -38,6 +39,19 @@ def function_name(function: dict[str, object], at: str) -> None:
         what = (
             f"Invalid '{at}.name': string does not match pattern. Expected a string that matches the pattern"
             " '^[a-zA-Z0-9_-]+$'."
+        )
+        raise Refusal(what, param=f"{at}.name", code="invalid_value")
+
+
+def speaker_name(message: dict[str, object], at: str) -> None:
+    """Check the name of who speaks, if there is one. Raise `Refusal`."""
+    if message.get("name") is None:
+        return
+    name = sized(text(message["name"], f"{at}.name"), f"{at}.name", most=_MOST_NAME)
+    if not _SPEAKER.match(name):
+        what = (
+            f"Invalid '{at}.name': string does not match pattern. Expected a string that matches the pattern"
+            r" '^[^\s<|\\/>]+$'."
         )
         raise Refusal(what, param=f"{at}.name", code="invalid_value")
 
