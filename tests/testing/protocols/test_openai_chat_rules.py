@@ -21,7 +21,9 @@ NO_CONTENT = "Invalid value for 'content': expected a string, got null."
 EMPTY = "empty array. Expected an array with minimum length 1, but got an empty array instead."
 AN_OBJECT = "but got an object instead."
 LONG = "string too long. Expected a string with maximum length"
-PATTERN = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+NAME = "'^[a-zA-Z0-9_-]+$'."
+PATTERN = f"string does not match pattern. Expected a string that matches the pattern {NAME}"
+SPEAKER = r"'^[^\s<|\\/>]+$'."
 EMPTY_TEXT = "empty string. Expected a string with minimum length 1, but got an empty string instead."
 ROLES = "Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'."
 NOT_JSON = (
@@ -200,6 +202,27 @@ REFUSED: list[tuple[str, object, str, str | None, str | None]] = [
         f"Invalid 'tools[0].function.name': {EMPTY_TEXT}",
         "tools[0].function.name",
         "empty_string",
+    ),
+    (
+        "a speaker of two words",
+        chat(USER | {"name": "a b"}),
+        f"Invalid 'messages[0].name': {PATTERN.removesuffix(NAME)}{SPEAKER}",
+        "messages[0].name",
+        "invalid_value",
+    ),
+    (
+        "a speaker without a name",
+        chat(USER | {"name": ""}),
+        f"Invalid 'messages[0].name': {EMPTY_TEXT}",
+        "messages[0].name",
+        "empty_string",
+    ),
+    (
+        "a speaker of 65",
+        chat(USER | {"name": "n" * 65}),
+        f"Invalid 'messages[0].name': {LONG} 64, but got a string with length 65 instead.",
+        "messages[0].name",
+        "string_above_max_length",
     ),
     (
         "a bad name in the history",
