@@ -465,6 +465,15 @@ def test_any_items_at_all_can_be_mended(
     assert all(kept is was for kept, was in zip(sent, items[:frozen], strict=False))
 
 
+@pytest.mark.parametrize("profile", ["any", FORM])  # the others take fields that they do not know, and read none
+def test_a_message_that_held_nothing_gives_its_id_to_no_other(profile: str) -> None:
+    empty: Json = {"type": "message", "id": "fc_1", "role": "user", "arguments": "KEPT"}
+    done = repair([{"role": "user", "content": "hi"}, empty], format=FORM, profile=profile)
+    assert done.remaining == ()
+    assert "fc_1" not in str(done.messages)
+    assert "KEPT" in str(done.messages)
+
+
 def test_a_reference_that_does_not_go_along_stands_for_no_thinking() -> None:
     call = {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "f", "arguments": "{}"}
     result = {"type": "function_call_output", "call_id": "a", "output": "ok"}

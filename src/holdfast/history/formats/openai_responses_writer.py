@@ -232,16 +232,19 @@ def _made_up(piece: DraftPart, messages: Sequence[object]) -> Json:
 
 def _message(row: DraftMessage, messages: Sequence[object]) -> Json:
     base: Json = {}
+    holding = {piece.item.message for piece in row.pieces if piece.item is not None}
     for index in row.sources:
         message = as_object(messages[index])
+        if index not in holding:  # of a message that held nothing, an id would name what the provider never made
+            message = {key: value for key, value in message.items() if key != "id"}
         if is_message(message) and role_in(RESPONSES_ROLES, message.get("role")) == row.role:
             base = {**message, **base}
     if "role" in row.added:
         base["role"] = row.role
     listed = is_array(base.get("content"))
     base = base or {"type": "message", "role": row.role}
-    if any("item-id" in piece.dropped for piece in row.pieces) or not any(piece.item for piece in row.pieces):
-        base.pop("id", None)  # of a message that held nothing, it would name what the provider never made
+    if any("item-id" in piece.dropped for piece in row.pieces):
+        base.pop("id", None)
     values = [value for piece in row.pieces for value in _values(piece, messages)]
     if len(values) == 1 and isinstance(values[0], str) and not listed:
         base["content"] = values[0]
