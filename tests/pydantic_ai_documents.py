@@ -68,6 +68,13 @@ def every_part() -> list[object]:
                 pai.CapabilityLoadDeltaPart(),
             ],
         ),
+        pai.ModelRequest(
+            [
+                pai.ModelSettingsDeltaPart(settings={"thinking": "high"}),
+                pai.InstructionDeltaPart(id=None, content="shorter still"),
+                pai.InstructionBaselinePart(instructions=[pai.InstructionPart("be brief", on_change="append")]),
+            ]
+        ),
     ]
     messages: list[object] = json.loads(pai.ModelMessagesTypeAdapter.dump_json(written))
     parts(messages[2]).append(retry("old feedback", tool_call_id="never asked"))

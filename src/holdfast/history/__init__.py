@@ -9,7 +9,8 @@ repaired = repair(messages, format="openai-chat", profile="mistral").messages
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Unpack
 
 import msgspec
@@ -111,17 +112,19 @@ def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
     looked = _rules.inspect(given.shape, given.profile, frozen=sent)
     edits = _repair.edits_for(looked, frozen=sent)
     left: tuple[Violation, ...] = ()
-    if not edits:
+    silent = tuple(index for index in given.unsent if index >= frozen)
+    if not (edits or silent):
         left = given.told(_rules.check_shape(given.shape, given.profile) if sent else _rules.violations_found(looked))
         if not left:
             return Repair(given.messages, messages, (), left)
+    from holdfast.history.edits import DropField  # noqa: PLC0415 - see above
     from holdfast.history.repairs.edit_positions import located  # noqa: PLC0415 - see above
     from holdfast.history.repairs.request import edits_of_request, mended_request  # noqa: PLC0415 - see above
     from holdfast.history.repairs.text_limits import shorten_edits, with_shortened  # noqa: PLC0415 - see above
 
-    listed = given.mended(edits, frozen) if edits else given.messages
+    listed = given.mended(edits, frozen) if edits or silent else given.messages
     document, result = messages, given
-    if edits:
+    if edits or silent:
         document = listed
         if given.key is not None:
             document = mended_request(as_object(messages), edits, key=given.key, messages=listed)
@@ -140,7 +143,10 @@ def _repaired(given: _Given, messages: object, frozen: int) -> Repair:
         left = result.told(_rules.check_shape(result.shape, given.profile))
         edits = (*edits, *more)
     if given.units is not None:
-        edits = tuple(located(edit, given.where, given.place) for edit in edits)
+        edits = (
+            *(located(edit, given.where, given.place) for edit in edits),
+            *(DropField((index,), "mistyped") for index in silent),
+        )
     return Repair(listed, document, (*edits, *cuts), left)
 
 
@@ -176,6 +182,7 @@ class _Given:
     profile: Profile
     shape: Shape
     units: Sequence[Unit] | None = None  # what is sent of the messages, where that is not message for message
+    unsent: Mapping[int, object] = MappingProxyType({})  # what is wrong though nothing of it is sent, as it is right
 
     def __init__(
         self, document: object, form: str, profile: str | Profile | None, request: Request, *, hearsay: bool = False
@@ -198,6 +205,7 @@ class _Given:
         if isinstance(self.form, Parted):
             self.units = self.form.unfold(self.messages)
             self.sent = [unit.raw for unit in self.units]
+            self.unsent = dict(self.form.unsent(self.messages))
         self.shape = msgspec.structs.replace(self._projected(self.sent), beside=tuple(unclean(beside, ())))
 
     def _projected(self, messages: Sequence[object], begin: int = 0) -> Shape:
@@ -220,19 +228,24 @@ class _Given:
         if self.units is None:
             return tuple(violations)
         found = ((each, self.where(each.path)) for each in violations)
-        return tuple(
+        told = [
             msgspec.structs.replace(each, path=path, message=path[0] if path and isinstance(path[0], int) else -1)
             for each, path in found
-        )
+        ]
+        told += [_rules.unsent_violation(index) for index in self.unsent]
+        return tuple(sorted(told, key=lambda each: each.message) if self.unsent else told)
 
     def mended(self, edits: Sequence[Edit], frozen: int) -> list[object]:
-        """Return the messages with the edits applied."""
+        """Return the messages with the edits applied, and with what is not sent as it is right."""
+        messages = [self.unsent.get(at, raw) if at >= frozen else raw for at, raw in enumerate(self.messages)]
+        if not edits:
+            return messages
         from holdfast.history.apply_edits import apply  # noqa: PLC0415 - see above
 
         built = apply(self.form, self.sent, self.shape, edits, known=self.known)
         if self.units is None or not isinstance(self.form, Parted):
             return built
-        return self.form.fold(built, self.units, self.messages, frozen=frozen)
+        return self.form.fold(built, self.units, messages, frozen=frozen)
 
     def is_valid_as(self, mended: Sequence[object]) -> bool:
         """Return whether the repaired messages have no findings; False if only checking all of them could show it."""

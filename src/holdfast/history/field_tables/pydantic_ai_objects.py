@@ -16,6 +16,12 @@ _Count = (
     | Annotated[float, msgspec.Meta(multiple_of=1)]
     | bool
 )
+_Bool = (
+    bool
+    | Annotated[str, msgspec.Meta(pattern=r"^(?i:0|off|f|false|n|no|1|on|t|true|y|yes)\Z")]
+    | Annotated[int, msgspec.Meta(ge=0, le=1)]
+    | Annotated[float, msgspec.Meta(ge=0, le=1, multiple_of=1)]
+)
 _Texts = list[str]
 
 _SPENT = of_one_kind(
@@ -74,6 +80,22 @@ _SOURCES = listed(
 )
 _ANCHOR = of_one_kind({"kind!": str, "start!": _Count, "end!": _Count}, None)
 _CITED = listed("", {"": {"sources!": _SOURCES, "anchor?": _ANCHOR}}, None)
+_Effort = Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None
+_INSTRUCTION: FieldTable = {
+    "content!": str,
+    "dynamic": _Bool,
+    "on_change": Literal["rewrite", "append"],
+    "name": TEXT,
+    "id": TEXT,
+}
+_INSTRUCTIONS = listed(
+    "part_kind",
+    {
+        "": {**_INSTRUCTION, "part_kind": Literal["instruction"]},
+        "instruction": _INSTRUCTION,
+        "instruction-digest": {"content_hash!": str, "dynamic": _Bool, "id": TEXT},
+    },
+)
 _BY_PROVIDER: FieldTable = {"tool_name!": str, "tool_call_id?": str, "tool_kind": TEXT, **_MADE}
 PYDANTIC_AI_PARTS = by_kind(
     "part_kind",
@@ -99,6 +121,9 @@ PYDANTIC_AI_PARTS = by_kind(
         },
         "tool-availability-delta": {"tools_added": _Texts, "added": _Texts, "tool_call_id": TEXT},
         "capability-load-delta": {"loaded": _Texts, "tool_call_id": TEXT},
+        "model-settings-delta": {"settings!": of_one_kind({"thinking": _Effort}), "top_level": _Bool},
+        "instruction-delta": {"id!": TEXT, "content!": TEXT, "base_hash": TEXT},
+        "instruction-baseline": {"instructions!": _INSTRUCTIONS},
     },
 )
 """Parts, but for what they say."""

@@ -5,7 +5,7 @@ Rules and edits work on what is sent. Callers get positions in the document.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
@@ -30,6 +30,10 @@ class Parted(Protocol):
 
     def unfold(self, messages: Sequence[object]) -> list[Unit]:
         """Return the units that are sent, in order; each is a new object."""
+        ...
+
+    def unsent(self, messages: Sequence[object]) -> Iterator[tuple[int, object]]:
+        """Yield each message that no unit comes from and that is wrong, by its place, as it would be right."""
         ...
 
     def fold(

@@ -14,7 +14,17 @@ from holdfast.history.rules.rule import Found, Rule, Severity, Violation
 from holdfast.history.shape import Shape
 from holdfast.text import valid_unicode
 
-__all__ = ["RULES", "Found", "Inspection", "Rule", "Violation", "check_shape", "inspect", "violations_found"]
+__all__ = [
+    "RULES",
+    "Found",
+    "Inspection",
+    "Rule",
+    "Violation",
+    "check_shape",
+    "inspect",
+    "unsent_violation",
+    "violations_found",
+]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
@@ -68,6 +78,12 @@ def violations_found(looked: Inspection, *, hearsay: bool = False) -> tuple[Viol
     ]
     violations.sort(key=lambda violation: violation.message)
     return tuple(violations)
+
+
+def unsent_violation(index: int) -> Violation:
+    """Return what there is to say of a message that is wrong, and of which nothing is sent."""
+    found = Found("field-mistyped", (index,), "The message, of which nothing is sent, has a field of the wrong type")
+    return Violation(found.rule, found.path, index, f"{found.what}. {RULES[found.rule].says}", "", "", "violation")
 
 
 def _violation(found: Found, shape: Shape, profile: Profile, severity: Severity) -> Violation:

@@ -29,7 +29,13 @@ UNSAID = frozenset(
         "instruction-baseline",
     }
 )
-"""Kinds of parts that record settings, no words."""
+"""Kinds of parts of a request that record settings and instructions: no words of the conversation."""
+
+
+def is_record(part: object) -> bool:
+    """Return whether the part is a record, and holds what it is nothing without."""
+    raw = as_object(part)
+    return as_text(raw.get("part_kind")) in UNSAID and not holds_nothing(raw)
 
 
 def mistyped(raw: Json) -> list[str]:
@@ -60,7 +66,7 @@ def message_loads(message: Json) -> bool:
         return False
     for part in as_array(message.get("parts")):
         raw = as_object(part)
-        beside = as_text(raw.get("part_kind")) in UNSAID or not isinstance(raw.get("content"), str | None)
+        beside = is_record(raw) or not isinstance(raw.get("content"), str | None)
         if beside and any(mistyped(each) for each in _unsaid(raw)):
             return False
     return True
@@ -207,13 +213,13 @@ def _is_of_kind(raw: Json, part: str, tool: str) -> bool:
 
 
 def _unsaid(part: Json) -> list[Json]:
-    if as_text(part.get("part_kind")) in UNSAID:
+    if is_record(part):
         return [part]
     return [each for each in map(as_object, as_array(part.get("content"))) if each.get("kind") == "cache-point"]
 
 
 def _loadable_part(part: Json) -> Json:
-    if as_text(part.get("part_kind")) in UNSAID:
+    if is_record(part):
         return loadable(part)
     if not any(map(mistyped, _unsaid(part))):
         return part

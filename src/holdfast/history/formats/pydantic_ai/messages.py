@@ -29,9 +29,9 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.formats.pydantic_ai.fields import (
-    UNSAID,
     holds_nothing,
     is_feedback,
+    is_record,
     is_served,
     loadable_whole,
     loads,
@@ -137,6 +137,15 @@ class PydanticAI:
         """Return the units that are sent: each part of a request with content, and other messages whole."""
         return list(unfolded(messages))
 
+    def unsent(self, messages: Sequence[object]) -> Iterator[tuple[int, object]]:
+        """Yield each request of records alone that does not load, by its place, as it would load."""
+        for index, raw in enumerate(messages):
+            message = as_object(raw)
+            parts = message.get("parts")
+            alone = message.get("kind") == "request" and is_array(parts) and all(is_record(part) for part in parts)
+            if alone and not message_loads(message):
+                yield index, loadable_whole(message)
+
     def fold(
         self, built: Sequence[object], units: Sequence[Unit], messages: Sequence[object], *, frozen: int
     ) -> list[object]:
@@ -195,7 +204,7 @@ def _of_request(path: Path, part: object) -> Iterator[Item]:
             yield from _told((*path, "content"), role, content)
         case "speech":
             yield from _told((*path, "transcript"), role, raw.get("transcript"))
-        case kind if kind not in UNSAID:
+        case _ if not is_record(raw):
             yield Item("other", role, path, flags=FOREIGN_BLOCKS)
         case _:
             pass
@@ -292,10 +301,8 @@ def _of_response(path: Path, part: object, response: Json) -> Iterator[Item]:
             yield Item("media", "assistant", path)
         case "speech":
             yield from _told((*path, "transcript"), "assistant", raw.get("transcript"))
-        case kind if kind not in UNSAID:
+        case _:  # a record too: it stands in requests alone
             yield Item("other", "assistant", path, flags=FOREIGN_BLOCKS)
-        case _:
-            pass
 
 
 def _thinking(path: Path, raw: Json, response: Json) -> Item:

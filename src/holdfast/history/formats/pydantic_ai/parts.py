@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.formats.format import Json, as_object, as_text, cleaned, is_array, is_object
-from holdfast.history.formats.pydantic_ai.fields import UNSAID, holds_nothing, loadable
+from holdfast.history.formats.pydantic_ai.fields import holds_nothing, is_record, loadable
 from holdfast.history.formats.sent_units import Unit
 from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64
@@ -109,10 +109,10 @@ def unfolded(messages: Sequence[object]) -> Iterator[Unit]:
         if message.get("kind") != "request" or not is_array(parts):
             yield Unit(dict(raw) if is_object(raw) else raw, index)
             continue
-        if len(parts) == 1 and kind_of(parts[0]) not in UNSAID:
+        if len(parts) == 1 and not is_record(parts[0]):
             yield Unit({**message, "parts": parts[:]}, index, 0)
             continue
-        starts = [number for number, part in enumerate(parts) if kind_of(part) not in UNSAID]
+        starts = [number for number, part in enumerate(parts) if not is_record(part)]
         for begin, end in zip([0, *starts[1:]], [*starts[1:], len(parts)], strict=True) if starts else ():
             head = {"kind": "request"} if begin else message
             yield Unit({**head, "parts": parts[begin:end]}, index, begin)

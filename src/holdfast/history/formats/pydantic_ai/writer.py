@@ -22,7 +22,7 @@ from holdfast.history.formats.format import (
     quoted,
     words,
 )
-from holdfast.history.formats.pydantic_ai.fields import UNSAID, loadable, said_by
+from holdfast.history.formats.pydantic_ai.fields import is_record, loadable, said_by
 from holdfast.history.formats.pydantic_ai.parts import (
     SYNTHETIC,
     call_part,
@@ -46,7 +46,7 @@ def write_message(row: DraftMessage, messages: Sequence[object]) -> Json:
         if "thinking" in row.added:
             base["parts"] = [{"part_kind": "thinking", "content": ""}, *as_array(base["parts"])]
         return base
-    unsaid = [part for source in sources for part in as_array(source.get("parts")) if kind_of(part) in UNSAID]
+    unsaid = [part for source in sources for part in as_array(source.get("parts")) if is_record(part)]
     if row.role == "tool":
         said = [_result_part(piece, messages) for piece in row.pieces]
     else:
