@@ -125,7 +125,7 @@ def _few_open(length: int, rounds: int) -> Iterator[Comparison]:
         rounds=rounds,
     )
     what = f"check + repair for any, {what}"
-    yield Comparison(what=what, against="for openai-chat", ours=ours, theirs=theirs, aim=AtMost(ratio=3))
+    yield Comparison(what=what, against="for openai-chat", ours=ours, theirs=theirs, aim=AtMost(ratio=2))
 
 
 def _unknown(length: int, rounds: int) -> Iterator[Comparison]:

@@ -231,7 +231,12 @@ _PYDANTIC: list[object] = [
     _answer(_tool("tool-call", "d", args="{}"), tool_calls=[_tool("tool-call", "d", args="{}")]),
     _request(_tool("tool-return", "d", content="wDONE4.")),
     _answer(_part("text", content="wSAID3.")),
-    _request(_part("user-prompt", content="wUSER4.")),
+    _request(_part("model-settings-delta", settings={"thinking": "high"}, top_level=True)),
+    _request(
+        _part("user-prompt", content="wUSER4."),
+        _part("instruction-delta", id="agent", content="wTOLD1.", base_hash="a"),
+        _part("instruction-baseline", instructions=[_part("instruction", content="x", dynamic=True)]),
+    ),
 ]
 
 DOCUMENTS = {
@@ -251,7 +256,9 @@ _ANYTHING: list[object] = [
     *(-1, 10**30, 1e308, False, "x\x00y", [None], [{}], {"a": 1}, {"type": "text"}, _DEEP),
     *("wNEW1.", ["wNEW2."], {"text": "wNEW3."}, {"type": "text", "text": "wNEW4."}),
 ]
-_CHANGES = st.sampled_from(["delete", "retype", "retype", "double", "swap", "copy", "graft", "part", "add", "refile"])
+_CHANGES = st.sampled_from(
+    ["delete", "retype", "retype", "double", "swap", "copy", "graft", "part", "add", "refile", "think"]
+)
 _FILES = st.sampled_from(
     [told(each) for each in (paper(2), paper(101), paper(2, trailer=b"/Encrypt 9 0 R "), compressed(), b"<html>")]
 )
@@ -309,6 +316,8 @@ def _change(document: list[object], path: Path, draw: st.DrawFn) -> None:
         _set(holder, key, copy.deepcopy(draw(_values)))
     elif change == "refile":
         _refile(document, draw)
+    elif change == "think":
+        _think(document, draw)
     elif change == "graft":
         _graft(document, path, draw)
     elif change == "add":
@@ -324,6 +333,17 @@ def _change(document: list[object], path: Path, draw: st.DrawFn) -> None:
     else:
         known = list(paths(document))
         _set(holder, key, copy.deepcopy(_at(document, known[draw(_places) % len(known)])))
+
+
+def _think(document: list[object], draw: st.DrawFn) -> None:
+    """Let an answer begin with thinking as Mistral has it."""
+    answers = [each for each in document if is_object(each) and each.get("role") == "assistant"]
+    if not answers:
+        return
+    answer = answers[draw(_places) % len(answers)]
+    said = answer.get("content")
+    content = said if is_array(said) else [{"type": "text", "text": said}] if isinstance(said, str) and said else []
+    answer["content"] = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, *content]
 
 
 def _refile(document: list[object], draw: st.DrawFn) -> None:

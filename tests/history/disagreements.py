@@ -54,7 +54,15 @@ class Refused:
     general: bool = False
 
 
+THOUGHT: Json = {"type": "thinking", "thinking": [{"type": "text", "text": "x"}]}
 REFUSED = (
+    Refused(
+        ("mistral-v3", "mistral-v7"),
+        "Unexpected content chunk types in assistant message: ['ThinkChunk']",
+        "Models of these versions do not think; those of Mistral's that think get their thinking back.",
+        "openai-chat",
+        [USER, said_in("assistant", THOUGHT, {"type": "text", "text": "x"}), USER],
+    ),
     Refused(
         ("mistral-v3",),
         "either content or tool_calls, but not both",

@@ -10,6 +10,7 @@ import pytest
 from holdfast.history import check, repair
 from holdfast.history.formats.format import as_array, as_object
 from holdfast.history.profiles import PAIRS
+from judges import JUDGES
 from sdk_types import openai_refusal
 
 Json = dict[str, object]
@@ -206,3 +207,67 @@ def test_a_result_that_names_its_tool_in_words_that_are_refused_keeps_its_id() -
     done = repair(log, format="openai-chat")
     assert done.remaining == ()
     assert {**as_object(done.messages[2]), "name": ""} == {**as_object(log[2]), "name": ""}
+
+
+# --- thinking as Mistral has it --------------------------------------------------------------------------------------
+
+THOUGHT: Json = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "closed": True}
+SAID: Json = {"type": "text", "text": "KEPT"}
+
+
+def thinking(*content: Json) -> list[object]:
+    call: Json = {"id": "abcdefgh1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    asked: Json = {"role": "assistant", "content": [THOUGHT], "tool_calls": [call]}
+    return [USER, asked, RESULT, {"role": "assistant", "content": list(content)}, USER]
+
+
+def test_mistral_gets_its_thinking_back() -> None:
+    messages = thinking(THOUGHT, SAID)
+    assert check(messages, format="openai-chat", profile="mistral") == []
+    assert repair(messages, format="openai-chat", profile="mistral").messages is messages
+
+
+def of_mistral(messages: list[object]) -> list[Json]:
+    done = repair(messages, format="openai-chat", profile="mistral")
+    assert done.remaining == ()
+    assert repair(done.messages, format="openai-chat", profile="mistral").edits == ()
+    assert JUDGES["mistral-v13"].refusal("openai-chat", done.messages) == ""
+    return [as_object(each) for each in done.messages]
+
+
+def test_mistral_keeps_its_thinking_beside_what_is_mended() -> None:
+    messages = thinking(THOUGHT, SAID)
+    other = json.loads(json.dumps(messages).replace("abcdefgh1", "call_1"))
+    done = of_mistral(other)
+    assert [each.get("content") for each in done] == [as_object(each).get("content") for each in messages]
+    assert done[1]["tool_calls"] != as_object(messages[1])["tool_calls"]
+    assert len(str(done[2]["tool_call_id"])) == 9
+
+
+@pytest.mark.parametrize("profile", [each for each in PAIRS["openai-chat"] if each != "mistral"])
+def test_thinking_of_mistral_s_goes_before_another_sees_it(profile: str) -> None:
+    messages = thinking(THOUGHT, SAID)
+    told = check(messages, format="openai-chat", profile=profile)
+    assert {"foreign-content"} <= {each.rule for each in told} <= {"foreign-content", "thinking-off"}
+    done = mended(messages, profile)
+    assert "hm" not in json.dumps(done)
+    assert done[3]["content"] == [SAID]
+
+
+@pytest.mark.parametrize(
+    "thought", [None, "hm", 5, ["hm"], [{"type": "text"}], [{"type": "image_url"}], {"text": "hm"}]
+)
+def test_what_is_no_list_of_texts_is_no_thinking_of_mistral_s(thought: object) -> None:
+    messages = thinking({"type": "thinking", "thinking": thought}, SAID)
+    assert [each.rule for each in check(messages, format="openai-chat", profile="mistral")] == ["foreign-content"]
+    quoted, said = as_array(of_mistral(messages)[3]["content"])
+    assert as_object(quoted)["type"] == "text"
+    assert said == SAID
+
+
+def test_fields_that_mistral_does_not_know_leave_its_thinking() -> None:
+    messages = thinking({**THOUGHT, "signature": "x", "closed": 5}, SAID)
+    told = [each.rule for each in check(messages, format="openai-chat", profile="mistral")]
+    assert sorted(told) == ["field-mistyped", "unknown-field"]
+    kept = {key: value for key, value in THOUGHT.items() if key != "closed"}
+    assert of_mistral(messages)[3]["content"] == [kept, SAID]

@@ -181,7 +181,7 @@ FOUND: list[tuple[str, str, str, list[object]]] = [
 
 @pytest.mark.parametrize(("name", "profile", "rule", "messages"), FOUND, ids=[rule for _, _, rule, _ in FOUND])
 def test_what_a_judge_found_is_told_and_mended(name: str, profile: str, rule: str, messages: list[object]) -> None:
-    assert refusal(name, "openai-chat", messages)
+    assert JUDGES[name].refusal("openai-chat", messages)
     assert rule in {violation.rule for violation in check(messages, format="openai-chat", profile=profile)}
     mended = repair(messages, format="openai-chat", profile=profile)
     assert mended.remaining == ()

@@ -16,23 +16,25 @@ from holdfast.history.profiles import PAIRS, PROFILES
 from holdfast.history.shape import NO_RESULT, Path
 
 _LEFT_OUT = object()
-TEXTS: tuple[object, ...] = (_LEFT_OUT, None, "", " \n", "a", "\x1f", "\u00a0", "\ud800", NO_RESULT, 5, [], ["a"])
+NONE: list[object] = []
+NOTHING: dict[str, object] = {}
+TEXTS: tuple[object, ...] = (_LEFT_OUT, None, "", " \n", "a", "\x1f", "\u00a0", "\ud800", NO_RESULT, 5, NONE, ["a"])
 PARTS: tuple[object, ...] = (*TEXTS, [{"type": "text", "text": "a"}], {"text": "a"}, ("a",))
 
 
 def messages() -> Iterator[dict[str, object]]:
     """Yield messages of Chat of every role, with fields that are right, wrong, missing and unknown."""
-    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    call: dict[str, object] = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     function: dict[str, object] = {"name": "f", "arguments": "{}"}
     calls: list[object] = [
         *(_LEFT_OUT, None, [], [None], ["a"], "a", (call,), [call], [call, {**call, "id": "b"}], [call, 5]),
         *([{**call, "id": value}] for value in TEXTS if value is not _LEFT_OUT),
         *([{**call, "type": value}] for value in ("custom", None, "", 5)),
-        *([{**call, "function": value}] for value in (None, [], "f", {}, {"name": "f"})),
+        *([{**call, "function": value}] for value in (None, NONE, "f", NOTHING, {"name": "f"})),
         *([{**call, "function": {**function, "name": value}}] for value in ("", None, 5, "a b")),
         *(
             [{**call, "function": {**function, "arguments": value}}]
-            for value in (None, "", "{", "[]", "null", {}, "{} ")
+            for value in (None, "", "{", "[]", "null", NOTHING, "{} ")
         ),
         *([{**call, beside: value}] for beside, value in (("index", 0), ("custom", {}), ("custom", {"input": "a"}))),
         [{**call, "function": {**function, "strict": True}}],
@@ -50,7 +52,7 @@ def messages() -> Iterator[dict[str, object]]:
         yield said({"role": "assistant", "content": content, "tool_calls": each, **beside})
     for content, each, role in product(PARTS, TEXTS, ("tool", "function", "user")):
         yield said({"role": role, "content": content, "tool_call_id": each})
-    for role in (5, None, [], "Tool", _LEFT_OUT):
+    for role in (5, None, NONE, "Tool", _LEFT_OUT):
         yield said({"role": role, "content": "a"})
 
 

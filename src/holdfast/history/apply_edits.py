@@ -6,7 +6,7 @@ format how a message looks.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
 from holdfast.history.edits import (
@@ -77,7 +77,7 @@ def apply(
             sources[index] = declare_media(sources[index], edit.path[1:])
     odd = {edit.path[0] for edit in edits if isinstance(edit, DropFields)}
     addressed = form if isinstance(form, Addressed) else None
-    ids = ids_alone(shape.messages, edits) if addressed else {}
+    ids: Mapping[int, Mapping[Path, str]] = ids_alone(shape.messages, edits) if addressed else {}
     written: list[object] = []
     for row in _arranged(shape, edits, apart=ids):
         if isinstance(row, int):
@@ -95,7 +95,7 @@ def apply(
     return written
 
 
-def _arranged(shape: Shape, edits: Iterable[Edit], *, apart: Container[int] = ()) -> Iterator[DraftMessage | int]:
+def _arranged(shape: Shape, edits: Iterable[Edit], *, apart: Container[int | str] = ()) -> Iterator[DraftMessage | int]:
     """Yield the rows. For an untouched message yield its index: most are, and a row for each would be slow.
 
     So it is for one that gets its new ids `apart`.
@@ -111,7 +111,7 @@ def _arranged(shape: Shape, edits: Iterable[Edit], *, apart: Container[int] = ()
 
 
 class _Draft:
-    def __init__(self, shape: Shape, apart: Container[int]) -> None:
+    def __init__(self, shape: Shape, apart: Container[int | str]) -> None:
         self._shape = shape
         self._apart = apart
         self._rows: dict[int, DraftMessage] = {}  # of the messages that an edit looked at

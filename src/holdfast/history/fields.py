@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Union, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -67,9 +67,14 @@ def _fits(raw: object, shape: Any) -> bool:  # noqa: ANN401 - a type that is mad
 @cache
 def _shapes(kinds: Kinds) -> tuple[Any, ...]:
     """Return the `msgspec` types of objects that say their kind and of those that do not: no other field fits."""
-    told = tuple(_struct(kinds, kind, fields) for kind, fields in kinds.fields.items() if kind)
-    untold = kinds.fields.get("")
-    return (*((Union[told],) if told else ()), *((_struct(kinds, "", untold),) if untold else ()))
+    every = [(_struct(kinds, kind, fields), kind) for kind, fields in kinds.fields.items()]
+    told, untold = [shape for shape, kind in every if kind], [shape for shape, kind in every if not kind]
+    if not told:
+        return tuple(untold)
+    either: Any = told[0]
+    for shape in told[1:]:
+        either |= shape
+    return (either, *untold)
 
 
 def _struct(kinds: Kinds, kind: str, fields: Fields) -> type[msgspec.Struct]:

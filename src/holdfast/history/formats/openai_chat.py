@@ -137,35 +137,43 @@ def plain_message(index: int, raw: Json) -> Message | None:
     """
     role, content, size = raw.get("role"), raw.get("content"), len(raw)
     said = isinstance(content, str) and content != "" and not content.isspace()
-    if role == "assistant":
-        calls = raw.get("tool_calls")
-        if size == 2 and said:  # noqa: PLR2004 - its role and its content
-            return Message(index, "assistant", (Item("text", "assistant", (index, "content")),))
-        if (
-            size != ("content" in raw) + 2
-            or not isinstance(calls, list)
-            or not calls
-            or not (said or content in (None, ""))
-        ):
-            return None
-        items = [Item("text", "assistant", (index, "content"))] if said else []
-        for number, call in enumerate(cast("list[object]", calls)):
-            item = _plain_call((index, "tool_calls", number), call)
-            if item is None:
-                return None
-            items.append(item)
-        return Message(index, "assistant", tuple(items), _NULL_CONTENT if content is None else _NO_FAULTS)
-    if not said:
-        return None
+    item: Item | None = None
+    if role == "assistant" and "tool_calls" in raw:
+        return _plain_calls(index, raw)
     if role == "tool":
-        call, text = raw.get("tool_call_id"), str(content)
-        if size != 3 or not isinstance(call, str) or not call or is_synthetic(text):  # noqa: PLR2004 - and the id
+        item = _plain_result(index, raw) if said else None
+    elif size == _ROLE_AND_CONTENT and said and isinstance(role, str) and (speaker := _SPEAKERS.get(role)):
+        item = Item("text", speaker, (index, "content"))
+    return None if item is None else Message(index, item.role, (item,))
+
+
+_ROLE_AND_CONTENT = 2
+_SPEAKERS: Mapping[str, Role] = MappingProxyType({"user": "user", "assistant": "assistant", "system": "system"})
+
+
+def _plain_result(index: int, raw: Json) -> Item | None:
+    """Return the result of a call with its id and a text."""
+    call, text = raw.get("tool_call_id"), str(raw["content"])
+    if len(raw) != _ROLE_AND_CONTENT + 1 or not isinstance(call, str) or not call or is_synthetic(text):
+        return None
+    return Item("result", "tool", (index,), call, digest=digest(text))
+
+
+def _plain_calls(index: int, raw: Json) -> Message | None:
+    """Return the message of calls, beside a text that is not blank, or nothing."""
+    content, calls = raw.get("content"), raw["tool_calls"]
+    said = isinstance(content, str) and content != "" and not content.isspace()
+    if not isinstance(calls, list) or not calls or len(raw) != ("content" in raw) + 2:
+        return None
+    if not said and content not in (None, ""):
+        return None
+    items = [Item("text", "assistant", (index, "content"))] if said else []
+    for number, call in enumerate(cast("list[object]", calls)):
+        item = _plain_call((index, "tool_calls", number), call)
+        if item is None:
             return None
-        item = Item("result", "tool", (index,), call, digest=digest(text))
-        return Message(index, "tool", (item,))
-    if size == 2 and (role == "user" or role == "system"):  # noqa: PLR1714, PLR2004 - a set would hash what cannot be
-        return Message(index, role, (Item("text", role, (index, "content")),))
-    return None
+        items.append(item)
+    return Message(index, "assistant", tuple(items), _NULL_CONTENT if content is None else _NO_FAULTS)
 
 
 def _plain_call(path: Path, raw: object) -> Item | None:
@@ -328,10 +336,8 @@ def _part(path: Path, role: Role, part: object) -> Item:
     kind = as_text(as_object(part).get("type"))
     if role in ("user", "assistant") and (result := result_of_another(path, role, part, OpenAIChat.grammar)):
         return result
-    if kind == "thinking" and role == "assistant" and _is_thought(as_object(part).get("thinking")):
-        return Item("thinking", role, path, written=_by(role, kind))  # as Mistral has it
     if not is_object(part) or kind is None or kind not in _KINDS[role] or not (kind in _TEXTS or _holds(part, kind)):
-        return foreign(path, role, part)
+        return _unusual(path, role, part)
     if kind == "image_url":
         return _image(path, role, part.get("image_url"))
     if kind not in _TEXTS:
@@ -341,6 +347,14 @@ def _part(path: Path, role: Role, part: object) -> Item:
     flags = NO_FLAGS if text.strip() else BLANK
     spelled = (NO_FLAGS, ()) if kind == "text" else (_SPELLING, _by(role, kind))
     return Item("text", role, path, flags=flags | spelled[0], written=spelled[1])
+
+
+def _unusual(path: Path, role: Role, part: object) -> Item:
+    """Return a part of no kind that OpenAI has: thinking as Mistral has it, else something foreign."""
+    raw = as_object(part)
+    if role == "assistant" and raw.get("type") == "thinking" and _is_thought(raw.get("thinking")):
+        return Item("thinking", role, path, written=_by(role, "thinking"))
+    return foreign(path, role, part)
 
 
 def _is_thought(raw: object) -> bool:

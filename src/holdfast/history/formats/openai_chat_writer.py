@@ -135,8 +135,7 @@ def readdressed(message: Json, ids: Mapping[Path, str]) -> Json:
             for number, call in enumerate(calls)
         ],
     }
-    if "function_call" in written:  # null
-        del written["function_call"]
+    written.pop("function_call", None)  # null
     return written
 
 
