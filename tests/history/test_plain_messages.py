@@ -9,8 +9,9 @@ import pytest
 
 from holdfast.history.apply_edits import apply
 from holdfast.history.edits import AddResult, EditPlace, SetId
-from holdfast.history.fields import Kinds, all_known, odd_fields, strangers
-from holdfast.history.formats.format import project_messages
+from holdfast.history.field_types import all_known, strangers
+from holdfast.history.fields import Kinds, odd_fields
+from holdfast.history.formats.format import as_array, as_object, project_messages
 from holdfast.history.formats.openai_chat import FORMAT, plain_message
 from holdfast.history.profiles import PAIRS, PROFILES
 from holdfast.history.shape import NO_RESULT, Path
@@ -96,8 +97,8 @@ def test_a_message_that_something_else_changes_gets_its_ids_with_it() -> None:
     edits = [AddResult(path, EditPlace(0), "?") for path in paths]
     ids = [SetId((path,), None, new) for path, new in zip(paths, ("x", "y"), strict=True)]
     made = apply(FORMAT, sent, project_messages(FORMAT, sent), [*edits, *ids])
-    assert [each["id"] for each in made[0]["tool_calls"]] == ["x", "y"]  # pyright: ignore - as it was made above
-    assert [each["tool_call_id"] for each in made[1:]] == ["x", "y"]  # pyright: ignore - the same
+    assert [as_object(each)["id"] for each in as_array(as_object(made[0])["tool_calls"])] == ["x", "y"]
+    assert [as_object(each)["tool_call_id"] for each in made[1:]] == ["x", "y"]
 
 
 # --- fields ----------------------------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ from holdfast.history.edits import (
     Split,
     TurnOffThinking,
 )
-from holdfast.history.fields import Kinds, all_known, known_only
+from holdfast.history.field_types import all_known
+from holdfast.history.fields import Kinds, known_only
 from holdfast.history.formats.content_writer import fields_told
 from holdfast.history.formats.field_removal import without_fields
 from holdfast.history.formats.format import Addressed, Format, cleaned, declare_media

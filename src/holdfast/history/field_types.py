@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Never, Union, cast, get_args, get_origin
 
 import msgspec
 
+from holdfast.history.fields import Fields, Kinds
 from holdfast.history.shape import IMAGES_ONLY, Flag, Item, Message, Odd, Path
 
 _Object = Mapping[str, object]
@@ -263,6 +264,59 @@ _SILENT = frozenset(
     | {"audio", "detail", "phase", "action", "data", "media_type", "mimeType", "url", "source", "caller"}
 )
 """Fields that hold no words: bytes, flags, thinking, facts about an answer."""
+
+
+# --- fields that are known -------------------------------------------------------------------------------------------
+
+
+def all_known(raw: object, kinds: Kinds) -> bool:
+    """Return whether every field of the message and its parts is known; a fast check that may wrongly say no."""
+    return any(_fits(raw, shape) for shape in _shapes(kinds))
+
+
+def strangers(messages: Sequence[object], kinds: Kinds) -> Iterator[int]:
+    """Yield the messages that may have unknown fields; the same check, which is faster for many at once."""
+    shapes = [list[shape] for shape in _shapes(kinds)]
+    for begin in range(0, len(messages), _MANY):
+        some = messages[begin : begin + _MANY]
+        if not any(_fits(some, shape) for shape in shapes):
+            yield from (at for at, raw in enumerate(some, begin) if not all_known(raw, kinds))
+
+
+def _fits(raw: object, shape: Any) -> bool:  # noqa: ANN401 - a type that is made here
+    try:
+        msgspec.convert(raw, shape)
+    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+@cache
+def _shapes(kinds: Kinds) -> tuple[Any, ...]:
+    """Return the `msgspec` types of objects that say their kind and of those that do not: no other field fits."""
+    every = [(_known_struct(kinds, kind, fields), kind) for kind, fields in kinds.fields.items()]
+    told, untold = [shape for shape, kind in every if kind], [shape for shape, kind in every if not kind]
+    if not told:
+        return tuple(untold)
+    either: Any = told[0]
+    for shape in told[1:]:
+        either |= shape
+    return (either, *untold)
+
+
+def _known_struct(kinds: Kinds, kind: str, fields: Fields) -> type[msgspec.Struct]:
+    within = dict(fields.within)
+    names = {f"field{number}": name for number, name in enumerate(sorted(fields.names)) if not kind or name != kinds.by}
+    named = [(field, _known_within(within.get(name)), None) for field, name in names.items()]
+    tag = {"tag_field": kinds.by, "tag": kind} if kind else {}
+    return msgspec.defstruct("Known", named, rename=names, forbid_unknown_fields=True, **cast("Any", tag))
+
+
+def _known_within(inner: Kinds | None) -> Any:  # noqa: ANN401 - the same
+    if inner is None:
+        return Any
+    likeliest = _shapes(inner)[0]
+    return likeliest | list[likeliest] | str | None
 
 
 # --- how a table is written ------------------------------------------------------------------------------------------

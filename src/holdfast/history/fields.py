@@ -7,9 +7,8 @@ is what the vendor's own types declare (`tests/history/test_fields.py` compares 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -37,59 +36,6 @@ class Kinds(msgspec.Struct, frozen=True, eq=False):
 
     by: str
     fields: Mapping[str, Fields]
-
-
-def all_known(raw: object, kinds: Kinds) -> bool:
-    """Return whether every field of the message and its parts is known; a fast check that may wrongly say no."""
-    return any(_fits(raw, shape) for shape in _shapes(kinds))
-
-
-def strangers(messages: Sequence[object], kinds: Kinds) -> Iterator[int]:
-    """Yield the messages that may have unknown fields; the same check, which is faster for many at once."""
-    shapes = [list[shape] for shape in _shapes(kinds)]
-    for begin in range(0, len(messages), _MANY):
-        some = messages[begin : begin + _MANY]
-        if not any(_fits(some, shape) for shape in shapes):
-            yield from (at for at, raw in enumerate(some, begin) if not all_known(raw, kinds))
-
-
-_MANY = 1_000
-
-
-def _fits(raw: object, shape: Any) -> bool:  # noqa: ANN401 - a type that is made here
-    try:
-        msgspec.convert(raw, shape)
-    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
-        return False
-    return True
-
-
-@cache
-def _shapes(kinds: Kinds) -> tuple[Any, ...]:
-    """Return the `msgspec` types of objects that say their kind and of those that do not: no other field fits."""
-    every = [(_struct(kinds, kind, fields), kind) for kind, fields in kinds.fields.items()]
-    told, untold = [shape for shape, kind in every if kind], [shape for shape, kind in every if not kind]
-    if not told:
-        return tuple(untold)
-    either: Any = told[0]
-    for shape in told[1:]:
-        either |= shape
-    return (either, *untold)
-
-
-def _struct(kinds: Kinds, kind: str, fields: Fields) -> type[msgspec.Struct]:
-    within = dict(fields.within)
-    names = {f"field{number}": name for number, name in enumerate(sorted(fields.names)) if not kind or name != kinds.by}
-    named = [(field, _annotation(within.get(name)), None) for field, name in names.items()]
-    tag = {"tag_field": kinds.by, "tag": kind} if kind else {}
-    return msgspec.defstruct("Known", named, rename=names, forbid_unknown_fields=True, **cast("Any", tag))
-
-
-def _annotation(inner: Kinds | None) -> Any:  # noqa: ANN401 - the same
-    if inner is None:
-        return Any
-    likeliest = _shapes(inner)[0]
-    return likeliest | list[likeliest] | str | None
 
 
 def odd_fields(raw: object, kinds: Kinds, path: Path) -> Iterator[Odd]:

@@ -15,8 +15,8 @@ from typing import Protocol, TypeGuard, runtime_checkable
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
-from holdfast.history.field_types import with_faults
-from holdfast.history.fields import SAYING, Kinds, odd_fields, strangers
+from holdfast.history.field_types import strangers, with_faults
+from holdfast.history.fields import SAYING, Kinds, odd_fields
 from holdfast.history.formats.shape_marks import marked, typed_messages, with_odd
 from holdfast.history.formats.strings import with_strings
 from holdfast.history.media.images import type_of
@@ -95,7 +95,7 @@ class Across(Protocol):
 
 @runtime_checkable
 class Addressed(Protocol):
-    """A format whose messages can get new ids without being written anew."""
+    """A format whose messages can get new ids without being written again."""
 
     def with_ids(self, raw: object, ids: Mapping[Path, str]) -> object:
         """Return a message without faults as `build` would, with new ids of the calls or the result at these places."""

@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
     `which` counts the images of an item, `fit` tells that it would be taken if it were declared or spelled as it is,
     `names` are the fields that are meant, `said` those of them that say something, `size` is how long what is too long
-    is. `named` tells that `what` goes on from the title of the item: most findings are mended, and never said.
+    is. `named` tells that `what` goes on from the title of the item: most findings are repaired, and never said.
     """
 
     rule: str

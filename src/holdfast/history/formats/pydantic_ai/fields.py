@@ -49,7 +49,7 @@ def mistyped(raw: Json) -> list[str]:
 
 
 def loads(part: Json) -> bool:
-    """Return whether a part loads, whoever says it; a fast check that may wrongly say no."""
+    """Return whether a part loads, apart from its speaker; a fast check that may wrongly say no."""
     kind = part.get("part_kind")
     if not isinstance(kind, str) or kind not in _PLAIN or "parts" in part or part.get("tool_kind") is not None:
         return False
