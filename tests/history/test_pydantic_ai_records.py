@@ -145,3 +145,12 @@ def test_a_record_that_is_nothing_is_quoted() -> None:
     [part] = as_array(as_object(repair(messages, format="pydantic-ai").messages[0])["parts"])
     assert as_object(part)["part_kind"] == "user-prompt"
     assert "wTOLD3." in str(as_object(part)["content"])
+
+
+def test_a_file_of_a_result_that_is_quoted_loads_where_it_then_stands() -> None:
+    file: Json = {"kind": "image-url", "url": "https://example.org/x.png", "force_download": None}
+    messages: list[object] = [request({**RETURN, "content": ["x", file]})]
+    mended = repair(messages, format="pydantic-ai")
+    assert mended.remaining == ()
+    assert loads(mended.messages)
+    assert "https://example.org/x.png" in json.dumps(mended.messages)

@@ -144,7 +144,8 @@ def _quoted(what: str, piece: DraftPart, raw: object) -> Iterator[object]:
     part = as_object(raw)
     content = part.get("content")
     if piece.item.kind == "result":
-        yield from quoted_result(what, _result_content(piece, part), is_said)
+        for value in quoted_result(what, _result_content(piece, part), is_said):
+            yield loadable(value) if is_object(value) else value  # a field of a file that a result may have
     elif content is None:
         said = as_array(part.get("parts")) if len(piece.item.path) == 1 else ()
         yield quoted(what, words([as_object(each).get("content", each) for each in said] or raw))
