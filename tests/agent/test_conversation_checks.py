@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 
 import pytest
 
@@ -29,6 +30,8 @@ from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
 
 LOSES = "call-without-result"
+REPAIR = import_module("holdfast.history.repair")
+"""The module; the package has a function of that name."""
 
 
 def loses_results(_: object, said: tuple[UserContent, ...], *__: object) -> Iterator[UserMessage]:
@@ -144,7 +147,7 @@ async def test_without_debug_nothing_is_checked_but_what_is_sent(monkeypatch: py
 async def test_what_cannot_be_mended_is_not_sent_and_says_which_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig(reading(), [says("read")])
     monkeypatch.setattr(normalize, "user_messages", loses_results)
-    monkeypatch.setattr(validate, "repair_shape", mends_nothing)
+    monkeypatch.setattr(REPAIR, "repair_shape", mends_nothing)
     ended = await rig.agent.run("go")
     assert (ended.reason, ended.cause) == ("error", "bug")
     assert LOSES in ended.detail
@@ -166,7 +169,7 @@ async def test_rules_that_stumble_send_nothing_and_leave_the_session_usable(
         monkeypatch.setattr(normalize, "user_messages", stumbles)
     else:
         monkeypatch.setattr(normalize, "user_messages", loses_results)
-        monkeypatch.setattr(validate, "repair_shape", stumbles)
+        monkeypatch.setattr(REPAIR, "repair_shape", stumbles)
     ended = await rig.agent.run("go")
     assert (ended.reason, ended.cause) == ("error", "bug")
     assert "a fault in a rule" in ended.detail

@@ -7,7 +7,6 @@ from typing import assert_never
 import msgspec
 
 from holdfast.tool_calls import Effect, Mode, Pattern
-from holdfast.tools.approval_patterns import allowed, obeyed
 from holdfast.tools.tool import Plan
 
 
@@ -54,6 +53,8 @@ def decide(plan: Plan, policy: Policy) -> Decision:
                 "It was not run. Continue reading, or present your plan and ask the user to leave plan mode."
             )
         case "plan" | "ask" | "accept-edits":
+            from holdfast.tools.approval_patterns import allowed  # noqa: PLC0415 - tables of programs, for the first call
+
             free = plan.outside is None and _is_free(plan, policy.mode)
             return Allow() if free or allowed(plan, policy.patterns) else Ask(_question(plan))
         case _:
@@ -64,6 +65,8 @@ def _is_free(plan: Plan, mode: Mode) -> bool:
     """Return whether the mode alone allows what the plan does in the workspace."""
     if plan.effect == "read":
         return not plan.host  # a request also sends information to the host
+    from holdfast.tools.approval_patterns import obeyed  # noqa: PLC0415 - tables of programs, for the first call
+
     known = plan.change is not None and not obeyed(plan)
     return plan.effect == "write" and mode == "accept-edits" and known
 
@@ -71,6 +74,8 @@ def _is_free(plan: Plan, mode: Mode) -> bool:
 def _question(plan: Plan) -> str:
     if plan.host:
         return f"The call {plan.title!r} asks {plan.host!r} over the network."
+    from holdfast.tools.approval_patterns import obeyed  # noqa: PLC0415 - tables of programs, for the first call
+
     where = "" if plan.outside is None else f" outside the workspace, at {plan.outside!r}"
     itself = plan.effect == "write" and obeyed(plan)
     that = " that other programs run or obey by themselves" if itself else ""

@@ -1,4 +1,8 @@
-"""The tools of one session in one workspace, and the evidence about interrupted calls."""
+"""The tools of one session in one workspace, and the evidence about interrupted calls.
+
+What a tool does is imported when the first is called, and what looks for evidence when there is any to look for: a
+session starts with the declarations alone.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +10,21 @@ import contextlib
 import os
 import shutil
 from collections.abc import Container, Mapping
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.errors import StorageFailed
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
-from holdfast.tools.builtin.bash import BashTool
-from holdfast.tools.builtin.edit import EditTool
-from holdfast.tools.builtin.fetch import FetchTool
-from holdfast.tools.builtin.glob import GlobTool
-from holdfast.tools.builtin.grep import GrepTool
-from holdfast.tools.builtin.read_write import ReadTool, WriteTool, landed
-from holdfast.tools.builtin.todo import TodoTool
-from holdfast.tools.process.command_traces import traces_of
-from holdfast.tools.process.end_record import read_end
-from holdfast.tools.process.orphans import reap, said
-from holdfast.tools.process.process_table import boot
-from holdfast.tools.process.supervisor_client import Supervisor, forget, left_nothing, remove_entry, wait_gone
+from holdfast.tools.builtin.declarations import DECLARATIONS
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
-from holdfast.tools.workspace.atomic_write import remove_unfinished
 from holdfast.tools.workspace.file_snapshots import present
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
+
+if TYPE_CHECKING:
+    from holdfast.tools.process.supervisor_client import Supervisor
 
 
 class LocalToolbox:
@@ -53,37 +50,40 @@ class LocalToolbox:
                 f"Folder {str(self._workspace.spool)!r} for command output cannot be created: {error.strerror}. "
                 "Free some disk space, or fix the permissions of its parent folder."
             ) from error
-        self._supervisor = Supervisor(session_folder)
-        run = self._supervisor.capture if shutil.which("rg") else None
-        self._fetch = FetchTool()
-        tools: tuple[Tool, ...] = (
-            ReadTool(self._workspace),
-            WriteTool(self._workspace),
-            EditTool(self._workspace),
-            BashTool(self._workspace, self._supervisor),
-            GrepTool(self._workspace, run=run),
-            GlobTool(self._workspace),
-            self._fetch,
-            TodoTool(),
+        self._contained = False
+        self._networks: tuple[str, ...] = ()
+        self.schemas: tuple[ToolSchema, ...] = tuple(
+            each for each in DECLARATIONS if declared is None or each.name in declared
         )
-        self._tools = {tool.schema.name: tool for tool in tools if declared is None or tool.schema.name in declared}
+        """The declarations of the tools."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
         return self._tools
 
-    @property
-    def schemas(self) -> tuple[ToolSchema, ...]:
-        """Return the declarations of the tools."""
-        return tuple(tool.schema for tool in self._tools.values())
+    @cached_property
+    def _tools(self) -> Mapping[str, Tool]:
+        from holdfast.tools.builtin.builtin_tools import builtin_tools  # noqa: PLC0415 - when a tool is called
+
+        run = self._supervisor.capture if shutil.which("rg") else None
+        tools = builtin_tools(self._workspace, self._supervisor, search=run, networks=self._networks)
+        return {each.name: tools[each.name] for each in self.schemas}
+
+    @cached_property
+    def _supervisor(self) -> Supervisor:
+        from holdfast.tools.process.supervisor_client import Supervisor  # noqa: PLC0415 - when a command may run
+
+        supervisor = Supervisor(self._folder)
+        supervisor.contained = self._contained
+        return supervisor
 
     def contain(self) -> None:
-        """From now on run commands in a PID namespace, if bubblewrap can create one (decision 0010)."""
-        self._supervisor.contained = True
+        """Run commands in a PID namespace, if bubblewrap can create one (decision 0010). Call this before `tools`."""
+        self._contained = True
 
     def may_fetch(self, networks: tuple[str, ...]) -> None:
-        """Allow fetching from these networks although they are not public."""
-        self._fetch.networks = networks
+        """Allow fetching from these networks although they are not public. Call this before `tools`."""
+        self._networks = networks
 
     async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
         """Wait up to a second; return whether all processes of an earlier holdfast are known to have exited.
@@ -91,16 +91,22 @@ class LocalToolbox:
         A command's end is known from its supervisor, its watchdog, a reboot, or the end of its namespace. If supervisor
         and watchdog were both killed, it is unknown.
         """
+        from holdfast.tools.process.end_record import read_end  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.process_table import boot  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.supervisor_client import left_nothing, wait_gone  # noqa: PLC0415 - when there is something to look for
+
         if not await wait_gone(self._folder):
             return False
         return left_nothing(self._folder) or all(
             read_end(self._workspace.spool / spool) is not None
-            or (self._supervisor.contained if process is None else process.boot != boot())
+            or (self._contained if process is None else process.boot != boot())
             for spool, process in commands.items()
         )
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
         """End processes that an earlier holdfast left running and return a note about them, or ""."""
+        from holdfast.tools.process.orphans import reap, said  # noqa: PLC0415 - when there is something to look for
+
         known = [process for process in calls.values() if process is not None]
         return said(await in_daemon(lambda: reap(set(calls), known)))
 
@@ -114,24 +120,36 @@ class LocalToolbox:
 
     def look(self, change: FileChange) -> FileCheck:
         """Return which content the file of an interrupted edit has. Never raises."""
+        from holdfast.tools.builtin.read_write import landed  # noqa: PLC0415 - when there is something to look for
+
         return landed(self._workspace.root, change)
 
     def traces(self, spool: str, since: float) -> Traces | None:
         """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises."""
+        from holdfast.tools.process.command_traces import traces_of  # noqa: PLC0415 - when there is something to look for
+
         return traces_of(self._workspace.spool / spool, since)
 
     def forget(self, spool: str) -> None:
         """Delete what a command left; its call has its outcome."""
+        from holdfast.tools.process.supervisor_client import forget  # noqa: PLC0415 - when there is something to look for
+
         forget(self._workspace.spool / spool)
 
     def sweep(self, edits: Mapping[str, FileChange]) -> None:
         """Delete leftover files of settled calls; `edits` are their file changes, by call id."""
-        for call, change in edits.items():
-            remove_unfinished(self._workspace.root, call, change)
+        if edits:
+            from holdfast.tools.workspace.atomic_write import remove_unfinished  # noqa: PLC0415 - when there is something to look for
+
+            for call, change in edits.items():
+                remove_unfinished(self._workspace.root, call, change)
         with contextlib.suppress(OSError):  # holdfast's folder cannot be read: nothing in it can be deleted
             for left in self._workspace.spool.iterdir():
+                from holdfast.tools.process.supervisor_client import remove_entry  # noqa: PLC0415 - when there is something to look for
+
                 remove_entry(left)
 
     async def close(self) -> None:
         """End all processes of the tools, within a second."""
-        await self._supervisor.close()
+        if "_supervisor" in vars(self):  # it is made for the first command
+            await self._supervisor.close()

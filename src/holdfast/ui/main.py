@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
-from pathlib import Path
-from typing import Literal, Protocol, TextIO
 
 from holdfast import __version__
-from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, HoldfastError, StateError, UsageError
+
+TYPE_CHECKING = False  # as in `holdfast/__init__.py`: `--version` needs no `typing`
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Literal, Protocol, TextIO
+
+    class _Main(Protocol):
+        def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
 
 
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
@@ -20,34 +25,43 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     for name, how in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # If a standard stream is closed, its descriptor would be taken by the next opened file, e.g. a journal.
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(how))  # noqa: SIM115 - open as long as we run
+            setattr(sys, name, open(os.devnull, how))  # noqa: PTH123, SIM115 - open as long as we run
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" instead of a traceback
     try:
         return _printed(_dispatch(argv, environ))
-    except HoldfastError as error:
-        from holdfast.ui.advice import COMMAND_LINE, advised  # noqa: PLC0415 - only when there is something to say
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the top: whatever it is has an exit code
+        return _exit_code(error, environ)
 
-        _say(sys.stderr, f"holdfast: {advised(error, COMMAND_LINE)}")
-        return error.exit_code
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        _forget(sys.stdout)
-        return 141
-    except Exception as error:  # noqa: BLE001 - the top: print a sentence, and the traceback for a report
-        import traceback  # noqa: PLC0415 - only when there is one
 
-        from holdfast.ui.startup.crash_report import keep_traceback  # noqa: PLC0415 - likewise
+def _exit_code(error: Exception | KeyboardInterrupt, environ: Mapping[str, str]) -> int:
+    """Return the exit code, after a sentence on standard error: of a bug with the traceback, for a report."""
+    from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, HoldfastError  # noqa: PLC0415 - only when it ends so
 
-        trace, where = keep_traceback("".join(traceback.format_exception(error)), environ=environ)
-        said = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
-        _say(
-            sys.stderr,
-            f"holdfast: Internal error. {said} Please report it with the following traceback ({where}).\n\n{trace}",
-        )
-        return EXIT_FAILED
+    match error:
+        case HoldfastError():
+            from holdfast.ui.advice import COMMAND_LINE, advised  # noqa: PLC0415 - only when there is something to say
+
+            _say(sys.stderr, f"holdfast: {advised(error, COMMAND_LINE)}")
+            return error.exit_code
+        case KeyboardInterrupt():
+            return EXIT_INTERRUPTED
+        case BrokenPipeError():
+            _forget(sys.stdout)
+            return 141
+        case _:
+            import traceback  # noqa: PLC0415 - only when there is one
+
+            from holdfast.ui.startup.crash_report import keep_traceback  # noqa: PLC0415 - likewise
+
+            trace, where = keep_traceback("".join(traceback.format_exception(error)), environ=environ)
+            said = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
+            _say(
+                sys.stderr,
+                f"holdfast: Internal error. {said} Please report it with the following traceback ({where}).\n\n{trace}",
+            )
+            return EXIT_FAILED
 
 
 def _environ(argv: Sequence[str]) -> Mapping[str, str]:
@@ -63,7 +77,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     match list(argv[:1]):
         case ["--version"]:  # the parser has it too, but takes longer to build than Python takes to start
             print(f"holdfast {__version__}")
-            return EXIT_OK
+            return 0
         case ["sessions"]:
             from holdfast.ui.commands import sessions  # noqa: PLC0415 - only what the command needs
 
@@ -75,6 +89,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         case ["demo" | "setup" | "config" | "doctor" | "completion" as command]:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
+            from holdfast.errors import UsageError  # noqa: PLC0415 - only what the command needs
             from holdfast.ui.startup.arguments import Arguments, parser  # noqa: PLC0415 - only what the command needs
 
             arguments, unknown = parser().parse_known_args(argv, namespace=Arguments())
@@ -105,10 +120,6 @@ def _unknown(word: str) -> str:
     return f"Unknown command {word!r}. {hint} All commands: holdfast --help."
 
 
-class _Main(Protocol):
-    def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
-
-
 def _main_of(command: Literal["demo", "setup", "config", "doctor", "completion"]) -> _Main:
     """Return the main function of a command; imports only that command."""
     match command:
@@ -132,6 +143,8 @@ def _printed(code: int) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
+        from holdfast.errors import StateError  # noqa: PLC0415 - only when it ends so
+
         _forget(sys.stdout)
         raise StateError(
             f"Cannot write to standard output: {error.strerror}. Free some disk space, or redirect it elsewhere."

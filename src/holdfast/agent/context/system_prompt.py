@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable
-from importlib.resources import files
 from pathlib import Path
 
 from holdfast.system.git import branch, repository
@@ -17,7 +16,7 @@ from holdfast.tools.truncation import escape_newlines
 
 def system_prompt(cwd: Path, *, today: str, instructions: Iterable[Instruction] = ()) -> str:
     """Return the system prompt of a new session in `cwd`; `today` is an ISO date."""
-    text = files("holdfast.agent.context").joinpath("system.md").read_text("utf-8").strip()
+    text = Path(__file__).with_name("system.md").read_text("utf-8").strip()
     return "\n\n".join([text, _facts(cwd, today), *map(_block, instructions)])
 
 

@@ -26,10 +26,8 @@ import msgspec
 
 from holdfast.errors import InvalidRequest
 from holdfast.history import rules
-from holdfast.history.apply_edits import apply
 from holdfast.history.formats.format import Declared, project_messages
 from holdfast.history.formats.strings import unclean
-from holdfast.history.repair import repair_shape
 from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import Role, Shape
@@ -154,6 +152,9 @@ def _admitted(sent: c.Conversation, profile: Profile) -> ValidRequest:
     violations = rules.check_shape(shape, profile)
     if not violations:
         return ValidRequest(sent, ())
+    from holdfast.history.apply_edits import apply  # noqa: PLC0415 - as a rule nothing is to repair
+    from holdfast.history.repair import repair_shape  # noqa: PLC0415 - likewise
+
     repaired = apply(form, messages, shape, repair_shape(shape, profile))
     left = rules.check_shape(_shape(form, repaired, sent), profile)
     if long := {each.path for each in left if each.rule in ("text-too-long", "arguments-too-long")}:

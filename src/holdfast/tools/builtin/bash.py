@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import signal
-from typing import Annotated
-
-import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect
+from holdfast.tools.builtin.declarations import BASH, BashArguments
 from holdfast.tools.process.end_record import sealed
 from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
-from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 
 TITLE = 80  # characters of the command shown in a plan's title
 
 
-class BashArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `bash`."""
-
-    command: Annotated[str, msgspec.Meta(min_length=1, description="The command, as for `bash -c`.")]
-    timeout: Annotated[
-        float, msgspec.Meta(ge=1, le=3600, description="Seconds after which it is ended; 120 if not given.")
-    ] = 120.0
-
-
-DESCRIPTION = """Run a shell command in the workspace and return its output, stdout and stderr together.
-Every command starts in a new shell in the workspace folder. It has no terminal and no input, so nothing can be \
-answered: use flags such as --yes. When the command ends, its background processes are ended too. Of a long output you \
-see the beginning and the end; redirect it to a file if you need all of it."""
-
-
 class BashTool:
     """The tool `bash`: a command in the workspace, run by the supervisor process."""
 
+    schema = BASH
     effect: Effect = "execute"
 
     def __init__(self, workspace: Workspace, supervisor: Supervisor) -> None:
-        self.schema = schema_of("bash", DESCRIPTION, BashArguments)
         self._workspace = workspace
         self._supervisor = supervisor
 

@@ -6,23 +6,21 @@ import difflib
 from collections.abc import Iterable
 from functools import partial
 from itertools import islice
-from typing import Annotated
-
-import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
-from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.builtin.declarations import EDIT, EditArguments
+from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, Workspace
 from holdfast.tools.workspace.atomic_write import (
     LARGEST_FILE,
-    SNIFF,
     FileDiff,
     change_plan,
     read_existing,
     replacement,
 )
+from holdfast.tools.workspace.file_kinds import SNIFF
 from holdfast.tools.workspace.safe_paths import SafePath, failing_at
 
 _MATCHES_SHOWN = 20
@@ -32,26 +30,10 @@ _LINE_COMPARED = 120
 _LINES_COMPARED = 2000  # difflib takes up to 100 microseconds for each
 
 
-class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `edit`."""
-
-    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
-    old: Annotated[
-        str, msgspec.Meta(description="The exact text to replace, with its indentation, without line numbers.")
-    ]
-    new: Annotated[str, msgspec.Meta(description="The new text.")]
-    all: Annotated[bool, msgspec.Meta(description="Replace every occurrence, not the only one.")] = False
-
-
 class EditTool:
     """Replaces an exact piece of text in a file, atomically. Line endings and a byte order mark are kept."""
 
-    schema = schema_of(
-        "edit",
-        "Replace an exact piece of text in a file. `old` must occur exactly once, unless `all` is true: "
-        "include enough surrounding lines to make it unique.",
-        EditArguments,
-    )
+    schema = EDIT
     effect: Effect = "write"
 
     def __init__(self, workspace: Workspace) -> None:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,8 +21,9 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.address_policy import may_ask
+from holdfast.tools.builtin.declarations import FETCH, FetchArguments
 from holdfast.tools.builtin.html_to_markdown import DownloadedPage, page_text, refuse_kind, unpacked
-from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.truncation import escape_newlines
 
@@ -44,13 +45,6 @@ _PORTS = {"http": 80, "https": 443}
 _ERROR = 400
 
 
-class FetchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `fetch`."""
-
-    url: Annotated[str, msgspec.Meta(description="The address, with http:// or https://.")]
-    offset: Annotated[int, msgspec.Meta(ge=0, description="The first character of the text to show, from 0.")] = 0
-
-
 def addresses_of(host: str, port: int) -> list[str]:
     """Return a host's IP addresses in the order to try them; raises `OSError` if there are none."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -60,13 +54,7 @@ def addresses_of(host: str, port: int) -> list[str]:
 class FetchTool:
     """Fetches a page. `networks` may be asked although they are not public."""
 
-    schema = schema_of(
-        "fetch",
-        "Fetch a page by HTTP GET and read it as text; HTML becomes Markdown. Only public addresses can be asked, "
-        "without cookies or passwords. A redirect to another host is reported, not followed. "
-        "Long pages come in parts: the last line says how to read on.",
-        FetchArguments,
-    )
+    schema = FETCH
     effect: Effect = "read"
 
     def __init__(self, *, look_up: Callable[[str, int], list[str]] = addresses_of) -> None:

@@ -9,15 +9,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated
-
-import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
-from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.builtin.declarations import GLOB, GlobArguments
+from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import cap, escape_newlines
 from holdfast.tools.workspace.file_walk import WalkedFile, walk
@@ -29,24 +27,10 @@ _PATHS_MOST = 500
 _TEXT_MOST = 64_000
 
 
-class GlobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `glob`."""
-
-    pattern: Annotated[
-        str, msgspec.Meta(description="Like 'src/**/*.py', '*.{ts,tsx}' or 'docs/*'; ** is any number of folders.")
-    ]
-    path: Annotated[str, msgspec.Meta(description="The folder to look in.")] = "."
-
-
 class GlobTool:
     """Lists files by name, newest first."""
 
-    schema = schema_of(
-        "glob",
-        "List files whose path matches a pattern, the newest first. Files that .gitignore leaves out are not listed. "
-        "Folders end with / and are listed only by patterns without **.",
-        GlobArguments,
-    )
+    schema = GLOB
     effect: Effect = "read"
 
     def __init__(self, workspace: Workspace) -> None:

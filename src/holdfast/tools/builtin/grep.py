@@ -13,17 +13,16 @@ import threading
 from collections.abc import Awaitable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.tool_calls import Effect
+from holdfast.tools.builtin.declarations import GREP, GrepArguments
 from holdfast.tools.builtin.glob import listing
 from holdfast.tools.builtin.read_write import holds_nul, line_text, read_lines, shown_line
 from holdfast.tools.builtin.regular_expressions import compiled
-from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.file_walk import walk
@@ -39,20 +38,7 @@ _LINE_SECONDS = 0.5
 _BATCH = 200  # files per ripgrep or thread: enough to be worth it, few enough to end soon
 
 
-class GrepArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `grep`."""
-
-    pattern: Annotated[str, msgspec.Meta(min_length=1, description="A regular expression, matched line by line.")]
-    path: Annotated[str, msgspec.Meta(description="The folder or file to search.")] = "."
-    glob: Annotated[
-        str, msgspec.Meta(description="Search only matching files: '*.py' in any folder, 'src/**/*.py'.")
-    ] = "*"
-    ignore_case: Annotated[bool, msgspec.Meta(description="Match upper and lower case alike.")] = False
-    context: Annotated[int, msgspec.Meta(ge=0, le=20, description="Lines to show around each match.")] = 0
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000, description="How many matching lines to show at most.")] = 100
-
-
-class _Run(Protocol):
+class RunProgram(Protocol):
     """Runs a program for a call. Its output file `spool` is left behind only if it is killed."""
 
     def __call__(self, argv: Sequence[str], /, *, call: str, cwd: Path, spool: Path) -> Awaitable[tuple[int, bytes]]:
@@ -63,15 +49,10 @@ class _Run(Protocol):
 class GrepTool:
     """Searches the lines of text files, with ripgrep if installed and `run` is given, else in Python."""
 
-    schema = schema_of(
-        "grep",
-        "Search text files line by line for a regular expression; results are path:line:text. "
-        "Binary files and files that .gitignore leaves out are not searched.",
-        GrepArguments,
-    )
+    schema = GREP
     effect: Effect = "read"
 
-    def __init__(self, workspace: Workspace, run: _Run | None) -> None:
+    def __init__(self, workspace: Workspace, run: RunProgram | None) -> None:
         self._root = workspace.root
         self._spool = workspace.spool
         self._run = run

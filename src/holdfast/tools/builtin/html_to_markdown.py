@@ -14,8 +14,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
-from holdfast.tools.builtin.read_write import binary
-from holdfast.tools.workspace.atomic_write import SNIFF
+from holdfast.tools.workspace.file_kinds import SNIFF, binary
 
 HTML = ("text/html", "application/xhtml+xml")
 _TEXT = re.compile(r"text/.*|.*[/+](json|xml|yaml|toml|javascript|ecmascript|x-sh|sql|graphql)|application/x-ndjson")

@@ -9,25 +9,23 @@ from collections.abc import Iterator
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import Annotated
-
-import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileCheck
-from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.builtin.declarations import READ, WRITE, ReadArguments, WriteArguments
+from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import beginning, escape_newlines
 from holdfast.tools.workspace.atomic_write import (
     LARGEST_REPLACED,
-    SNIFF,
     FileDiff,
     change_plan,
     read_existing,
     replacement,
 )
+from holdfast.tools.workspace.file_kinds import SNIFF, binary
 from holdfast.tools.workspace.file_snapshots import seen_in
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, image_too_large, is_image
 from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, placed, resolve
@@ -35,46 +33,12 @@ from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, pl
 _TEXT_MOST = 64_000
 _LINE_MOST = 2000
 _BOM = b"\xef\xbb\xbf"
-_FOREIGN_MOST = 0.3  # of the first characters: Latin-1 prose has far fewer, packed data far more
-
-_MAGIC = (
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF8", "a GIF image"),
-    (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a ZIP archive or an office document"),
-    (b"\x1f\x8b", "gzip data"),
-    (b"\x7fELF", "an ELF program or library"),
-    (b"SQLite format 3", "an SQLite database"),
-    (b"\xff\xfe", "UTF-16 text"),
-    (b"\xfe\xff", "UTF-16 text"),
-)
-
-
-class ReadArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `read`."""
-
-    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
-    offset: Annotated[int, msgspec.Meta(ge=1, description="The first line to read, from 1.")] = 1
-    limit: Annotated[int, msgspec.Meta(ge=1, description="How many lines to read at most.")] = 2000
-
-
-class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `write`."""
-
-    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
-    content: Annotated[str, msgspec.Meta(description="The whole new content of the file.")]
 
 
 class ReadTool:
     """Reads a range of lines of a text file, without holding more than that in memory."""
 
-    schema = schema_of(
-        "read",
-        "Read a text file, or look at an image. Each line comes as its number, a tab and its text. Long files come in "
-        "windows: the last line says how to read on. Other binary files are refused.",
-        ReadArguments,
-    )
+    schema = READ
     effect: Effect = "read"
 
     def __init__(self, workspace: Workspace) -> None:
@@ -94,12 +58,7 @@ class ReadTool:
 class WriteTool:
     """Writes a whole file, atomically."""
 
-    schema = schema_of(
-        "write",
-        "Create a file, or replace all of its content. Missing folders are created. "
-        "To change part of a file that exists, use edit.",
-        WriteArguments,
-    )
+    schema = WRITE
     effect: Effect = "write"
 
     def __init__(self, workspace: Workspace) -> None:
@@ -146,15 +105,6 @@ def landed(root: Path, change: FileChange) -> FileCheck:
     if digest == change.after:
         return "after"
     return "before" if digest == change.before else "other"
-
-
-def binary(head: bytes) -> str | None:
-    """Return what a file beginning with `head` seems to be if it is not text, else None."""
-    guess = next((name for magic, name in _MAGIC if head.startswith(magic)), "binary data")
-    if b"\0" in head:
-        return guess
-    text = beginning(head)
-    return guess if text.count("\ufffd") > _FOREIGN_MOST * len(text) else None
 
 
 def holds_nul(file: BufferedReader) -> bool:

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-import msgspec
-
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect
-from holdfast.tools.schema import parse_arguments, schema_of
+from holdfast.tools.builtin.declarations import TODO, TodoArguments
+from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.truncation import escape_newlines
 
 _MARKS = {"open": "[ ]", "doing": "[>]", "done": "[x]"}
 
 
-class TodoItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One task."""
-
-    text: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="The task, in one line.")]
-    state: Annotated[Literal["open", "doing", "done"], msgspec.Meta(description="Its state.")] = "open"
-
-
-class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `todo`."""
-
-    items: Annotated[list[TodoItem], msgspec.Meta(max_length=50, description="The whole list, in order.")]
-
-
 class TodoTool:
     """Shows the given list. The call and its result are the only storage."""
 
-    schema = schema_of(
-        "todo",
-        "Keep a task list, for work of three steps or more. Each call replaces the whole list: give "
-        "every item that still matters, with its state. Mark an item done once you have seen that it is.",
-        TodoArguments,
-    )
+    schema = TODO
     effect: Effect = "read"
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's

@@ -21,6 +21,7 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileChange, FileSeen
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import cap, escape_newlines
+from holdfast.tools.workspace.file_kinds import SNIFF
 from holdfast.tools.workspace.file_links import other_name
 from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, opened_in, parent, placed, resolve
 
@@ -30,8 +31,6 @@ LARGEST_FILE = 10_000_000
 LARGEST_REPLACED = 100_000_000
 """The largest file, in bytes, that may be replaced. It is hashed in full, and again after a crash."""
 
-SNIFF = 8192
-"""How many bytes at the beginning decide whether a file is text."""
 
 _DETAIL = 32_000
 _DIFF_LINES = 2000  # difflib's worst case is quadratic

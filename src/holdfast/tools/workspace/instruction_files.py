@@ -14,10 +14,9 @@ from holdfast.errors import ToolFailed
 from holdfast.system.git import repository
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileSeen
-from holdfast.tools.builtin.read_write import binary
 from holdfast.tools.tool import Instruction
 from holdfast.tools.truncation import beginning, escape_newlines
-from holdfast.tools.workspace.atomic_write import SNIFF
+from holdfast.tools.workspace.file_kinds import SNIFF, binary
 from holdfast.tools.workspace.file_snapshots import seen_in
 from holdfast.tools.workspace.safe_paths import failing_at, opened, placed, resolve
 

@@ -195,7 +195,7 @@ async def _turn(
                 model=before.model,
                 mode=mode,
                 cwd=str(session.cwd),
-                tools=tuple(session.toolbox.tools),
+                tools=tuple(tool.name for tool in session.toolbox.schemas),
                 resumed=before.turns > 0,
                 last_turn=last_turn(record.entry for record in session.reading.records),
             )

@@ -1,0 +1,34 @@
+"""Makes the tools of a session. They all come with this module, so it is imported when the first is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.tools.builtin.bash import BashTool
+from holdfast.tools.builtin.edit import EditTool
+from holdfast.tools.builtin.fetch import FetchTool
+from holdfast.tools.builtin.glob import GlobTool
+from holdfast.tools.builtin.grep import GrepTool, RunProgram
+from holdfast.tools.builtin.read_write import ReadTool, WriteTool
+from holdfast.tools.builtin.todo import TodoTool
+from holdfast.tools.process.supervisor_client import Supervisor
+from holdfast.tools.tool import Tool, Workspace
+
+
+def builtin_tools(
+    workspace: Workspace, supervisor: Supervisor, *, search: RunProgram | None, networks: tuple[str, ...]
+) -> Mapping[str, Tool]:
+    """Return the tools by name. `search` runs ripgrep, None without it; `networks` may be fetched from."""
+    fetch = FetchTool()
+    fetch.networks = networks
+    tools: tuple[Tool, ...] = (
+        ReadTool(workspace),
+        WriteTool(workspace),
+        EditTool(workspace),
+        BashTool(workspace, supervisor),
+        GrepTool(workspace, run=search),
+        GlobTool(workspace),
+        fetch,
+        TodoTool(),
+    )
+    return {tool.schema.name: tool for tool in tools}

@@ -1,0 +1,147 @@
+"""The tools as a model sees them: names, descriptions, arguments. What they do is imported when one is called."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from holdfast.tools.schema import schema_of
+
+
+class ReadArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `read`."""
+
+    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
+    offset: Annotated[int, msgspec.Meta(ge=1, description="The first line to read, from 1.")] = 1
+    limit: Annotated[int, msgspec.Meta(ge=1, description="How many lines to read at most.")] = 2000
+
+
+class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `write`."""
+
+    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
+    content: Annotated[str, msgspec.Meta(description="The whole new content of the file.")]
+
+
+class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `edit`."""
+
+    path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
+    old: Annotated[
+        str, msgspec.Meta(description="The exact text to replace, with its indentation, without line numbers.")
+    ]
+    new: Annotated[str, msgspec.Meta(description="The new text.")]
+    all: Annotated[bool, msgspec.Meta(description="Replace every occurrence, not the only one.")] = False
+
+
+class BashArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `bash`."""
+
+    command: Annotated[str, msgspec.Meta(min_length=1, description="The command, as for `bash -c`.")]
+    timeout: Annotated[
+        float, msgspec.Meta(ge=1, le=3600, description="Seconds after which it is ended; 120 if not given.")
+    ] = 120.0
+
+
+class GrepArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `grep`."""
+
+    pattern: Annotated[str, msgspec.Meta(min_length=1, description="A regular expression, matched line by line.")]
+    path: Annotated[str, msgspec.Meta(description="The folder or file to search.")] = "."
+    glob: Annotated[
+        str, msgspec.Meta(description="Search only matching files: '*.py' in any folder, 'src/**/*.py'.")
+    ] = "*"
+    ignore_case: Annotated[bool, msgspec.Meta(description="Match upper and lower case alike.")] = False
+    context: Annotated[int, msgspec.Meta(ge=0, le=20, description="Lines to show around each match.")] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000, description="How many matching lines to show at most.")] = 100
+
+
+class GlobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `glob`."""
+
+    pattern: Annotated[
+        str, msgspec.Meta(description="Like 'src/**/*.py', '*.{ts,tsx}' or 'docs/*'; ** is any number of folders.")
+    ]
+    path: Annotated[str, msgspec.Meta(description="The folder to look in.")] = "."
+
+
+class FetchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `fetch`."""
+
+    url: Annotated[str, msgspec.Meta(description="The address, with http:// or https://.")]
+    offset: Annotated[int, msgspec.Meta(ge=0, description="The first character of the text to show, from 0.")] = 0
+
+
+class TodoItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One task."""
+
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="The task, in one line.")]
+    state: Annotated[Literal["open", "doing", "done"], msgspec.Meta(description="Its state.")] = "open"
+
+
+class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `todo`."""
+
+    items: Annotated[list[TodoItem], msgspec.Meta(max_length=50, description="The whole list, in order.")]
+
+
+READ = schema_of(
+    "read",
+    "Read a text file, or look at an image. Each line comes as its number, a tab and its text. Long files come in "
+    "windows: the last line says how to read on. Other binary files are refused.",
+    ReadArguments,
+)
+
+WRITE = schema_of(
+    "write",
+    "Create a file, or replace all of its content. Missing folders are created. "
+    "To change part of a file that exists, use edit.",
+    WriteArguments,
+)
+
+EDIT = schema_of(
+    "edit",
+    "Replace an exact piece of text in a file. `old` must occur exactly once, unless `all` is true: "
+    "include enough surrounding lines to make it unique.",
+    EditArguments,
+)
+
+_BASH = """Run a shell command in the workspace and return its output, stdout and stderr together.
+Every command starts in a new shell in the workspace folder. It has no terminal and no input, so nothing can be \
+answered: use flags such as --yes. When the command ends, its background processes are ended too. Of a long output you \
+see the beginning and the end; redirect it to a file if you need all of it."""
+
+BASH = schema_of("bash", _BASH, BashArguments)
+
+GREP = schema_of(
+    "grep",
+    "Search text files line by line for a regular expression; results are path:line:text. "
+    "Binary files and files that .gitignore leaves out are not searched.",
+    GrepArguments,
+)
+
+GLOB = schema_of(
+    "glob",
+    "List files whose path matches a pattern, the newest first. Files that .gitignore leaves out are not listed. "
+    "Folders end with / and are listed only by patterns without **.",
+    GlobArguments,
+)
+
+FETCH = schema_of(
+    "fetch",
+    "Fetch a page by HTTP GET and read it as text; HTML becomes Markdown. Only public addresses can be asked, "
+    "without cookies or passwords. A redirect to another host is reported, not followed. "
+    "Long pages come in parts: the last line says how to read on.",
+    FetchArguments,
+)
+
+TODO = schema_of(
+    "todo",
+    "Keep a task list, for work of three steps or more. Each call replaces the whole list: give "
+    "every item that still matters, with its state. Mark an item done once you have seen that it is.",
+    TodoArguments,
+)
+
+DECLARATIONS = (READ, WRITE, EDIT, BASH, GREP, GLOB, FETCH, TODO)
+"""All of them, in the order in which a session declares them."""

@@ -1,0 +1,32 @@
+"""What kind of file it is, by its first bytes: text, or what else."""
+
+from __future__ import annotations
+
+from holdfast.tools.truncation import beginning
+
+SNIFF = 8192
+"""How many bytes at the beginning decide whether a file is text."""
+
+_FOREIGN_MOST = 0.3  # of the first characters: Latin-1 prose has far fewer, packed data far more
+
+_MAGIC = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive or an office document"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"\x7fELF", "an ELF program or library"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+)
+
+
+def binary(head: bytes) -> str | None:
+    """Return what a file beginning with `head` seems to be if it is not text, else None."""
+    guess = next((name for magic, name in _MAGIC if head.startswith(magic)), "binary data")
+    if b"\0" in head:
+        return guess
+    text = beginning(head)
+    return guess if text.count("\ufffd") > _FOREIGN_MOST * len(text) else None
