@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.session import model_notices
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.tool_calls import Image, Outcome, Pattern, ProcessId
 
@@ -167,7 +168,8 @@ class Conversation(msgspec.Struct, frozen=True):
     user commands without an end. `allowed` are patterns that need no approval. `queued` are messages neither sent nor
     recalled, in order. `prompts` are those a rewind can go to, `rewound` the turns that were rewound. `counted` is the
     last token count by a provider. `compacted` is the note that replaces older messages. `models_without_vision` are
-    models that reject images, `refused` are rejected images with the model that rejected them.
+    models that reject images, `refused` are rejected images with the model that rejected them. `settings` are those of
+    the next request.
     """
 
     opened: e.SessionOpened | None
@@ -191,6 +193,7 @@ class Conversation(msgspec.Struct, frozen=True):
     compacted: e.Compacted | None
     models_without_vision: frozenset[str]
     refused: frozenset[tuple[str, Image]]
+    settings: ModelSettings = NO_SETTINGS
 
     @property
     def is_open(self) -> bool:

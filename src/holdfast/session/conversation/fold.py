@@ -27,6 +27,7 @@ from holdfast.session.conversation import conversation as c
 from holdfast.session.conversation.message_builder import MessageBuilder, unsigned, without
 from holdfast.session.conversation.token_estimate import recounted
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.tool_calls import FileSeen, Image, Pattern
 
@@ -43,6 +44,7 @@ class Fold:
         self._left: e.Cause = left
         self._opened: e.SessionOpened | None = None
         self._model = ""
+        self._settings = NO_SETTINGS
         self._title = ""
         self._exchange = MessageBuilder()
         self._counted: c.Counted | None = None
@@ -91,7 +93,7 @@ class Fold:
     def add(self, entry: e.Entry) -> None:
         """Fold one more entry."""
         match entry:
-            case e.SessionOpened() | e.ModelChanged() | e.Titled():
+            case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.Titled():
                 self._named(entry)
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered() | e.Rewound():
                 self._said(entry)
@@ -116,7 +118,7 @@ class Fold:
             case e.FilesChanged() | e.ShellEnded() | e.Repaired():
                 self._found(entry)
 
-    def _named(self, entry: e.SessionOpened | e.ModelChanged | e.Titled) -> None:
+    def _named(self, entry: e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled) -> None:
         match entry:
             case e.SessionOpened():
                 if self._opened is None:
@@ -126,6 +128,8 @@ class Fold:
                         self._look(file.path, (file,))
             case e.ModelChanged():
                 self._model = entry.model
+            case e.ModelSettingsChanged():
+                self._settings = entry.settings
             case e.Titled():
                 self._title = entry.title
 
@@ -169,6 +173,7 @@ class Fold:
         return c.Conversation(
             opened=self._opened,
             model=self._model,
+            settings=self._settings,
             title=self._title,
             messages=self._exchange.messages(self._left),
             turns=self._turns,
@@ -269,7 +274,7 @@ class Fold:
         self._turn_steps = 0
 
     def _rewind(self, entry: e.Rewound) -> None:
-        """Restore the state before the prompt. Ids, token usage, the model and the queue stay."""
+        """Restore the state before the prompt. Ids, token usage, the model, its settings and the queue stay."""
         if (before := self._prompts.get(entry.turn)) is None:  # a damaged journal
             return
         self._leave_turn()

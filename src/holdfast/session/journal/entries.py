@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, Pattern, ProcessId, Remember, ToolSchema
@@ -78,6 +79,16 @@ class ModelChanged(_Fact, frozen=True, tag="model-changed"):
     """Later requests go to `model` (PROVIDER:MODEL)."""
 
     model: str
+
+
+class ModelSettingsChanged(_Fact, frozen=True, tag="model-settings-changed"):
+    """Later requests are sent with these `settings`: all of them, not only those that changed.
+
+    Valid anywhere, also in a turn: the request in flight is not touched. Like the model, they survive a rewind. A crash
+    before the entry leaves the earlier settings, one after it these; there is nothing to recover.
+    """
+
+    settings: ModelSettings = NO_SETTINGS
 
 
 class Titled(_Fact, frozen=True, tag="titled"):
@@ -328,6 +339,7 @@ class Repaired(_Fact, frozen=True, tag="repaired"):
 Entry = (
     SessionOpened
     | ModelChanged
+    | ModelSettingsChanged
     | Titled
     | PromptAccepted
     | Queued

@@ -1,0 +1,45 @@
+"""What the user sets about the answers of a model: effort, temperature, length, service tier."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+import msgspec
+
+Effort = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How much a model reasons before it answers, from not at all to as much as it can."""
+
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+
+Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
+OutputTokens = Annotated[int, msgspec.Meta(ge=1)]
+ServiceTier = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_-]{1,40}\Z")]
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The settings of requests, for whichever model they go to. None: nothing is sent, so the provider decides.
+
+    `max_output` is the most tokens of an answer. Whether a model takes a setting, and in which words it is sent, is
+    decided for each request (`holdfast.providers.protocols.settings`).
+    """
+
+    effort: Effort | None = None
+    temperature: Temperature | None = None
+    max_output: OutputTokens | None = None
+    service_tier: ServiceTier | None = None
+
+    def over(self, defaults: ModelSettings) -> ModelSettings:
+        """Return these settings, with the defaults for those that are not set."""
+        chosen = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        return msgspec.structs.replace(defaults, **chosen)
+
+    def moved(self, before: ModelSettings, after: ModelSettings) -> ModelSettings:
+        """Return these settings for another model: what equals the default `before` becomes the default `after`.
+
+        What the user chose for the session stays; what only the config says of the old model does not.
+        """
+        own, old = msgspec.structs.asdict(self), msgspec.structs.asdict(before)
+        return msgspec.structs.replace(after, **{name: value for name, value in own.items() if value != old[name]})
+
+
+NO_SETTINGS = ModelSettings()
