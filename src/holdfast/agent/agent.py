@@ -41,6 +41,7 @@ from holdfast.providers.registry import PROVIDERS, Providers
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Reading, Store
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image, Mode, Pattern
@@ -67,8 +68,8 @@ class Agent:
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
     block or raise. Without `ask`, a call that needs approval ends the turn. `project` holds what runs without asking.
     `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
-    `providers` selects the validation profile for the current model. `reading` is the content of the store, if the
-    caller has just read it.
+    `providers` selects the validation profile for the current model. `defaults` returns the settings that a model
+    begins with. `reading` is the content of the store, if the caller has just read it.
 
     Laws (`tests/agent/test_agent_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
@@ -90,6 +91,7 @@ class Agent:
         providers: Providers = PROVIDERS,
         context: ContextSettings | None = None,
         window: Callable[[str], int] | None = None,
+        defaults: Callable[[str], ModelSettings] = lambda _: NO_SETTINGS,
     ) -> None:
         if log is not None:
             connect, emit = log.connecting(connect), log.beside(emit)
@@ -105,6 +107,7 @@ class Agent:
         self._store = store
         self._toolbox = toolbox
         self._emit = emit
+        self._defaults = defaults
         self._commands = UserCommands(self.journal, toolbox, emit)
         self._detached = DetachedTasks()
         self.recovery = Recovery(
@@ -201,9 +204,20 @@ class Agent:
             running.stop.set(cause or StopCause("user"))
 
     def use_model(self, name: str) -> None:
-        """Send later requests to the model `name` (PROVIDER:MODEL)."""
-        if name != self.conversation.model:
-            self.journal.append(e.ModelChanged(model=name))
+        """Send later requests to the model `name` (PROVIDER:MODEL), with the settings that are its defaults.
+
+        Settings that differ from the defaults of the old model are the user's choice: they stay.
+        """
+        now = self.conversation
+        if name != now.model:
+            settings = now.settings.moved(self._defaults(now.model), self._defaults(name))
+            changed = () if settings == now.settings else (e.ModelSettingsChanged(settings=settings),)
+            self.journal.append(e.ModelChanged(model=name), *changed)
+
+    def use_settings(self, settings: ModelSettings) -> None:
+        """Send later requests with these settings, in a running turn from its next request on."""
+        if settings != self.conversation.settings:
+            self.journal.append(e.ModelSettingsChanged(settings=settings))
 
     def rename(self, title: str) -> None:
         """Set the session's title; "" means the first line of its first prompt again."""

@@ -12,6 +12,7 @@ from holdfast.agent.events import CheckFinding, Event
 from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
 from holdfast.providers.registry import PROVIDERS, Providers, profile_of
+from holdfast.providers.setting_notes import setting_notes
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.request.validate import (
     RequestValidator,
@@ -34,6 +35,7 @@ class Checks:
         self.requests = RequestValidator(whole=debug)
         self._journalled: set[str] = set()
         self._shown: set[str] = set()  # reported by --debug
+        self._setting_notes: set[str] = set()  # of the last request
 
     def profile(self, conversation: Conversation) -> Profile:
         """Return the rules of the conversation's model."""
@@ -58,6 +60,13 @@ class Checks:
             self._shown.update(new)
             for message in new:
                 self._emit(CheckFinding(f"{when}: {message}"))
+
+    def setting_notes(self, conversation: Conversation) -> None:
+        """Emit what the model does not get as the user set it, if this was not emitted for the last request."""
+        notes = setting_notes(conversation, self._providers)
+        for message in _without(self._setting_notes, notes):
+            self._emit(CheckFinding(message))
+        self._setting_notes = set(notes)
 
     def _found(self, conversation: Conversation) -> tuple[str, ...]:
         try:

@@ -62,7 +62,7 @@ class NotRecorded(msgspec.Struct, frozen=True):
 
 
 class CheckFinding(msgspec.Struct, frozen=True):
-    """A debug check failed, or a named image cannot be shown."""
+    """A debug check failed, a named image cannot be shown, or a setting is not sent as it was set."""
 
     message: str
 

@@ -17,7 +17,8 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.conversation.fold import fold
-from holdfast.session.journal.entries import SessionOpened
+from holdfast.session.journal.entries import ModelSettingsChanged, SessionOpened
+from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.text import valid_unicode
@@ -37,14 +38,15 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
     reading: Reading
 
 
-def create(catalog: Catalog, *, cwd: Path, model: str) -> OpenSession:
-    """Return a new session that works in `cwd` with `model`. Its first entry is durable."""
+def create(catalog: Catalog, *, cwd: Path, model: str, settings: ModelSettings = NO_SETTINGS) -> OpenSession:
+    """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable."""
     session = catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
         toolbox = LocalToolbox(cwd, folder)
         opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox)
-        store.append([opened], expected=0)
+        chosen = () if settings == NO_SETTINGS else (ModelSettingsChanged(settings=settings),)
+        store.append([opened, *chosen], expected=0)
         reading = store.read()
     catalog.note(opened)
     return OpenSession(id=session, cwd=cwd, store=store, toolbox=toolbox, reading=reading)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
 from holdfast.errors import ConfigInvalid
 from holdfast.session.conversation.context_settings import ContextSettings
+from holdfast.session.journal.model_settings import Effort, ModelSettings, OutputTokens, ServiceTier, Temperature
 from holdfast.tool_calls import Effect, Mode, Pattern
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
@@ -83,6 +86,12 @@ AuthHeader = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key"]
 ThinkingForm = Literal["as-received", "parts", "none"]
 """How a model gets its own thinking back over Chat Completions."""
 
+EffortForm = Literal["reasoning_effort", "reasoning", "chat_template_kwargs"]
+"""The field of Chat Completions that sets how much a model reasons."""
+
+LimitField = Literal["max_tokens", "max_completion_tokens"]
+"""The field of Chat Completions that limits an answer."""
+
 
 class ServerCompat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """How a configured server differs from others; the fields are those of `Compat`. None: as its kind usually does."""
@@ -94,6 +103,10 @@ class ServerCompat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     reasoning_details: bool | None = None
     reasoning_with_calls: bool | None = None
     reports_cost: bool | None = None
+    effort: EffortForm | None = None
+    output_limit: LimitField | None = None
+    service_tiers: tuple[str, ...] | None = None
+    no_effort_with_tools: tuple[str, ...] | None = None
 
 
 class HeaderVariable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,16 +144,21 @@ class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     limits: ProviderLimits | None = None
 
     def __post_init__(self) -> None:
-        for name, value in self.headers.items():  # no value is quoted: it may be a secret
-            if not _HEADER_NAME.fullmatch(name):
-                raise ValueError(f"Header {name!r} has an invalid name (expected letters, digits and '-')")
-            if name.lower() in _OWN_HEADERS:
-                raise ValueError(f"Header {name!r} is set by holdfast itself")
-            if isinstance(value, HeaderVariable):
-                if not VARIABLE_NAME.fullmatch(value.env):
-                    raise ValueError(f"Header {name!r} names no variable (expected {{ env = 'NAME' }})")
-            elif not is_header_value(value):
-                raise ValueError(f"Header {name!r} has an invalid value (expected printable ASCII)")
+        _check_headers(self.headers)
+
+
+def _check_headers(headers: Mapping[str, HeaderValue]) -> None:
+    """Raise `ValueError` for a header that cannot be sent. No value is quoted: it may be a secret."""
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"Header {name!r} has an invalid name (expected letters, digits and '-')")
+        if name.lower() in _OWN_HEADERS:
+            raise ValueError(f"Header {name!r} is set by holdfast itself")
+        if isinstance(value, HeaderVariable):
+            if not VARIABLE_NAME.fullmatch(value.env):
+                raise ValueError(f"Header {name!r} names no variable (expected {{ env = 'NAME' }})")
+        elif not is_header_value(value):
+            raise ValueError(f"Header {name!r} has an invalid value (expected printable ASCII)")
 
 
 def is_header_value(text: str) -> bool:
@@ -154,22 +172,46 @@ ReasoningKind = Literal["none", "effort", "budget", "adaptive", "level", "always
 Price = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
 
 
-class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """The user's own facts about one model, which win over the table of models. None: the table's.
+_OWN_FIELDS: Mapping[str, str] = MappingProxyType(
+    {
+        "temperature": "`temperature`",
+        **dict.fromkeys(("max_tokens", "max_completion_tokens", "max_output_tokens"), "`max_output`"),
+        **dict.fromkeys(("model", "messages", "input", "contents", "stream", "stream_options", "store", "include"), ""),
+        **dict.fromkeys(("system", "systemInstruction", "instructions", "previous_response_id", "conversation"), ""),
+        **dict.fromkeys(("tools", "tool_choice", "toolConfig", "background", "n"), ""),
+    }
+)
+"""Fields of a request that `extra_body` may not have, each with the setting for it; "" if there is none."""
 
-    Prices are US dollars per million tokens. Without a price for the cache, cached tokens cost what the input costs.
+
+class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What the user says of one model: facts, which win over the table of models, and settings of its requests.
+
+    None: the table's fact, or no setting. Prices are US dollars per million tokens. Without a price for the cache,
+    cached tokens cost what the input costs. `max_output` is the most tokens of an answer: no request asks for more, and
+    each asks for that. `extra_body` is merged into the body of each request, `headers` are sent with each.
     """
 
     context_window: Count | None = None
-    max_output: Count | None = None
+    max_output: OutputTokens | None = None
     input_price: Price | None = None
     output_price: Price | None = None
     cache_read_price: Price | None = None
     cache_write_price: Price | None = None
     images: bool | None = None
     reasoning: ReasoningKind | None = None
+    effort: Effort | None = None
+    temperature: Temperature | None = None
+    service_tier: ServiceTier | None = None
+    extra_body: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+    headers: dict[str, HeaderValue] = msgspec.field(default_factory=dict[str, HeaderValue])
 
     def __post_init__(self) -> None:
+        _check_headers(self.headers)
+        for name in self.extra_body.keys() & _OWN_FIELDS.keys():
+            instead = _OWN_FIELDS[name]
+            what = f"set {instead}, which is sent as the model wants it" if instead else "holdfast writes it itself"
+            raise ValueError(f"Field {name!r} cannot be in `extra_body` ({what})")
         prices = (self.input_price, self.output_price)
         if None in prices and any(
             each is not None for each in (*prices, self.cache_read_price, self.cache_write_price)
@@ -181,6 +223,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The content of `config.toml`. `models` is by PROVIDER:MODEL."""
 
     model: str | None = None
+    effort: Effort | None = None
     permission_mode: Mode = "ask"
     pid_namespace: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
@@ -194,6 +237,14 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             provider, _, model = name.partition(":")
             if not provider or not model:
                 raise ValueError(f'Model {name!r} names no provider (expected [models."PROVIDER:MODEL"])')
+
+    def model_settings(self, model: str) -> ModelSettings:
+        """Return what the config sets for PROVIDER:MODEL: its own settings, else the general ones."""
+        own = self.models.get(model, ModelOverrides())
+        effort = self.effort if own.effort is None else own.effort
+        return ModelSettings(
+            effort=effort, temperature=own.temperature, max_output=own.max_output, service_tier=own.service_tier
+        )
 
 
 class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -102,7 +102,7 @@ class HttpModel:
                 "accept-encoding": "identity",
                 "content-type": "application/json",
                 "user-agent": user_agent(),
-                **self._protocol.headers(self._target),
+                **self._protocol.headers(self._target, conversation),
                 **self._target.headers,
             },
         )

@@ -1,8 +1,8 @@
 """Writes the body of each request, keeping the encoded messages: a longer conversation costs what was added to it.
 
-How it works. The head of a body (model, tools, settings) comes first, then the messages. Encoded messages are kept as
-long as each conversation begins with the one before; anything else (a rewind, a compaction) starts again. What only the
-last message has is written for the request and not kept.
+How it works. The head of a body (model, tools, settings, the user's `extra_body`) comes first, then the messages.
+Encoded messages are kept as long as each conversation begins with the one before; anything else (a rewind, a
+compaction) starts again. What only the last message has is written for the request and not kept.
 
 The digest of what is kept goes into the journal before a request is sent. After a crash the body is written again from
 the journal and must have that digest (`agent/model_request/prefix_history.py` compares them).
@@ -16,6 +16,7 @@ from hashlib import blake2b
 import msgspec
 
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol
+from holdfast.providers.protocols.settings.sent_settings import merged
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage
 from holdfast.session.journal.parts import RequestPrefix
@@ -45,7 +46,7 @@ class Outbox:
     def prefix(self, conversation: Conversation) -> RequestPrefix:
         """Return what the body of a request with this conversation begins with."""
         self._take(conversation)
-        head = _ENCODER.encode(self._protocol.head(self._target, conversation, whole=False))
+        head = self._head(conversation, whole=False)
         return RequestPrefix(
             head=blake2b(head, digest_size=8).hexdigest(),
             messages=len(self._encoded),
@@ -56,12 +57,16 @@ class Outbox:
     def body(self, conversation: Conversation, *, whole: bool) -> bytes:
         """Return the body of a request with this conversation."""
         self._take(conversation)
-        head = _ENCODER.encode(self._protocol.head(self._target, conversation, whole=whole))
+        head = self._head(conversation, whole=whole)
         messages = self._encoded
         if self._last is not None:
             messages = [*messages[:-1], _ENCODER.encode(self._protocol.closing(self._target, self._last))]
         begun = b"{" if head == b"{}" else head[:-1] + b","
         return b"".join((begun, b'"', self._protocol.messages_field.encode(), b'":[', b",".join(messages), b"]}"))
+
+    def _head(self, conversation: Conversation, *, whole: bool) -> bytes:
+        head = self._protocol.head(self._target, conversation, whole=whole)
+        return _ENCODER.encode(merged(head, self._target.extra_body))
 
     def _take(self, conversation: Conversation) -> None:
         """Encode the messages that were added, or all of them if the conversation does not begin as before."""

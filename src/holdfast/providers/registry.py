@@ -44,6 +44,9 @@ __all__ = ["PROVIDERS", "Provider", "Providers", "without_vision"]  # looked up 
 
 _NO_MODELS: Mapping[str, ModelOverrides] = MappingProxyType({})
 
+_CLAUDES_FIELDS = frozenset({"thinking", "output_config"})
+"""Fields that Claude takes or refuses depending on the messages."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _REGION = re.compile(r"[A-Za-z0-9-]+")
 
@@ -63,6 +66,12 @@ def known_providers(own: Mapping[str, Server], models: Mapping[str, ModelOverrid
             raise ConfigInvalid(
                 f"Unknown provider {prefix!r} in [models.{name!r}] (expected one of {', '.join(known)}). "
                 f"{hint}Fix the name in the config."
+            )
+        refused = overrides.extra_body.keys() & _CLAUDES_FIELDS
+        if refused and provider.kind in ("anthropic", "bedrock"):
+            raise ConfigInvalid(
+                f"Field {min(refused)!r} cannot be in extra_body of [models.{name!r}]: {prefix} would refuse some "
+                "requests. Set `effort`, which is sent where it is accepted."
             )
         known[prefix] = msgspec.structs.replace(provider, overrides=(*provider.overrides, (model, overrides)))
     return MappingProxyType(known)
@@ -153,9 +162,15 @@ class ModelEndpoint(msgspec.Struct, frozen=True):
         return facts_of(self.name, kind=self.provider.kind, overrides=overrides)
 
     @property
+    def extra_body(self) -> Mapping[str, object]:
+        """Return what the user's config adds to the body of each request."""
+        return self.provider.overrides_of(self.model).extra_body
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """Return the key, and the values of headers that are in variables."""
-        own = {name for name, value in self.provider.headers if isinstance(value, HeaderVariable)}
+        headers = self.provider.headers_for(self.model)
+        own = {name for name, value in headers.items() if isinstance(value, HeaderVariable)}
         return tuple(each for each in (self.key, *(self.headers[name] for name in own)) if each)
 
     @property
@@ -192,7 +207,7 @@ def resolve_endpoint(name: str, environ: Mapping[str, str], providers: Providers
     """Return the endpoint for `name` (PROVIDER:MODEL). Raise `ModelUnusable` with what is missing."""
     provider, model = split(name, providers)
     key = None if provider.key_variable is None else _key(provider, environ)
-    headers = {name: _header(name, value, provider, environ) for name, value in provider.headers}
+    headers = {name: _header(name, value, provider, environ) for name, value in provider.headers_for(model).items()}
     endpoint = ModelEndpoint(provider, model, key, asked_at(provider, environ), headers)
     return msgspec.structs.replace(endpoint, environ=environ) if provider.through_pydantic_ai else endpoint
 

@@ -123,6 +123,7 @@ class Requests:
         valid = checks.requests.validate(conversation, checks.profile(conversation))
         if repairs := checks.unreported(valid.violations):
             self._journal.append(Repaired(findings=repairs))
+        checks.setting_notes(valid.conversation)
         return valid.conversation
 
     def cut(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from holdfast.providers.catalog.compat import (
     MISTRAL_COMPAT,
     OPENAI_COMPAT,
     OPENROUTER_COMPAT,
+    TEMPLATE_COMPAT,
     Compat,
 )
 from holdfast.providers.catalog.provider import Provider, Providers
@@ -50,7 +51,7 @@ def _chat(
     )
 
 
-def _local(name: str, *, port: int) -> Provider:
+def _local(name: str, *, port: int, compat: Compat = FOREIGN_COMPAT) -> Provider:
     """Return a provider with Chat Completions on this computer."""
     return Provider(
         name=name,
@@ -58,6 +59,7 @@ def _local(name: str, *, port: int) -> Provider:
         profile=OPENAI_COMPATIBLE,
         address_variable=f"{name.upper()}_BASE_URL",
         address=f"http://localhost:{port}/v1",
+        compat=compat,
     )
 
 
@@ -69,6 +71,7 @@ PROVIDERS: Providers = MappingProxyType(
                 name="openai",
                 kind="openai-responses",
                 profile=OPENAI_RESPONSES,
+                compat=OPENAI_COMPAT,
                 key_variable="OPENAI_API_KEY",
                 address_variable="OPENAI_BASE_URL",
                 model="gpt-5.5",
@@ -153,8 +156,8 @@ PROVIDERS: Providers = MappingProxyType(
             _chat("xai", "https://api.x.ai/v1", "grok-4.7"),
             _local("ollama", port=11434),
             _local("lmstudio", port=1234),
-            _local("vllm", port=8000),
-            _local("llamacpp", port=8080),
+            _local("vllm", port=8000, compat=TEMPLATE_COMPAT),
+            _local("llamacpp", port=8080, compat=TEMPLATE_COMPAT),
         )
     }
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.config.settings import ThinkingForm
+from holdfast.config.settings import EffortForm, LimitField, ThinkingForm
 
 
 class Compat(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +16,11 @@ class Compat(msgspec.Struct, frozen=True, kw_only=True):
     back: "as-received" in the field or the tags in which it came, "parts" as parts of the content (Mistral), "none" not
     at all (Groq refuses it). `reasoning_details`: thinking comes and goes as `reasoning_details` too (OpenRouter).
     `reasoning_with_calls`: each message with calls has `reasoning_content`, "" if there is none (DeepSeek).
-    `reports_cost`: the usage has the cost in US dollars.
+    `reports_cost`: the usage has the cost in US dollars. `effort` is the field that sets how much a model reasons:
+    `reasoning_effort`, OpenRouter's `reasoning: {effort}`, or `chat_template_kwargs`, from which a chat template reads
+    `enable_thinking` and `reasoning_effort`. `output_limit` is the field that limits an answer. `service_tiers` are
+    those it takes, also over Responses. `no_effort_with_tools` are beginnings of names of models that refuse tools
+    together with any effort but none.
     """
 
     stream_usage: bool = True
@@ -26,11 +30,24 @@ class Compat(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_details: bool = False
     reasoning_with_calls: bool = False
     reports_cost: bool = False
+    effort: EffortForm = "reasoning_effort"
+    output_limit: LimitField = "max_tokens"
+    service_tiers: tuple[str, ...] = ()
+    no_effort_with_tools: tuple[str, ...] = ()
 
 
 FOREIGN_COMPAT = Compat()
-OPENAI_COMPAT = Compat(null_content=True, think_tags=False)
+OPENAI_COMPAT = Compat(
+    null_content=True,
+    think_tags=False,
+    output_limit="max_completion_tokens",
+    service_tiers=("auto", "default", "flex", "scale", "priority"),
+    # "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions" (livekit/agents#5088,
+    # openai-openapi#541): over Responses they are.
+    no_effort_with_tools=("gpt-5.2", "gpt-5.3", "gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"),
+)
 DEEPSEEK_COMPAT = Compat(reasoning_with_calls=True)
-GROQ_COMPAT = Compat(thinking="none")
+GROQ_COMPAT = Compat(thinking="none", service_tiers=("auto", "on_demand", "flex", "performance"))
+TEMPLATE_COMPAT = Compat(effort="chat_template_kwargs")
 MISTRAL_COMPAT = Compat(stream_usage=False, thinking="parts", think_tags=False)
-OPENROUTER_COMPAT = Compat(reasoning_details=True, reports_cost=True)
+OPENROUTER_COMPAT = Compat(reasoning_details=True, reports_cost=True, effort="reasoning")

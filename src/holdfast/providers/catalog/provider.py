@@ -88,6 +88,11 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         """Return the user's own facts about one model."""
         return dict(self.overrides).get(model, _NO_OVERRIDES)
 
+    def headers_for(self, model: str) -> dict[str, HeaderValue]:
+        """Return the headers of requests to one model, by their names in lower case."""
+        own = {name.lower(): value for name, value in self.overrides_of(model).headers.items()}
+        return {**dict(self.headers), **own}
+
     @property
     def example(self) -> str:
         """Return an example of PROVIDER:MODEL."""

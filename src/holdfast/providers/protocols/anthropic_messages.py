@@ -20,6 +20,8 @@ from holdfast.history.formats.format import Json
 from holdfast.providers.protocols.anthropic_messages_reader import AnthropicMessagesReader
 from holdfast.providers.protocols.call_arguments import arguments_object
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
+from holdfast.providers.protocols.settings.anthropic_settings import anthropic_settings
+from holdfast.providers.protocols.settings.sent_settings import SentSettings, merged
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -66,22 +68,30 @@ class AnthropicMessages:
         address, mark, query = (target.address or _ADDRESS).partition("?")
         return f"{address.rstrip('/')}/v1/messages{mark}{query}"
 
-    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:
         """Return the version, and the key if there is one."""
         headers = {"anthropic-version": _VERSION}
-        if _binds_thinking(target):
-            headers["anthropic-beta"] = "thinking-binding-controls-2026-08-01"  # else the field is refused
+        betas = (_BINDING_BETA,) if _binds_thinking(target) else ()  # without it, the field is refused
+        if betas := (*betas, *self.settings(target, conversation).betas):
+            headers["anthropic-beta"] = ",".join(betas)
         # Servers that copy the protocol are set up with a token; Anthropic's own header is known to Anthropic.
         bearer = self._bearer or target.provider.foreign
         return {**headers, **target.key_header("bearer" if bearer else "x-api-key")}
 
+    def settings(self, target: ModelEndpoint, conversation: Conversation) -> SentSettings:
+        """Return the settings as this model takes them."""
+        foreign = target.provider.foreign or target.provider.kind != "anthropic"
+        return anthropic_settings(conversation.settings, target.facts, conversation.messages, foreign=foreign)
+
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
         """Return the fields before the messages."""
-        head: JsonObject = {"model": target.model, "max_tokens": _most_tokens(target)}
+        settings = self.settings(target, conversation).fields
+        head: JsonObject = {"model": target.model, "max_tokens": settings["max_tokens"]}
         if not whole:
             head["stream"] = True
         if _binds_thinking(target):  # they think adaptively if nothing is said, so that this changes nothing else
-            head["thinking"] = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+            head["thinking"] = _BOUND
+        head = merged(head, settings)
         cached = not target.provider.foreign
         if conversation.system:
             block: JsonObject = {"type": "text", "text": conversation.system}
@@ -171,6 +181,9 @@ def _marked(block: JsonObject) -> JsonObject:
     return {**block, "cache_control": _MARK}
 
 
+_BINDING_BETA = "thinking-binding-controls-2026-08-01"
+_BOUND: Json = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+
 _BINDING = (
     *("claude-fable-5-1", "claude-fable-5-2", "claude-mythos-5-2"),
     *("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"),
@@ -181,15 +194,6 @@ _BINDING = (
 def _binds_thinking(target: ModelEndpoint) -> bool:
     # Whether Amazon takes the beta is not known; what the fold leaves out behind a pruned result is enough there.
     return target.provider.kind == "anthropic" and not target.provider.foreign and target.model.startswith(_BINDING)
-
-
-_OUTPUT = 16_384
-"""The limit of an answer's tokens for models that are not known; every model since Claude 3.7 accepts it."""
-
-
-def _most_tokens(target: ModelEndpoint) -> int:
-    """Return the largest output that the model accepts to be asked for: the protocol requires a limit."""
-    return target.facts.max_tokens or _OUTPUT
 
 
 WIRE = AnthropicMessages()

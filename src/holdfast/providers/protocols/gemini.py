@@ -18,6 +18,8 @@ from holdfast.history.formats.format import Json, is_array, is_object
 from holdfast.providers.protocols.call_arguments import arguments_object
 from holdfast.providers.protocols.gemini_reader import SIGNATURE, GeminiReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol, ResponseReader
+from holdfast.providers.protocols.settings.gemini_settings import gemini_settings
+from holdfast.providers.protocols.settings.sent_settings import SentSettings, merged
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -48,13 +50,18 @@ class GeminiProtocol:
         method = "generateContent" if whole else "streamGenerateContent?alt=sse"
         return f"{(target.address or _ADDRESS).rstrip('/')}/v1beta/{quote(model)}:{method}"
 
-    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:
         """Return the header with the key."""
+        del conversation
         return target.key_header("x-goog-api-key")
+
+    def settings(self, target: ModelEndpoint, conversation: Conversation) -> SentSettings:
+        """Return the settings as this model takes them."""
+        return gemini_settings(conversation.settings, target.facts)
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
         """Return system prompt, tools and settings; model and streaming are in the URL."""
-        del target, whole
+        del whole
         head: JsonObject = {}
         if conversation.system:
             head["systemInstruction"] = {"role": "user", "parts": [{"text": conversation.system}]}
@@ -62,7 +69,7 @@ class GeminiProtocol:
             head["tools"] = [{"functionDeclarations": [_declaration(tool) for tool in conversation.opened.tools]}]
             head["toolConfig"] = {"functionCallingConfig": {"mode": "AUTO"}}
         head["generationConfig"] = {"responseModalities": ["TEXT"]}
-        return head
+        return merged(head, self.settings(target, conversation).fields)
 
     def writer(self, target: ModelEndpoint) -> MessageWriter:
         """Return a writer for a conversation."""

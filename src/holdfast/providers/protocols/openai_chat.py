@@ -22,6 +22,8 @@ from holdfast.providers.protocols.openai_chat_reader import (
     ChatReader,
 )
 from holdfast.providers.protocols.protocol import JsonObject
+from holdfast.providers.protocols.settings.chat_settings import chat_settings
+from holdfast.providers.protocols.settings.sent_settings import SentSettings, merged
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -49,9 +51,14 @@ class ChatProtocol:
         address, mark, query = (target.address or _ADDRESS).partition("?")
         return f"{address.rstrip('/')}/chat/completions{mark}{query}"
 
-    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:  # noqa: ARG002 - of the interface
         """Return the header with the key, if there is one."""
         return target.key_header("bearer")
+
+    def settings(self, target: ModelEndpoint, conversation: Conversation) -> SentSettings:
+        """Return the settings as this model takes them."""
+        tools = bool(conversation.opened and conversation.opened.tools)
+        return chat_settings(conversation.settings, target.facts, target.provider.compat, tools=tools)
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
         """Return model, tools, and whether to stream."""
@@ -63,7 +70,7 @@ class ChatProtocol:
         if conversation.opened and conversation.opened.tools:
             head["tools"] = [_tool(tool) for tool in conversation.opened.tools]
             head["tool_choice"] = "auto"
-        return head
+        return merged(head, self.settings(target, conversation).fields)
 
     def writer(self, target: ModelEndpoint) -> ChatWriter:
         """Return a writer for a conversation."""

@@ -16,6 +16,8 @@ from holdfast.history.formats.format import is_array
 from holdfast.providers.protocols.openai.tool_parameters import with_properties
 from holdfast.providers.protocols.openai_responses_reader import OpenAIResponsesReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
+from holdfast.providers.protocols.settings.responses_settings import responses_settings
+from holdfast.providers.protocols.settings.sent_settings import SentSettings, merged
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -46,9 +48,14 @@ class OpenAIResponsesProtocol:
         address, mark, query = (target.address or _ADDRESS).partition("?")
         return f"{address.rstrip('/')}/responses{mark}{query}"
 
-    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:
         """Return the header with the key, if there is one."""
+        del conversation
         return target.key_header("bearer")
+
+    def settings(self, target: ModelEndpoint, conversation: Conversation) -> SentSettings:
+        """Return the settings as this model takes them."""
+        return responses_settings(conversation.settings, target.facts, target.provider.compat)
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:
         """Return the fields before the items."""
@@ -64,7 +71,7 @@ class OpenAIResponsesProtocol:
         if conversation.opened and conversation.opened.tools:
             head["tools"] = [_tool(tool) for tool in conversation.opened.tools]
             head["tool_choice"] = "auto"
-        return head
+        return merged(head, self.settings(target, conversation).fields)
 
     def writer(self, target: ModelEndpoint) -> MessageWriter:
         """Return a writer; it keeps nothing from one message to the next."""

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from holdfast.providers.model import CallDelta, StreamFinished, TextDelta, ThinkingDelta
+from holdfast.providers.protocols.settings.sent_settings import SentSettings
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage
 
@@ -84,8 +85,12 @@ class ProviderProtocol(Protocol):
         """Return the URL to post to; `whole` if the response is not to be streamed."""
         ...
 
-    def headers(self, target: ModelEndpoint) -> Mapping[str, str]:
+    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:
         """Return the protocol's own headers, with the key if there is one."""
+        ...
+
+    def settings(self, target: ModelEndpoint, conversation: Conversation) -> SentSettings:
+        """Return what the conversation's settings add to a request, and what of them this model does not take."""
         ...
 
     def head(self, target: ModelEndpoint, conversation: Conversation, *, whole: bool) -> JsonObject:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import TextIO
 
+import msgspec
+
 from holdfast.agent.events import (
     CheckFinding,
     Event,
@@ -68,6 +70,7 @@ class StreamJsonOutput:
             type="init",
             session_id=opened.session,
             model=opened.model,
+            effort=opened.settings.effort,
             permission_mode=opened.mode,
             cwd=opened.cwd,
             tools=list(opened.tools),
@@ -148,15 +151,17 @@ class StreamJsonOutput:
                     retry_in=entry.retry_in,
                     retry_whole=entry.retry_whole,
                 )
-            case e.FilesChanged() | e.Repaired():
+            case e.ModelSettingsChanged() | e.FilesChanged() | e.Repaired():
                 self._found(entry)
             case e.TurnEnded(cause="crash"):
                 self._line(type="recovered", turn=entry.turn, message=what_happened(entry.cause, entry.detail))
             case _:
                 pass
 
-    def _found(self, entry: e.FilesChanged | e.Repaired) -> None:
+    def _found(self, entry: e.ModelSettingsChanged | e.FilesChanged | e.Repaired) -> None:
         match entry:
+            case e.ModelSettingsChanged():
+                self._line(type="model_settings", **msgspec.structs.asdict(entry.settings))
             case e.FilesChanged():
                 gone = [file.path for file in entry.files if file.size is None]
                 changed = [file.path for file in entry.files if file.size is not None]

@@ -14,6 +14,7 @@ from holdfast.agent.events import Event
 from holdfast.errors import ProviderFault
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Entry, TurnEnded
+from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 
 
 class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +27,7 @@ class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...]
     resumed: bool
     last_turn: tuple[Entry, ...] = ()
+    settings: ModelSettings = NO_SETTINGS
 
 
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):

@@ -102,7 +102,8 @@ def _session(options: RunOptions) -> OpenSession:
         )
     preload(options.endpoint(options.model))
     if summary is None:
-        return create(options.catalog, cwd=options.cwd, model=options.model)
+        settings = options.settings_of(options.model)
+        return create(options.catalog, cwd=options.cwd, model=options.model, settings=settings)
     return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)
 
 
@@ -151,9 +152,12 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
                 log=log,
                 reading=session.reading,
                 providers=options.providers,
+                defaults=options.settings_of,
             )
-            if options.resumed is not None and (options.arguments.model or not options.resumed.model):
-                agent.use_model(options.model)
+            if options.resumed is not None:
+                if options.arguments.model or not options.resumed.model:
+                    agent.use_model(options.model)
+                agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
             _heed_signals(loop, stop)
             ended = runner.run(_turn(agent, prompt, session=session, mode=options.mode, output=output, faults=faults))
         late = bool(signalled) and ended.turn.cause not in STOPPED  # for the turn, not for what waits for its reader
@@ -198,6 +202,7 @@ async def _turn(
                 tools=tuple(tool.name for tool in session.toolbox.schemas),
                 resumed=before.turns > 0,
                 last_turn=last_turn(record.entry for record in session.reading.records),
+                settings=before.settings,
             )
         )
         images = attached(agent, prompt, lambda why: output.event(CheckFinding(why)))

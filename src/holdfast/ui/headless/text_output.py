@@ -33,7 +33,8 @@ class TextOutput:
     def begin(self, opened: RunOpened) -> None:
         """Print the session's ID and how its last turn ended."""
         how = "resumed" if opened.resumed else "new"
-        self._note(f"session {opened.session} ({how}) · {opened.model} · {opened.mode}")
+        effort = f" · effort {opened.settings.effort}" if opened.settings.effort else ""
+        self._note(f"session {opened.session} ({how}) · {opened.model}{effort} · {opened.mode}")
         for entry in opened.last_turn:
             self._narrator.sentences(entry)  # so that it knows the calls
         for line in account(opened.last_turn):

@@ -6,6 +6,7 @@ import argparse
 from typing import NoReturn, get_args
 
 from holdfast import __version__
+from holdfast.session.journal.model_settings import EFFORTS, Effort
 from holdfast.text import literal
 from holdfast.tool_calls import Mode
 
@@ -29,6 +30,10 @@ class Arguments(argparse.Namespace):
 
     prompt: str | None = None
     model: str | None = None
+    effort: Effort | None = None
+    temperature: float | None = None
+    max_output: int | None = None
+    service_tier: str | None = None
     output_format: str = "text"
     permission_mode: Mode | None = None
     yolo: bool = False
@@ -78,6 +83,10 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add the options that override settings of the config."""
     add = parser.add_argument
     add("-m", "--model", metavar="PROVIDER:MODEL", help="model to use, e.g. openai:gpt-5.5")
+    add("--effort", choices=EFFORTS, help="how much the model reasons (default: the provider's)")
+    add("--temperature", type=float, metavar="T", help="sampling temperature, from 0 to 2")
+    add("--max-output", type=int, metavar="N", help="maximum tokens of an answer")
+    add("--service-tier", metavar="TIER", help="the provider's service tier, e.g. flex")
     add("--permission-mode", choices=get_args(Mode), default=None, help="what runs without asking (default: ask)")
     add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")

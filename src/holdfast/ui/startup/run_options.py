@@ -17,6 +17,7 @@ from holdfast.providers.credentials.provider_keys import KeyFile, Keys, Provider
 from holdfast.providers.credentials.redaction import secrets_of
 from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Providers, known_providers
 from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode
 from holdfast.ui.startup.arguments import Arguments
@@ -55,6 +56,15 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.config.permission_mode
 
     @property
+    def chosen_settings(self) -> ModelSettings:
+        """Return the settings on the command line."""
+        return _settings(self.arguments)
+
+    def settings_of(self, model: str) -> ModelSettings:
+        """Return the settings of a new session with a model: the command line's, over the config's."""
+        return self.chosen_settings.over(self.config.model_settings(model))
+
+    @property
     def catalog(self) -> Catalog:
         return Catalog(homes(self.environ).sessions)
 
@@ -86,6 +96,7 @@ def run_options(
     project = trusted_project(environ, where, ask=ask, say=notices.append)
     config = _overridden(own if project is None else with_project(own, project.config()), arguments)
     providers = known_providers(config.providers, config.models)
+    _settings(arguments)
     kept, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(
         cwd=cwd,
@@ -104,6 +115,31 @@ def run_options(
     )
 
 
+def _settings(arguments: Arguments) -> ModelSettings:
+    """Return the settings of the command line. Raise `UsageError` for a value that no model takes."""
+    said: dict[str, object] = {
+        "effort": arguments.effort,
+        "temperature": arguments.temperature,
+        "max_output": arguments.max_output,
+        "service_tier": arguments.service_tier,
+    }
+    for name, value in said.items():
+        try:
+            msgspec.convert({name: value}, ModelSettings)
+        except msgspec.ValidationError:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{option} {value} is invalid (expected {_EXPECTED[name]}).") from None
+    return msgspec.convert(said, ModelSettings)
+
+
+_EXPECTED = {
+    "effort": f"one of {', '.join(EFFORTS)}",
+    "temperature": "a number from 0 to 2",
+    "max_output": "a number of tokens, at least 1",
+    "service_tier": "letters, digits, '-' and '_'",
+}
+
+
 def _overridden(config: Config, arguments: Arguments) -> Config:
     """Return the config with the settings of the command line. Raise `UsageError` for a limit that is not positive."""
     limits = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
@@ -114,6 +150,7 @@ def _overridden(config: Config, arguments: Arguments) -> Config:
     return msgspec.structs.replace(
         config,
         model=arguments.model or config.model,
+        effort=arguments.effort or config.effort,
         permission_mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
         limits=msgspec.structs.replace(
             config.limits, **{name: value for name, value in limits.items() if value is not None}

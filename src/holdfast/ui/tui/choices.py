@@ -1,4 +1,4 @@
-"""What the user is given to choose from: sessions, turns, prompts and models."""
+"""What the user is given to choose from: sessions, turns, prompts, models and efforts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from textual.app import App
 
 from holdfast.errors import UsageError
 from holdfast.session.catalog import SessionSummary
+from holdfast.session.journal.model_settings import EFFORTS
 from holdfast.text import literal
 from holdfast.ui.startup.run_options import DEMO
 from holdfast.ui.tui.agent_thread.messages import InUse
@@ -19,6 +20,9 @@ from holdfast.ui.tui.widgets.composer import Composer
 from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.tui.widgets.transcript import Transcript
 from holdfast.ui.view.columns import age, byte_count, home
+
+PROVIDERS_OWN = "default"
+"""The word for an effort that is not sent: the provider decides."""
 
 SET_UP = -1
 """What the screen returns to be shown again after the setup."""
@@ -154,3 +158,22 @@ def pick_model(target: CommandTarget) -> None:
             target.controller.use_model(chosen)
 
     target.dialogs.pick("Model (any other: /model PROVIDER:MODEL)", choices, use)
+
+
+def pick_effort(target: CommandTarget) -> None:
+    """Let the user choose how much the model reasons; each choice says what the model gets in place of it."""
+    controller = target.controller
+    now = controller.settings.effort
+    choices = [
+        Choice(PROVIDERS_OWN, PROVIDERS_OWN, "in use" if now is None else "the provider decides", now=now is None)
+    ]
+    for effort in EFFORTS:
+        note = "in use" if effort == now else controller.effort_note(effort)
+        choices.append(Choice(effort, effort, note, now=effort == now))
+
+    efforts = dict(zip(map(str, EFFORTS), EFFORTS, strict=True))
+
+    def use(chosen: str) -> None:
+        target.dialogs.say(controller.use_effort(efforts.get(chosen)))
+
+    target.dialogs.pick("Effort: how much the model reasons", choices, use)

@@ -18,9 +18,12 @@ from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking,
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.registry import Provider
+from holdfast.providers.setting_notes import setting_notes
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import PromptMark
+from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.model_settings import Effort, ModelSettings
 from holdfast.system.git import branch_or_commit
 from holdfast.tool_calls import Mode
 from holdfast.ui.startup.crash_report import keep_traceback
@@ -77,7 +80,10 @@ class SessionController:
         """The ID of the open session, "" if none is open."""
         self.prompts: tuple[PromptMark, ...] = ()
         """The prompts to which the conversation can be rewound."""
-        self._status = Status(mode=start.mode, model=start.model, branch=branch_or_commit(start.cwd))
+        self._settings = start.settings_of(start.model)
+        self._status = Status(
+            mode=start.mode, model=start.model, effort=self._settings.effort, branch=branch_or_commit(start.cwd)
+        )
         self._show = show
         self._start = start
         self._connections = connections
@@ -95,6 +101,11 @@ class SessionController:
     def status(self) -> Status:
         """Return the state of the status line."""
         return self._status
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Return the settings of the next request."""
+        return self._settings
 
     @status.setter
     def status(self, status: Status) -> None:
@@ -126,6 +137,7 @@ class SessionController:
         match told:
             case SessionOpenedMessage(now=now):
                 self._is_open = True
+                self._settings = now.conversation.settings
                 self._enter(told.session, Path(told.cwd), model=now.conversation.model, read=told.read)
                 self._know(now)
             case SessionClosed():
@@ -145,6 +157,8 @@ class SessionController:
                     self.status = msgspec.structs.replace(self.status, window=tokens)
             case Fact(entry=e.ModelChanged(model=model)):
                 self.status = msgspec.structs.replace(self.status, model=model)
+            case Fact(entry=e.ModelSettingsChanged(settings=settings)):
+                self._set(settings)
             case InputReturned() | ErrorMessage() | Closed():
                 pass
             case _:
@@ -159,7 +173,9 @@ class SessionController:
         self._read = read
         self.session, self.cwd, self.prompts = session, cwd, ()
         branch = branch_or_commit(cwd)
-        self.status = Status(mode=self.status.mode, model=model, branch=branch, doing=self._starting)
+        self.status = Status(
+            mode=self.status.mode, model=model, effort=self._settings.effort, branch=branch, doing=self._starting
+        )
 
     def _know(self, now: CurrentConversation) -> None:
         known = now.conversation
@@ -235,9 +251,29 @@ class SessionController:
         """Use this model for later requests. Raise `ModelUnusable`."""
         self._connections.check(name)
         if name != self.status.model:
+            defaults = self._start.settings_of
+            self._set(self._settings.moved(defaults(self.status.model), defaults(name)))
             self.status = msgspec.structs.replace(self.status, model=name, window=0)
         if self._is_open:
             self.agent.use_model(name)
+
+    def use_effort(self, effort: Effort | None) -> str:
+        """Have later requests reason this much, None: as the provider decides. Return what the model gets instead."""
+        settings = msgspec.structs.replace(self._settings, effort=effort)
+        self._set(settings)
+        if self._is_open:
+            self.agent.use_settings(settings)
+        return self.effort_note(effort)
+
+    def effort_note(self, effort: Effort | None) -> str:
+        """Return what the model gets in place of this effort, "" if it gets just that."""
+        settings = ModelSettings(effort=effort)
+        asked = fold((e.ModelChanged(model=self.status.model), e.ModelSettingsChanged(settings=settings)))
+        return " ".join(setting_notes(asked, self.providers))
+
+    def _set(self, settings: ModelSettings) -> None:
+        self._settings = settings
+        self.status = msgspec.structs.replace(self.status, effort=settings.effort)
 
     def use_mode(self, mode: Mode) -> None:
         """Use this approval mode from now on, also in a running turn."""
@@ -269,9 +305,9 @@ class SessionController:
         if self._read:
             raise UsageError(READ_ONLY)
         if not self._is_open:
-            catalog, cwd, model = self.catalog, self.cwd, self.status.model
+            catalog, cwd, model, settings = self.catalog, self.cwd, self.status.model, self._settings
             self._is_open = True
-            self.agent.open(lambda: create(catalog, cwd=cwd, model=model))
+            self.agent.open(lambda: create(catalog, cwd=cwd, model=model, settings=settings))
 
 
 def _doing(event: Event) -> str:

@@ -11,13 +11,22 @@ from typing import get_args
 
 from holdfast import __version__
 from holdfast.errors import UsageError
+from holdfast.session.journal.model_settings import EFFORTS
 from holdfast.session.journal.parts import Usage
 from holdfast.system.git import branch_or_commit
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 from holdfast.ui.export.export import FORMS, Form, exported, form_of, write
 from holdfast.ui.startup.project_trust import project_of
-from holdfast.ui.tui.choices import CommandTarget, leave_for_setup, pick_model, pick_session, pick_turn
+from holdfast.ui.tui.choices import (
+    PROVIDERS_OWN,
+    CommandTarget,
+    leave_for_setup,
+    pick_effort,
+    pick_model,
+    pick_session,
+    pick_turn,
+)
 from holdfast.ui.tui.command_parser import CommandLine, Name
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
@@ -25,6 +34,7 @@ from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.tui.widgets.status_line import Status, share, tokens
 from holdfast.ui.view.blocks import AnswerBlock
 from holdfast.ui.view.columns import home
+from holdfast.ui.view.sentences import settings_text
 
 _DIFF = "git --no-pager diff --stat --patch HEAD"
 """The command of `/diff`, run as the user's own command."""
@@ -91,6 +101,18 @@ def _model(target: CommandTarget, rest: str) -> None:
         target.controller.use_model(rest)
     else:
         pick_model(target)
+
+
+def _effort(target: CommandTarget, rest: str) -> None:
+    if not rest:
+        pick_effort(target)
+    elif rest in EFFORTS:
+        target.dialogs.say(target.controller.use_effort(rest))
+    elif rest == PROVIDERS_OWN:
+        target.dialogs.say(target.controller.use_effort(None))
+    else:
+        expected = ", ".join((*EFFORTS, PROVIDERS_OWN))
+        raise UsageError(f"Unknown effort {rest!r} (expected one of {expected}). See /effort.")
 
 
 def _export(target: CommandTarget, rest: str) -> None:
@@ -206,6 +228,7 @@ def _status(target: CommandTarget) -> list[tuple[str, str]]:
         ("session", target.controller.session or "none yet"),
         ("folder", home(str(target.controller.cwd))),
         ("model", target.controller.status.model or "none"),
+        ("settings", settings_text(target.controller.settings).removeprefix("Model settings: ").rstrip(".")),
         ("permissions", target.controller.status.mode),
         ("holdfast", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
         ("terminal", " ".join(filter(None, (os.environ.get("TERM_PROGRAM"), os.environ.get("TERM"))))),
@@ -237,6 +260,7 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "fork": _fork,
     "rename": _rename,
     "model": _model,
+    "effort": _effort,
     "compact": _compact,
     "uncompact": _uncompact,
     "export": _export,

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.model_notices import NO_OUTPUT, files_changed, what_happened
 from holdfast.text import printable
@@ -88,6 +89,8 @@ class Narrator:
                 yield Sentence("session", _opened(entry))
             case e.ModelChanged(model=model):
                 yield Sentence("model", f"Model switched to {model}.")
+            case e.ModelSettingsChanged(settings=settings):
+                yield Sentence("model", settings_text(settings))
             case e.Titled(title=title):
                 yield Sentence("session", f"Session renamed to {title!r}." if title else "Session title cleared.")
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered():
@@ -161,6 +164,18 @@ class Narrator:
             case e.CallLate(call=call, outcome=outcome, text=text):
                 how = outcome.replace("_", " ")
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
+
+
+def settings_text(settings: ModelSettings) -> str:
+    """Return the settings as a sentence."""
+    named = {
+        "effort": settings.effort,
+        "temperature": None if settings.temperature is None else f"{settings.temperature:g}",
+        "max output": None if settings.max_output is None else f"{settings.max_output:,} tokens",
+        "service tier": settings.service_tier,
+    }
+    told = ", ".join(f"{name} {value}" for name, value in named.items() if value is not None)
+    return f"Model settings: {told}." if told else "Model settings: the provider's own."
 
 
 def _opened(entry: e.SessionOpened) -> str:

@@ -155,6 +155,7 @@ class View:
             case (
                 e.SessionOpened()
                 | e.ModelChanged()
+                | e.ModelSettingsChanged()
                 | e.Titled()
                 | e.Pruned()
                 | e.Compacted()

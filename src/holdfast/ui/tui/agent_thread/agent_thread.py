@@ -22,6 +22,7 @@ from holdfast.providers.model_table import window_of
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import TurnEnded, When
+from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.tool_calls import Image, Mode, Pattern
@@ -88,7 +89,7 @@ class AgentThread:
     # --- commands -----------------------------------------------------------------------------------------------
 
     def open(self, begin: Begin, model: str = "") -> None:
-        """Open a session in place of the current one; switch it to `model`, if given."""
+        """Open a session in place of the current one; with `model`, switch it to that and to the run's settings."""
         self._commands.submit(lambda: self._open(begin, model))
 
     def resume(self, session: SessionSummary, model: str = "") -> None:
@@ -174,11 +175,7 @@ class AgentThread:
 
     def uncompact(self) -> None:
         """Undo the last compaction."""
-
-        async def undo() -> None:
-            await self._session().uncompact()
-
-        self._commands.submit(undo)
+        self._commands.submit(lambda: self._session().uncompact())
 
     def leave(self, cause: StopCause) -> None:
         """Stop the running turn; queued messages stay queued in the session."""
@@ -196,11 +193,7 @@ class AgentThread:
 
     def rename(self, title: str) -> None:
         """Set the session's title."""
-
-        async def call() -> None:
-            self._session().rename(title)
-
-        self._commands.submit(call)
+        self._submit(lambda agent: agent.rename(title))
 
     def use_mode(self, mode: Mode) -> None:
         """Use this approval mode from the next decision on."""
@@ -223,16 +216,24 @@ class AgentThread:
 
     def use_model(self, name: str) -> None:
         """Use the model `name` (PROVIDER:MODEL) for later requests."""
+        self._submit(lambda agent: agent.use_model(name))
 
-        async def use() -> None:
-            self._session().use_model(name)
-
-        self._commands.submit(use)
+    def use_settings(self, settings: ModelSettings) -> None:
+        """Send later requests with these settings."""
+        self._submit(lambda agent: agent.use_settings(settings))
 
     def close(self, within: float) -> bool:
         """End everything within `within` seconds. Return whether that succeeded; nothing is served afterwards."""
         self.leave(StopCause("user", "holdfast was closed"))
         return self._commands.close(within)
+
+    def _submit(self, act: Callable[[Agent], None]) -> None:
+        """Do something with the open session after the earlier commands."""
+
+        async def call() -> None:
+            act(self._session())
+
+        self._commands.submit(call)
 
     def _stop_running(self, cause: StopCause | None) -> None:
         if self._agent is not None:
@@ -254,6 +255,7 @@ class AgentThread:
         self._send(session_opened(session.id, str(session.cwd), session.reading, conversation=agent.conversation))
         if model:
             agent.use_model(model)
+            agent.use_settings(self._options.chosen_settings.over(agent.conversation.settings))
         await self._begin(agent, agent.resume_turn)
 
     def _agent_or_close(self, session: OpenSession) -> Agent:
@@ -290,6 +292,7 @@ class AgentThread:
             log=log,
             reading=session.reading,
             providers=options.providers,
+            defaults=options.settings_of,
         )
         return agent
 
@@ -302,12 +305,9 @@ class AgentThread:
         return window_of(name, self._options.config.models)
 
     async def _own(self, agent: Agent, command: str, *, share: bool) -> None:
-        async def run() -> None:
-            await agent.shell(command, share=share)
-
         if not self._turn_runs:
             self._send(Busy())
-        await self._commands.run_safely(run)
+        await self._commands.run_safely(lambda: agent.shell(command, share=share))
         if not self._turn_runs and not self._others_run:
             self._send(Idle(None))
 

@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast.ui.advice import SCREEN, advised
 from holdfast.ui.tui.agent_thread.messages import AgentMessage, Closed, ErrorMessage, InputAccepted
 
-Command = Callable[[], Awaitable[None]]
+Command = Callable[[], Awaitable[object]]
 """What the loop serves."""
 
 

@@ -8,6 +8,7 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from holdfast.session.journal.model_settings import Effort
 from holdfast.session.journal.parts import Usage
 from holdfast.tool_calls import Mode
 from holdfast.ui.view.columns import single_line
@@ -29,6 +30,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
     mode: Mode
     model: str = ""
+    effort: Effort | None = None
     doing: str = ""
     seconds: float = 0.0
     asking: bool = False
@@ -83,7 +85,8 @@ def _facts(status: Status) -> list[str]:
         facts.append(f"context {tokens(status.context)}{used}")
     if status.doing:
         facts.append(status.mode)
-    facts.append(single_line(status.model) or "no model")
+    effort = f" ({status.effort})" if status.effort else ""
+    facts.append(f"{single_line(status.model)}{effort}" if status.model else "no model")
     return facts
 
 

@@ -1,0 +1,154 @@
+"""What of the user's settings is sent to a model, and in which of its own words.
+
+Two rules. A request is never refused because of a setting: what the model does not take is replaced by the closest that
+it takes, or left out. The user is told so: each difference is a sentence in `notes`.
+
+Example: effort `max` for a model with the levels low, medium and high gives the level `high`, and the note
+"openai:o3 has no effort 'max': 'high' is sent."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from holdfast.history.formats.format import is_object
+from holdfast.providers.model_table import ModelFacts
+from holdfast.session.journal.model_settings import EFFORTS, Effort
+
+_ORDER: tuple[str, ...] = tuple(each for each in EFFORTS if each != "off")
+_OPEN_LEVELS = ("low", "medium", "high")
+"""The levels of a model that reasons by levels which are not known."""
+
+
+class SentSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the settings add to a request: `fields` of its head, `betas` for a header, `notes` to the user."""
+
+    fields: dict[str, object]
+    notes: tuple[str, ...] = ()
+    betas: tuple[str, ...] = ()
+
+
+class ChosenEffort(msgspec.Struct, frozen=True):
+    """What is asked of a model: nothing (`unset`), not to reason (`off`), or to reason at a `level` of its own.
+
+    `note` says how that differs from what the user set, "" if it does not.
+    """
+
+    state: Literal["unset", "off", "on"]
+    level: str = ""
+    note: str = ""
+
+    def reasons(self, facts: ModelFacts) -> bool:
+        """Return whether the model may reason in this request."""
+        match self.state:
+            case "on":
+                return True
+            case "off":
+                return False
+            case "unset":
+                kind = facts.reasoning.kind
+                return kind == "always" or (kind != "none" and facts.reasoning.by_default is not False)
+
+
+def chosen_effort(wanted: Effort | None, facts: ModelFacts, *, stops: bool = False) -> ChosenEffort:
+    """Return what to ask of the model; `stops` if it can be told not to reason although the table does not say how."""
+    reasoning, name = facts.reasoning, facts.name
+    if wanted is None:
+        return ChosenEffort("unset")
+    if reasoning.kind in ("none", "always"):
+        return ChosenEffort("unset", note=_nothing_to_set(wanted, facts))
+    levels = reasoning.levels or (() if reasoning.kind == "budget" else _OPEN_LEVELS)
+    if wanted != "off":
+        level = closest(wanted, levels) if levels else wanted
+        differs = level != wanted and reasoning.kind != "budget"
+        return ChosenEffort("on", level, f"{name} has no effort {wanted!r}: {level!r} is sent." if differs else "")
+    if reasoning.off or stops:
+        return ChosenEffort("off")
+    level = closest("minimal", levels) if levels else "minimal"
+    return ChosenEffort("on", level, f"{name} cannot be told not to reason: effort {level!r} is sent.")
+
+
+def _nothing_to_set(wanted: Effort, facts: ModelFacts) -> str:
+    if facts.reasoning.kind == "always":
+        return f"{facts.name} always reasons, and its effort cannot be set: none is sent."
+    if "reasoning" in facts.assumed:
+        return (
+            f"Whether {facts.name} reasons is not known: no effort is sent. "
+            f'If it does, set `reasoning` in [models."{facts.name}"].'
+        )
+    return "" if wanted == "off" else f"{facts.name} does not reason: no effort is sent."
+
+
+def closest(wanted: str, levels: Sequence[str]) -> str:
+    """Return the level closest to `wanted`; of two as close, the lower, which costs less."""
+    place = _ORDER.index(wanted) if wanted in _ORDER else 0
+
+    def distance(level: str) -> tuple[int, int]:
+        own = _ORDER.index(level) if level in _ORDER else 0  # a level such as `default`, which is the only one
+        return abs(own - place), own
+
+    return min(levels, key=distance)
+
+
+def chosen_temperature(
+    wanted: float | None, facts: ModelFacts, *, reasons: bool, most: float = 2.0, refused: bool = False
+) -> tuple[float | None, str]:
+    """Return the temperature to send, None for none, and a note.
+
+    `reasons` is whether the model may reason, `refused` whether no such request may have a temperature.
+    """
+    if wanted is None:
+        return None, ""
+    if facts.temperature == "refused":
+        return None, f"{facts.name} takes no temperature: none is sent."
+    if reasons and (refused or facts.temperature == "while-not-reasoning"):
+        return None, f"{facts.name} takes no temperature while it reasons: none is sent."
+    if wanted > most:
+        return most, f"{facts.name} takes a temperature of at most {most:g}: {most:g} is sent."
+    return wanted, ""
+
+
+def chosen_limit(wanted: int | None, facts: ModelFacts, *, least: int = 1) -> tuple[int | None, str]:
+    """Return the largest answer to ask for in tokens, None for none, and a note; `least` is what the server takes."""
+    if wanted is None:
+        return None, ""
+    sent = max(least, wanted if facts.max_output is None else min(wanted, facts.max_output))
+    bound = "at most" if sent < wanted else "at least"
+    return sent, "" if sent == wanted else f"{facts.name} takes {bound} {sent} as max_output: {sent} is sent."
+
+
+def chosen_tier(wanted: str | None, facts: ModelFacts, tiers: Sequence[str]) -> tuple[str | None, str]:
+    """Return the service tier to send, None for none, and a note."""
+    if wanted is None or wanted in tiers:
+        return wanted, ""
+    if tiers:
+        return None, f"{facts.name} has no service tier {wanted!r} (expected one of {', '.join(tiers)}): none is sent."
+    return None, f"No service tiers are known of {facts.name}: none is sent. Its own can be set in `extra_body`."
+
+
+def without_nothing(fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def merged(head: dict[str, object], added: Mapping[str, object]) -> dict[str, object]:
+    """Return the head with these fields; of an object in both, the fields of both. The added win.
+
+    An added object of another `type` replaces the one in the head: fields of the one are not fields of the other.
+    """
+    joined = dict(head)
+    for name, value in added.items():
+        before = joined.get(name)
+        if is_object(before) and is_object(value) and value.get("type") in (None, before.get("type")):
+            joined[name] = merged(before, value)
+        else:
+            joined[name] = value
+    return joined
+
+
+def said(*notes: str) -> tuple[str, ...]:
+    """Return the notes that say something."""
+    return tuple(note for note in notes if note)
