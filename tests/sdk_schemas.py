@@ -25,7 +25,7 @@ from google.genai import models as google_requests
 from google.genai import types as google
 from mistral_common.protocol.instruct import messages as mistral
 from mistral_common.protocol.instruct import tool_calls as mistral_calls
-from openai.types import chat, responses
+from openai.types import chat, responses, shared_params
 from openai.types.chat import completion_create_params as chat_body
 from openai.types.responses import response_create_params as responses_body
 from pydantic.json_schema import GenerateJsonSchema
@@ -109,13 +109,17 @@ SOURCES: Mapping[str, Source] = {
             "Body": messages_body.MessageCreateParamsBase,
             "Message": anthropic.BetaMessageParam,
             "System": anthropic.BetaTextBlockParam,
+            "Thinking": anthropic.BetaThinkingConfigParam,
+            "OutputConfig": anthropic.BetaOutputConfigParam,
             "Tool": anthropic.BetaToolParam,
         },
+        flat=("Body", "OutputConfig"),
         kinds=frozenset(
             {"text", "image", "document", "search_result", "thinking", "redacted_thinking", "tool_use", "tool_result"}
             | {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "advisor_tool_result"}
             | {"code_execution_tool_result", "bash_code_execution_tool_result", "user", "assistant"}
             | {"text_editor_code_execution_tool_result", "tool_search_tool_result"}
+            | {"enabled", "disabled", "adaptive", "between_tools"}
         ),
         exceptions=Exceptions(
             taken={
@@ -160,8 +164,10 @@ SOURCES: Mapping[str, Source] = {
             "Body": responses_body.ResponseCreateParamsBase,
             "Include": list[responses.ResponseIncludable],
             "Item": responses.ResponseInputItemParam,
+            "Reasoning": shared_params.Reasoning,
             "Tool": responses.FunctionToolParam,
         },
+        flat=("Body", "Reasoning"),
         kinds=frozenset({"message", "function_call", "function_call_output", "reasoning", "item_reference"}),
         exceptions=Exceptions(
             taken={"Body": _STREAM},
@@ -179,8 +185,10 @@ SOURCES: Mapping[str, Source] = {
             "Content": google.Content,
             "Tool": google.Tool,
             "FunctionDeclaration": google.FunctionDeclaration,
+            "GenerationConfig": google.GenerationConfig,
+            "ThinkingConfig": google.ThinkingConfig,
         },
-        flat=("Tool", "FunctionDeclaration"),
+        flat=("Tool", "FunctionDeclaration", "GenerationConfig", "ThinkingConfig"),
         refused=_vertex_only,
     ),
     "mistral": Source(

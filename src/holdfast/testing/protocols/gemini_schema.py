@@ -95,6 +95,7 @@ def parse_gemini_body(body: object) -> GeminiBody:
     fields = _message(body)
     if unknown := next((key for key in body if _SCHEMA.snake(key) not in _BODY), None):
         raise _unknown(unknown, "")
+    _settings(fields.get("generation_config"))
     system = fields.get("system_instruction")
     config = _object(fields.get("tool_config", {}), "tool_config", "ToolConfig")
     return GeminiBody(
@@ -104,6 +105,20 @@ def parse_gemini_body(body: object) -> GeminiBody:
         tools=tuple(_tool(item, f"tools[{i}]") for i, item in enumerate(_list(fields, "tools", ""))),
         calling=any(_SCHEMA.snake(key) == "function_calling_config" for key in config),
     )
+
+
+def _settings(config: object) -> None:
+    """Check the settings as Google's types declare them. Raise `Refusal`."""
+    if not is_json_object(config):
+        return
+    _declared(config, "GenerationConfig", "generation_config")
+    thinking = _message(config).get("thinking_config")
+    if thinking is None:
+        return
+    _declared(thinking, "ThinkingConfig", "generation_config.thinking_config")
+    inner = _message(_object(thinking, "generation_config.thinking_config", "ThinkingConfig"))
+    if {"thinking_budget", "thinking_level"} <= inner.keys():
+        raise Refusal("You can only set only one of thinking budget and thinking level.", kind="INVALID_ARGUMENT")
 
 
 def _content(item: object, at: str) -> Content:

@@ -20,7 +20,9 @@ from holdfast.session.journal.model_settings import EFFORTS, Effort
 
 _ORDER: tuple[str, ...] = tuple(each for each in EFFORTS if each != "off")
 _OPEN_LEVELS = ("low", "medium", "high")
-"""The levels of a model that reasons by levels which are not known."""
+"""The levels of a model that reasons by levels which are not known: every model with levels has these."""
+_ABOVE_HIGH = ("gpt-5.1-codex-max", "gpt-5.2", "gpt-5.3", "gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6")
+"""The beginnings of names of models whose levels above high are documented, though not checked by pydantic-ai."""
 
 
 class SentSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +62,7 @@ def chosen_effort(wanted: Effort | None, facts: ModelFacts, *, stops: bool = Fal
         return ChosenEffort("unset")
     if reasoning.kind in ("none", "always"):
         return ChosenEffort("unset", note=_nothing_to_set(wanted, facts))
-    levels = reasoning.levels or (() if reasoning.kind == "budget" else _OPEN_LEVELS)
+    levels = _levels(facts)
     if wanted != "off":
         level = closest(wanted, levels) if levels else wanted
         differs = level != wanted and reasoning.kind != "budget"
@@ -69,6 +71,17 @@ def chosen_effort(wanted: Effort | None, facts: ModelFacts, *, stops: bool = Fal
         return ChosenEffort("off")
     level = closest("minimal", levels) if levels else "minimal"
     return ChosenEffort("on", level, f"{name} cannot be told not to reason: effort {level!r} is sent.")
+
+
+def _levels(facts: ModelFacts) -> tuple[str, ...]:
+    """Return the levels that the model takes for certain; none if it has a budget alone."""
+    reasoning = facts.reasoning
+    if not reasoning.levels:
+        return () if reasoning.kind == "budget" else _OPEN_LEVELS
+    if reasoning.checked:
+        return reasoning.levels
+    high = facts.name.partition(":")[2].startswith(_ABOVE_HIGH)
+    return tuple(each for each in reasoning.levels if each in _OPEN_LEVELS or (high and each in ("xhigh", "max")))
 
 
 def _nothing_to_set(wanted: Effort, facts: ModelFacts) -> str:

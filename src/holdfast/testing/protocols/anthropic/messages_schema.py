@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from holdfast.testing.protocols.anthropic.settings_rules import check_settings
 from holdfast.testing.protocols.protocol import Refusal
 from holdfast.testing.protocols.strict_json import is_integer, is_json_array, is_json_object
 from holdfast.testing.protocols.vendor_schema import VendorSchema, pydantic_words
@@ -53,6 +54,10 @@ def parse_anthropic_body(body: object) -> AnthropicBody:
     _declared(body, "Body", "")
     if not is_integer(body["max_tokens"]) or body["max_tokens"] < 1:
         raise Refusal("max_tokens: Input should be greater than or equal to 1")
+    for name, field in (("Thinking", "thinking"), ("OutputConfig", "output_config")):
+        if field in body:
+            _declared(body[field], name, field)
+    check_settings(body)
     items = _items(body["messages"])
     if not items:
         raise Refusal("messages: at least one message is required")

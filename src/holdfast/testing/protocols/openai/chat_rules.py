@@ -19,6 +19,7 @@ from holdfast.testing.protocols.openai.fields import (
     text,
     wrong_type,
 )
+from holdfast.testing.protocols.openai.settings_rules import check_chat_settings
 from holdfast.testing.protocols.protocol import Refusal
 from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
 from holdfast.testing.protocols.vendor_schema import VendorSchema
@@ -47,6 +48,7 @@ def check(body: object) -> dict[str, object]:
     if "messages" not in body:
         raise missing("messages")
     declared(_SCHEMA, body, "Body")
+    check_chat_settings(body)
     items = array(body["messages"], "messages", least=1)
     messages = [_message(item, f"messages[{i}]") for i, item in enumerate(items)]
     _tools(body)

@@ -20,6 +20,7 @@ from holdfast.testing.protocols.openai.fields import (
     sized,
     text,
 )
+from holdfast.testing.protocols.openai.settings_rules import check_responses_settings
 from holdfast.testing.protocols.protocol import Refusal
 from holdfast.testing.protocols.strict_json import is_json_array, is_json_object
 from holdfast.testing.protocols.vendor_schema import VendorSchema
@@ -43,6 +44,9 @@ def check(body: object) -> dict[str, object]:
     if not is_json_object(body) or body.get("model") in {None, ""}:
         raise missing("model")
     declared(_SCHEMA, body, "Body")
+    if body.get("reasoning") is not None:
+        declared(_SCHEMA, body["reasoning"], "Reasoning", "reasoning")
+    check_responses_settings(body)
     if body.get("input") is None:
         raise Refusal("One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation' must be provided.")
     if body.get("previous_response_id") is not None:
