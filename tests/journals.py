@@ -19,6 +19,7 @@ from holdfast.session.journal.entries import (
     Entry,
     FilesChanged,
     ModelChanged,
+    ModelSettingsChanged,
     Part,
     ProcessStarted,
     PromptAccepted,
@@ -39,6 +40,7 @@ from holdfast.session.journal.entries import (
     TurnEnded,
     Uncompacted,
 )
+from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.model_notices import REASONS
 from holdfast.tool_calls import FileChange, FileSeen, Outcome, Pattern, ProcessId
@@ -69,9 +71,18 @@ files = st.builds(
 images = st.sampled_from([(), (), (picture(),), (picture("b.png"), picture("large.png", width=3000, height=1))])
 changes = st.just(FileChange(path="f", before=None, after="0" * 64))
 
+settings = st.builds(
+    ModelSettings,
+    effort=st.sampled_from([None, *EFFORTS]),
+    temperature=st.sampled_from([None, 0.0, 0.7, 1.0, 2.0]),
+    max_output=st.sampled_from([None, 1, 1_500, 10_000, 1_000_000]),
+    service_tier=st.sampled_from([None, "auto", "flex", "x"]),
+)
+
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.just(opened),
     st.builds(ModelChanged, models),
+    st.builds(ModelSettingsChanged, settings=settings),
     st.builds(Titled, texts),
     st.builds(PromptAccepted, turn=turns, text=texts, queued=st.sampled_from(["", "a", "b"]), images=images),
     st.builds(Queued, id=ids, text=texts, when=st.sampled_from(["steer", "later"]), images=images),

@@ -179,12 +179,21 @@ def test_azure_gets_its_key_in_its_own_header_at_its_own_path() -> None:
 # --- how a server differs --------------------------------------------------------------------------------------------
 
 
+OTHER_WORDS = {
+    "thinking": "none",
+    "effort": "reasoning",
+    "output_limit": "max_completion_tokens",
+    "service_tiers": ("flex",),
+    "no_effort_with_tools": ("gpt-",),
+}
+
+
 def test_every_difference_can_be_set_and_the_others_stay(configured: Callable[[str], Config]) -> None:
     assert ServerCompat.__struct_fields__ == Compat.__struct_fields__
     for kind, usual in (("openai-chat", FOREIGN_COMPAT), ("mistral", MISTRAL_COMPAT)):
         for name in Compat.__struct_fields__:
-            value = "none" if name == "thinking" else not getattr(usual, name)
-            written = '"none"' if name == "thinking" else str(value).lower()
+            value = OTHER_WORDS.get(name, not getattr(usual, name))
+            written = msgspec.json.encode(value).decode()
             text = f'[providers.x]\nkind = "{kind}"\nbase_url = "http://x"\ncompat = {{ {name} = {written} }}'
             (provider,) = known_providers(configured(text).providers).keys() & {"x"}
             made = known_providers(configured(text).providers)[provider].compat

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from holdfast.errors import AppendConflict, StateError
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import Store
 from holdfast.testing.named_law import NamedLaw
@@ -31,6 +32,9 @@ EXAMPLES: tuple[e.Entry, ...] = (
         instructions=(FileSeen(path="AGENTS.md", size=9, modified=1763852345678901234, sha256="a" * 64),),
     ),
     e.ModelChanged(model="openai-chat:n"),
+    e.ModelSettingsChanged(
+        settings=ModelSettings(effort="high", temperature=0.5, max_output=4_096, service_tier="flex")
+    ),
     e.Titled(title="The engine, grüßend"),
     e.PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7", images=(_IMAGE,)),
     e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),

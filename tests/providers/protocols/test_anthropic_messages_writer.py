@@ -207,7 +207,7 @@ def test_where_it_is_sent_and_with_which_key(name: str, url: str, key: tuple[str
     protocol = protocol_of(endpoint.provider.kind)
     assert protocol is not None
     assert protocol.url(endpoint, whole=True) == protocol.url(endpoint, whole=False) == url
-    assert protocol.headers(endpoint) == {"anthropic-version": "2023-06-01", key[0]: key[1]}
+    assert protocol.headers(endpoint, conversation(NAME)) == {"anthropic-version": "2023-06-01", key[0]: key[1]}
 
 
 @pytest.mark.parametrize(
@@ -225,20 +225,22 @@ def test_thinking_whose_conversation_has_changed_is_dropped_by_the_models_that_w
 ) -> None:
     endpoint = target(name)
     assert ("thinking" in WIRE.head(endpoint, conversation(name, GO), whole=False)) is binds
-    assert ("anthropic-beta" in WIRE.headers(endpoint)) is binds  # the one is refused without the other
+    assert (
+        "anthropic-beta" in WIRE.headers(endpoint, conversation(NAME))
+    ) is binds  # the one is refused without the other
 
 
 def test_a_query_in_the_address_stays_and_the_key_goes_where_the_server_wants_it() -> None:
     own = Server(kind="anthropic", base_url="http://gw/api/?beta=true", api_key_env="HOME_KEY", auth="x-api-key")
     endpoint = resolve_endpoint("own:m", ENVIRON, known_providers({"own": own}))
     assert WIRE.url(endpoint, whole=False) == "http://gw/api/v1/messages?beta=true"
-    assert WIRE.headers(endpoint) == {"anthropic-version": "2023-06-01", "x-api-key": "sekret"}
+    assert WIRE.headers(endpoint, conversation(NAME)) == {"anthropic-version": "2023-06-01", "x-api-key": "sekret"}
 
 
 def test_without_a_key_there_is_no_header_of_one() -> None:
     servers = known_providers({"open": Server(kind="anthropic", base_url="http://open")})
     endpoint = resolve_endpoint("open:m", {"ANTHROPIC_AUTH_TOKEN": "other"}, servers)
-    assert WIRE.headers(endpoint) == {"anthropic-version": "2023-06-01"}
+    assert WIRE.headers(endpoint, conversation(NAME)) == {"anthropic-version": "2023-06-01"}
 
 
 @pytest.mark.parametrize(

@@ -145,9 +145,9 @@ def test_reasoning_of_another_protocol_is_text(part: ThinkingPart) -> None:
 
 def test_where_it_is_sent_and_with_which_key() -> None:
     assert WIRE.url(target(NAME), whole=False) == "https://api.openai.com/v1/responses"
-    assert WIRE.headers(target(NAME)) == {"authorization": "Bearer sekret"}
+    assert WIRE.headers(target(NAME), conversation(NAME)) == {"authorization": "Bearer sekret"}
     assert WIRE.url(target("home:m"), whole=True) == "http://home:1/v1/responses"
-    assert WIRE.headers(target("home:m")) == {}
+    assert WIRE.headers(target("home:m"), conversation(NAME)) == {}
 
 
 def test_a_query_in_the_address_stays_and_the_key_goes_where_the_server_wants_it() -> None:
@@ -156,4 +156,4 @@ def test_a_query_in_the_address_stays_and_the_key_goes_where_the_server_wants_it
     )
     endpoint = resolve_endpoint("azure-own:m", {"KEY": "sekret"}, known_providers({"azure-own": own}))
     assert WIRE.url(endpoint, whole=False) == "http://azure/openai/v1/responses?api-version=1"
-    assert WIRE.headers(endpoint) == {"api-key": "sekret"}
+    assert WIRE.headers(endpoint, conversation(NAME)) == {"api-key": "sekret"}
