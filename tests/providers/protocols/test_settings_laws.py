@@ -1,4 +1,4 @@
-"""Settings may change at any boundary: the strict servers accept each request, and one without settings is as before."""
+"""Settings may change at any boundary: strict servers accept each request, and one without settings is as before."""
 
 from __future__ import annotations
 
