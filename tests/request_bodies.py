@@ -31,7 +31,7 @@ def function_tool(name: str) -> Json:
 
 
 def anthropic(*messages: Json, **more: object) -> Json:
-    return {"model": "claude-test", "max_tokens": 1024, "messages": list(messages), **more}
+    return {"model": "claude-test", "max_tokens": 4096, "messages": list(messages), **more}
 
 
 def user(*blocks: Json) -> Json:
