@@ -17,6 +17,7 @@ from holdfast.providers.model import Model
 from holdfast.session.conversation.context_settings import ContextSettings as Sending
 from holdfast.session.conversation.conversation import Result, UserMessage
 from holdfast.session.journal.entries import CallEnded, Entry, SessionOpened, TurnEnded
+from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import MemoryStore, Store
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
@@ -45,6 +46,7 @@ class Rig:
     limits: Limits = FAST
     context: Sending = SENDING
     window: Callable[[str], int] | None = None
+    defaults: Callable[[str], ModelSettings] = lambda _: NO_SETTINGS
     store: Store = field(default_factory=MemoryStore)
     toolbox: FunctionToolbox | None = None
     events: list[Event] = field(default_factory=list[Event])
@@ -76,6 +78,7 @@ class Rig:
             limits=self.limits,
             context=self.context,
             window=self.window,
+            defaults=self.defaults,
         )
 
     def _told(self, event: Event) -> None:

@@ -18,7 +18,7 @@ from polling import eventually
 WHOLE = (Say("Whole again."),)
 # docs/reference/events.md, as a program would rely on it.
 FIELDS = {
-    "init": [{"session_id", "model", "permission_mode", "cwd", "tools", "resumed", "account"}],
+    "init": [{"session_id", "model", "effort", "permission_mode", "cwd", "tools", "resumed", "account"}],
     "message": [{"role", "content", "turn"}, {"role", "content", "delta"}, {"role", "content", "delta", "cut"}],
     "thinking": [{"content", "delta"}],
     "tool_use": [{"index", "name", "arguments", "delta"}, {"id", "name", "arguments", "delta"}],

@@ -13,7 +13,13 @@ import msgspec
 
 from holdfast.errors import ConfigInvalid
 from holdfast.session.conversation.context_settings import ContextSettings
-from holdfast.session.journal.model_settings import Effort, ModelSettings, OutputTokens, ServiceTier, Temperature
+from holdfast.session.journal.model_settings import (
+    Effort,
+    ModelSettings,
+    OutputTokens,
+    SamplingTemperature,
+    ServiceTier,
+)
 from holdfast.tool_calls import Effect, Mode, Pattern
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
@@ -201,7 +207,7 @@ class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     images: bool | None = None
     reasoning: ReasoningKind | None = None
     effort: Effort | None = None
-    temperature: Temperature | None = None
+    temperature: SamplingTemperature | None = None
     service_tier: ServiceTier | None = None
     extra_body: dict[str, object] = msgspec.field(default_factory=dict[str, object])
     headers: dict[str, HeaderValue] = msgspec.field(default_factory=dict[str, HeaderValue])

@@ -11,7 +11,7 @@ Effort = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
-Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
+SamplingTemperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 OutputTokens = Annotated[int, msgspec.Meta(ge=1)]
 ServiceTier = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_-]{1,40}\Z")]
 
@@ -24,7 +24,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """
 
     effort: Effort | None = None
-    temperature: Temperature | None = None
+    temperature: SamplingTemperature | None = None
     max_output: OutputTokens | None = None
     service_tier: ServiceTier | None = None
 

@@ -161,7 +161,8 @@ class StreamJsonOutput:
     def _found(self, entry: e.ModelSettingsChanged | e.FilesChanged | e.Repaired) -> None:
         match entry:
             case e.ModelSettingsChanged():
-                self._line(type="model_settings", **msgspec.structs.asdict(entry.settings))
+                if self._session:  # else by an option of the run: `init` has it
+                    self._line(type="model_settings", **msgspec.structs.asdict(entry.settings))
             case e.FilesChanged():
                 gone = [file.path for file in entry.files if file.size is None]
                 changed = [file.path for file in entry.files if file.size is not None]

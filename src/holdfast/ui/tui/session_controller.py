@@ -17,8 +17,8 @@ import msgspec
 from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
+from holdfast.providers.protocols.settings.setting_notes import setting_notes
 from holdfast.providers.registry import Provider
-from holdfast.providers.setting_notes import setting_notes
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import PromptMark
 from holdfast.session.conversation.fold import fold

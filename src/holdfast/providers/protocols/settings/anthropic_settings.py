@@ -20,7 +20,7 @@ from holdfast.providers.protocols.settings.sent_settings import (
     chosen_temperature,
     chosen_tier,
     closest,
-    said,
+    stated,
     without_nothing,
 )
 from holdfast.session.conversation.conversation import AssistantMessage, ConversationMessage, UserMessage
@@ -68,7 +68,7 @@ def anthropic_settings(
     interleaved = thinking is not None and thinking["type"] == "enabled" and not foreign
     return SentSettings(
         fields=without_nothing(fields),
-        notes=said(effort.note, unthought, cold, limited, tierless),
+        notes=stated(effort.note, unthought, cold, limited, tierless),
         betas=(INTERLEAVED,) if interleaved else (),
     )
 
@@ -83,7 +83,7 @@ def _thinking(
     reasoning = facts.reasoning
     if effort.state == "unset":
         return None, None, ""
-    if effort.state == "off":  # what does not think by itself is told nothing
+    if effort.state == "off":  # what does not think by itself needs no word
         return ({"type": reasoning.off} if reasoning.by_default else None), None, ""
     level = closest(effort.level, reasoning.levels) if reasoning.levels else ""
     output: _Json | None = {"effort": level} if level else None

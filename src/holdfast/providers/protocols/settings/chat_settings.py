@@ -11,7 +11,7 @@ from holdfast.providers.protocols.settings.sent_settings import (
     chosen_limit,
     chosen_temperature,
     chosen_tier,
-    said,
+    stated,
     without_nothing,
 )
 from holdfast.session.journal.model_settings import ModelSettings
@@ -32,7 +32,7 @@ def chat_settings(settings: ModelSettings, facts: ModelFacts, compat: Compat, *,
         compat.output_limit: limit,
         "service_tier": tier,
     }
-    return SentSettings(fields=without_nothing(fields), notes=said(effort.note, cold, limited, tierless))
+    return SentSettings(fields=without_nothing(fields), notes=stated(effort.note, cold, limited, tierless))
 
 
 def _without_effort(facts: ModelFacts) -> ChosenEffort:

@@ -10,7 +10,7 @@ from holdfast.providers.protocols.settings.sent_settings import (
     chosen_limit,
     chosen_temperature,
     chosen_tier,
-    said,
+    stated,
     without_nothing,
 )
 from holdfast.session.journal.model_settings import ModelSettings
@@ -30,7 +30,7 @@ def gemini_settings(settings: ModelSettings, facts: ModelFacts) -> SentSettings:
         {"temperature": temperature, "maxOutputTokens": limit, "thinkingConfig": _thinking(effort, facts)}
     )
     fields = {"generationConfig": config or None, "serviceTier": tier}
-    return SentSettings(fields=without_nothing(fields), notes=said(effort.note, cold, limited, tierless))
+    return SentSettings(fields=without_nothing(fields), notes=stated(effort.note, cold, limited, tierless))
 
 
 def _thinking(effort: ChosenEffort, facts: ModelFacts) -> dict[str, object] | None:

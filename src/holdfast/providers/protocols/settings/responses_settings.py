@@ -15,7 +15,7 @@ from holdfast.providers.protocols.settings.sent_settings import (
     chosen_limit,
     chosen_temperature,
     chosen_tier,
-    said,
+    stated,
     without_nothing,
 )
 from holdfast.session.journal.model_settings import ModelSettings
@@ -37,4 +37,4 @@ def responses_settings(settings: ModelSettings, facts: ModelFacts, compat: Compa
         "max_output_tokens": limit,
         "service_tier": tier,
     }
-    return SentSettings(fields=without_nothing(fields), notes=said(effort.note, cold, limited, tierless))
+    return SentSettings(fields=without_nothing(fields), notes=stated(effort.note, cold, limited, tierless))

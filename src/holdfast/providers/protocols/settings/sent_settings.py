@@ -1,7 +1,7 @@
-"""What of the user's settings is sent to a model, and in which of its own words.
+"""What of the user's settings is sent to a model, and in which words.
 
 Two rules. A request is never refused because of a setting: what the model does not take is replaced by the closest that
-it takes, or left out. The user is told so: each difference is a sentence in `notes`.
+it takes, or left out. The user reads it: each difference is a sentence in `notes`.
 
 Example: effort `max` for a model with the levels low, medium and high gives the level `high`, and the note
 "openai:o3 has no effort 'max': 'high' is sent."
@@ -34,7 +34,7 @@ class SentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChosenEffort(msgspec.Struct, frozen=True):
-    """What is asked of a model: nothing (`unset`), not to reason (`off`), or to reason at a `level` of its own.
+    """What is asked of a model: nothing (`unset`), not to reason (`off`), or to reason at one of its levels.
 
     `note` says how that differs from what the user set, "" if it does not.
     """
@@ -162,6 +162,6 @@ def merged(head: dict[str, object], added: Mapping[str, object]) -> dict[str, ob
     return joined
 
 
-def said(*notes: str) -> tuple[str, ...]:
+def stated(*notes: str) -> tuple[str, ...]:
     """Return the notes that say something."""
     return tuple(note for note in notes if note)

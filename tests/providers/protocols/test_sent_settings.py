@@ -13,8 +13,8 @@ from holdfast.errors import ConfigInvalid
 from holdfast.providers.outbox import Outbox
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.protocols.protocol import JsonObject
+from holdfast.providers.protocols.settings.setting_notes import setting_notes
 from holdfast.providers.registry import Providers, known_providers, resolve_endpoint
-from holdfast.providers.setting_notes import setting_notes
 from holdfast.session.conversation.conversation import Conversation, UserMessage
 from holdfast.session.journal.model_settings import ModelSettings
 from sendable_conversations import conversation
