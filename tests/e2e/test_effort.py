@@ -47,15 +47,16 @@ def test_effort_is_chosen_on_the_screen(one_world: World) -> None:
     world = one_world
     world.script([Say("First answer.")], [Say("Second answer.")])
     with screen(world, "-m", MODEL) as terminal:
+        terminal.wait_text("Ask holdfast to do something")
         terminal.line("/effort low")
         terminal.wait_text(r"gpt-5\.1 \(low\)")
         terminal.line("hello")
         terminal.wait_text(r"First answer\.")
         terminal.wait_gone("esc to interrupt")
         terminal.line("/effort")
-        terminal.wait_text("how much the model reasons")
+        terminal.wait_text("the provider decides")
         terminal.send("high")
-        terminal.wait_gone("minimal")
+        terminal.wait_gone("the provider decides")
         terminal.send(Key.ENTER)
         terminal.wait_text(r"gpt-5\.1 \(high\)")
         terminal.line("again")
