@@ -153,7 +153,7 @@ def test_every_protocol_sends_the_key_in_the_header_that_the_config_names(
 ) -> None:
     text = f'[providers.home]\nkind = "{kind}"\nbase_url = "http://x"\napi_key_env = "HOME_KEY"\n{auth}'
     target = endpoint(configured(text), "home:m", HOME_KEY="sk-home")
-    headers = protocol_of(kind).headers(target)
+    headers = protocol_of(kind).headers(target, ASKED)
     assert {name: each for name, each in headers.items() if "sk-home" in each} == {header: value}
 
 
@@ -162,7 +162,7 @@ def test_without_the_setting_it_is_the_header_of_the_protocol(
     configured: Callable[[str], Config], kind: ProtocolKind
 ) -> None:
     text = f'[providers.home]\nkind = "{kind}"\nbase_url = "http://x"\napi_key_env = "HOME_KEY"'
-    headers = protocol_of(kind).headers(endpoint(configured(text), "home:m", HOME_KEY="sk-home"))
+    headers = protocol_of(kind).headers(endpoint(configured(text), "home:m", HOME_KEY="sk-home"), ASKED)
     usual = {"x-goog-api-key": "sk-home"} if kind == "gemini" else {"authorization": "Bearer sk-home"}
     assert {name: each for name, each in headers.items() if "sk-home" in each} == usual
 

@@ -223,5 +223,5 @@ def test_a_server_without_a_key_gets_none() -> None:
     own: Providers = known_providers({"mine": Server(kind="gemini", base_url="http://here")})
     provider: Provider = own["mine"]
     assert provider.kind == "gemini"
-    assert WIRE.headers(resolve_endpoint("mine:m", {}, own), conversation(NAME)) == {}
-    assert WIRE.headers(TARGET, conversation(NAME)) == {"x-goog-api-key": "sekret"}
+    assert WIRE.headers(resolve_endpoint("mine:m", {}, own), conversation()) == {}
+    assert WIRE.headers(TARGET, conversation()) == {"x-goog-api-key": "sekret"}

@@ -199,6 +199,11 @@ def test_a_model_that_holdfast_does_not_know_of_has_no_notes() -> None:
     assert setting_notes(asked("mine:m", effort="high"), OWN) == ()
 
 
+def test_nothing_is_sent_through_pydantic_ai_and_the_user_reads_it() -> None:
+    (note,) = setting_notes(asked("pydantic-ai:groq:m", effort="high"), OWN)
+    assert note == "pydantic-ai:groq:m gets no settings: none is sent through pydantic-ai."
+
+
 def test_thinking_with_a_budget_is_interleaved_at_anthropic() -> None:
     target = resolve_endpoint("anthropic:claude-sonnet-4-5", ENVIRON)
     wire = protocol_of("anthropic")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -130,7 +130,7 @@ def switches(draw: st.DrawFn, providers: tuple[str, ...]) -> list[Entry | tuple[
     return happened
 
 
-def play(happened: list[Entry | tuple[bool, bool]]) -> list[dict[str, Any]]:
+def play(happened: Sequence[Entry | tuple[bool, bool]]) -> list[dict[str, Any]]:
     """Return the bodies of all requests; one is made at every boundary that has something to send."""
     opened = SessionOpened(session="s", cwd="/", model="openai-chat:m", system="SYSTEM", tools=TOOLS, version="0")
     fold, bodies, step = Fold([opened]), list[dict[str, Any]](), 0

@@ -130,6 +130,7 @@ _CAUSES: tuple[tuple[type[e.Entry], str], ...] = (
     (e.Compacted, "the conversation was compacted"),
     (e.Uncompacted, "the compaction was undone"),
     (e.Rewound, "the session was rewound"),
+    (e.ModelSettingsChanged, "the settings of the model were changed"),
     (e.ModelChanged, "the model was changed"),
     (e.Repaired, "the record was repaired"),
     (e.PromptAccepted, "the same message got another prompt"),

@@ -17,7 +17,7 @@ def setting_notes(conversation: Conversation, providers: Providers) -> tuple[str
     except ModelUnusable:  # a model of the embedding program
         return ()
     if provider.through_pydantic_ai:
-        return ()
+        return (f"{conversation.model} gets no settings: none is sent through pydantic-ai.",)
     from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - when there is a setting
 
     target = ModelEndpoint(provider, model, key=None, address=None)
