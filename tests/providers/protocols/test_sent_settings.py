@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -31,7 +30,7 @@ OWN = known_providers(
 
 
 def asked(name: str, **settings: Any) -> Conversation:
-    return replace(conversation(name, GO), settings=ModelSettings(**settings))
+    return msgspec.structs.replace(conversation(name, GO), settings=ModelSettings(**settings))
 
 
 def body(name: str, known: Providers = OWN, **settings: Any) -> JsonObject:
