@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.config.settings import Config, ModelOverrides, Server
 from holdfast.errors import ConfigInvalid
+from holdfast.providers.credentials.redaction import key_variables
 from holdfast.providers.outbox import Outbox
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.protocols.protocol import JsonObject
@@ -227,6 +228,7 @@ def test_extra_body_is_merged_into_the_head_and_headers_are_sent() -> None:
     target = resolve_endpoint("openai:gpt-5.5", ENVIRON, known)
     assert target.headers == {"x-trace": "on", "x-team": "sekret"}
     assert "sekret" in target.secrets
+    assert "TEAM_KEY" in key_variables(known)  # no command and no output gets it
 
 
 @pytest.mark.parametrize("field", ["messages", "model", "stream", "tools", "temperature", "max_tokens"])

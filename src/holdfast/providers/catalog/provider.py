@@ -88,6 +88,12 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         """Return the user's own facts about one model."""
         return dict(self.overrides).get(model, _NO_OVERRIDES)
 
+    @property
+    def all_headers(self) -> tuple[HeaderValue, ...]:
+        """Return the values of the headers for all of its models."""
+        own = (value for _, overrides in self.overrides for value in overrides.headers.values())
+        return (*(value for _, value in self.headers), *own)
+
     def headers_for(self, model: str) -> dict[str, HeaderValue]:
         """Return the headers of requests to one model, by their names in lower case."""
         own = {name.lower(): value for name, value in self.overrides_of(model).headers.items()}

@@ -40,7 +40,7 @@ def is_secret(variable: str, providers: Providers = PROVIDERS) -> bool:
 def key_variables(providers: Providers) -> set[str]:
     """Return the variables of the providers' keys and secret headers."""
     names = {name for each in providers.values() for name in (each.key_variable, each.also_key_variable) if name}
-    headers = (value for each in providers.values() for _, value in each.headers)
+    headers = (value for each in providers.values() for value in each.all_headers)
     return names | {value.env for value in headers if isinstance(value, HeaderVariable)}
 
 
