@@ -71,7 +71,7 @@ changes = st.just(FileChange(path="f", before=None, after="0" * 64))
 
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.just(opened),
-    st.builds(ModelChanged, models),
+    st.builds(ModelChanged, models, st.sampled_from(("", "fallback", "back"))),
     st.builds(Titled, texts),
     st.builds(PromptAccepted, turn=turns, text=texts, queued=st.sampled_from(["", "a", "b"]), images=images),
     st.builds(Queued, id=ids, text=texts, when=st.sampled_from(["steer", "later"]), images=images),

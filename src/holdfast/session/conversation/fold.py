@@ -43,6 +43,8 @@ class Fold:
         self._left: e.Cause = left
         self._opened: e.SessionOpened | None = None
         self._model = ""
+        self._chosen = ""  # by the user; a fallback model may stand in for it
+        self._fell_back = False  # in the last turn
         self._title = ""
         self._exchange = MessageBuilder()
         self._counted: c.Counted | None = None
@@ -120,12 +122,14 @@ class Fold:
         match entry:
             case e.SessionOpened():
                 if self._opened is None:
-                    self._opened, self._model = entry, entry.model
+                    self._opened, self._model, self._chosen = entry, entry.model, entry.model
                     self._unsign()
                     for file in entry.instructions:
                         self._look(file.path, (file,))
+            case e.ModelChanged(why="fallback"):
+                self._model, self._fell_back = entry.model, True
             case e.ModelChanged():
-                self._model = entry.model
+                self._model = self._chosen = entry.model
             case e.Titled():
                 self._title = entry.title
 
@@ -169,6 +173,8 @@ class Fold:
         return c.Conversation(
             opened=self._opened,
             model=self._model,
+            chosen_model=self._chosen,
+            fell_back=self._fell_back,
             title=self._title,
             messages=self._exchange.messages(self._left),
             turns=self._turns,
@@ -267,6 +273,7 @@ class Fold:
         self._turns = max(self._turns, entry.turn)
         self._open_turn = entry.turn
         self._turn_steps = 0
+        self._fell_back = False
 
     def _rewind(self, entry: e.Rewound) -> None:
         """Restore the state before the prompt. Ids, token usage, the model and the queue stay."""

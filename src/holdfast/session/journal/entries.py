@@ -52,6 +52,10 @@ Why = Literal["asked", "auto", "overflow"]
 """Why a conversation was compacted: the user asked, the window was nearly full, or the provider rejected it."""
 
 
+ModelReason = Literal["", "fallback", "back"]
+"""Why later requests go to another model; "" if the user chose it."""
+
+
 class _Fact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
     """The base of all entries: the tag is the field `kind`."""
 
@@ -75,9 +79,14 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
 
 
 class ModelChanged(_Fact, frozen=True, tag="model-changed"):
-    """Later requests go to `model` (PROVIDER:MODEL)."""
+    """Later requests go to `model` (PROVIDER:MODEL).
+
+    `why` is "" if the user chose it; "fallback" if it stands in for the rest of the turn for a model that did not
+    answer; "back" if the next prompt goes to the chosen model again.
+    """
 
     model: str
+    why: ModelReason = ""
 
 
 class Titled(_Fact, frozen=True, tag="titled"):

@@ -151,6 +151,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
                 log=log,
                 reading=session.reading,
                 providers=options.providers,
+                fallback=options.fallback,
             )
             if options.resumed is not None and (options.arguments.model or not options.resumed.model):
                 agent.use_model(options.model)

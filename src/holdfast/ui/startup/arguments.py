@@ -29,6 +29,7 @@ class Arguments(argparse.Namespace):
 
     prompt: str | None = None
     model: str | None = None
+    fallback_model: str | None = None
     output_format: str = "text"
     permission_mode: Mode | None = None
     yolo: bool = False
@@ -78,6 +79,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add the options that override settings of the config."""
     add = parser.add_argument
     add("-m", "--model", metavar="PROVIDER:MODEL", help="model to use, e.g. openai:gpt-5.5")
+    add("--fallback-model", metavar="PROVIDER:MODEL",
+        help="model for the rest of a turn whose model is overloaded or does not answer")  # fmt: skip
     add("--permission-mode", choices=get_args(Mode), default=None, help="what runs without asking (default: ask)")
     add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")

@@ -12,10 +12,10 @@ import msgspec
 
 from holdfast.config.project_config import ProjectFile
 from holdfast.config.settings import Config, Limits, ProjectConfig, with_project
-from holdfast.errors import ConfigInvalid, UsageError
+from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, endpoint_with_key, found, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
-from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Providers, known_providers
+from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Providers, known_providers, split
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode
@@ -55,6 +55,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.config.permission_mode
 
     @property
+    def fallback(self) -> str:
+        """Return the model that stands in for one that does not answer, "" if there is none."""
+        return self.config.fallback_model or ""
+
+    @property
     def catalog(self) -> Catalog:
         return Catalog(homes(self.environ).sessions)
 
@@ -86,6 +91,7 @@ def run_options(
     project = trusted_project(environ, where, ask=ask, say=notices.append)
     config = _overridden(own if project is None else with_project(own, project.config()), arguments)
     providers = known_providers(config.providers, config.models)
+    _check_fallback(config, providers)
     kept, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(
         cwd=cwd,
@@ -104,16 +110,35 @@ def run_options(
     )
 
 
+def _check_fallback(config: Config, providers: Providers) -> None:
+    """Raise `ConfigInvalid` unless the fallback is a model of a known provider. Its key is looked up when needed."""
+    if config.fallback_model is None:
+        return
+    try:
+        split(config.fallback_model, providers)
+    except ModelUnusable as error:
+        raise ConfigInvalid(f"Fallback model cannot be used. {error}") from error
+
+
 def _overridden(config: Config, arguments: Arguments) -> Config:
-    """Return the config with the settings of the command line. Raise `UsageError` for a limit that is not positive."""
+    """Return the config with the settings of the command line.
+
+    Raise `UsageError` for a limit that is not positive, and for a model that is to be its own fallback.
+    """
     limits = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
     for name, value in limits.items():
         if value is not None and not value > 0:
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} must be greater than 0, not {value!r}.")
+    model, fallback = arguments.model or config.model, arguments.fallback_model or config.fallback_model
+    if fallback is not None and fallback == model:
+        if arguments.fallback_model:
+            raise UsageError(f"--fallback-model {fallback!r} is the model itself. Choose another model.")
+        fallback = None  # the configured fallback is the model of this run
     return msgspec.structs.replace(
         config,
-        model=arguments.model or config.model,
+        model=model,
+        fallback_model=fallback,
         permission_mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
         limits=msgspec.structs.replace(
             config.limits, **{name: value for name, value in limits.items() if value is not None}

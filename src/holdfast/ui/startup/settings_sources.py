@@ -47,6 +47,7 @@ def given(arguments: Arguments) -> Layer:
     """Return the settings on the command line."""
     said: dict[str, object] = {
         "model": arguments.model,
+        "fallback_model": arguments.fallback_model,
         "permission_mode": "yolo" if arguments.yolo else arguments.permission_mode,
         "limits.max_steps": arguments.max_steps,
         "limits.timeout": arguments.timeout,

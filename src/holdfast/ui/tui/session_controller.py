@@ -81,6 +81,7 @@ class SessionController:
         self._show = show
         self._start = start
         self._connections = connections
+        self._chosen = start.model  # by the user: the status may show the fallback model that stands in for it
         self._yolo_chosen = start.mode == "yolo"  # by name: only then does cycling the mode include it
         self._is_open = start.resumed is not None  # or being opened
         self._read = False
@@ -126,10 +127,11 @@ class SessionController:
         match told:
             case SessionOpenedMessage(now=now):
                 self._is_open = True
+                self._chosen = now.conversation.chosen_model
                 self._enter(told.session, Path(told.cwd), model=now.conversation.model, read=told.read)
                 self._know(now)
             case SessionClosed():
-                self._enter("", self._start.cwd, model=self.status.model)
+                self._enter("", self._start.cwd, model=self._chosen)
             case CurrentConversation():
                 self._know(told)
             case Busy() | Idle() | InputAccepted():
@@ -143,8 +145,9 @@ class SessionController:
             case Window(model=model, tokens=tokens):
                 if model == self.status.model:
                     self.status = msgspec.structs.replace(self.status, window=tokens)
-            case Fact(entry=e.ModelChanged(model=model)):
+            case Fact(entry=e.ModelChanged(model=model, why=why)):
                 self.status = msgspec.structs.replace(self.status, model=model)
+                self._chosen = self._chosen if why == "fallback" else model
             case InputReturned() | ErrorMessage() | Closed():
                 pass
             case _:
@@ -197,9 +200,9 @@ class SessionController:
 
         Raise `UsageError` if no session can take it.
         """
-        if not self.status.model:
+        if not self._chosen:
             raise ModelUnusable(NO_MODEL)
-        self._connections.check(self.status.model)
+        self._connections.check(self._chosen)
         self._have_session()
         self._submitted()
         self.agent.prompt(text, when)
@@ -234,6 +237,7 @@ class SessionController:
     def use_model(self, name: str) -> None:
         """Use this model for later requests. Raise `ModelUnusable`."""
         self._connections.check(name)
+        self._chosen = name
         if name != self.status.model:
             self.status = msgspec.structs.replace(self.status, model=name, window=0)
         if self._is_open:
@@ -269,7 +273,7 @@ class SessionController:
         if self._read:
             raise UsageError(READ_ONLY)
         if not self._is_open:
-            catalog, cwd, model = self.catalog, self.cwd, self.status.model
+            catalog, cwd, model = self.catalog, self.cwd, self._chosen
             self._is_open = True
             self.agent.open(lambda: create(catalog, cwd=cwd, model=model))
 

@@ -52,6 +52,12 @@ _WITHOUT: dict[str, str] = {
 }
 """How the next attempt differs after these faults."""
 
+_SWITCHED: dict[e.ModelReason, str] = {
+    "": "Model switched to {}.",
+    "fallback": "This turn continues with {}, the fallback model.",
+    "back": "Back to {}.",
+}
+
 _Message = e.PromptAccepted | e.Queued | e.Recalled | e.Steered
 _Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate | e.ShellStarted | e.ShellEnded
 _Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged | e.Repaired
@@ -87,7 +93,7 @@ class Narrator:
             case e.SessionOpened():
                 yield Sentence("session", _opened(entry))
             case e.ModelChanged(model=model):
-                yield Sentence("model", f"Model switched to {model}.")
+                yield Sentence("retry" if entry.why == "fallback" else "model", _SWITCHED[entry.why].format(model))
             case e.Titled(title=title):
                 yield Sentence("session", f"Session renamed to {title!r}." if title else "Session title cleared.")
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered():

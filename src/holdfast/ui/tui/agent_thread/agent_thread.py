@@ -252,7 +252,7 @@ class AgentThread:
             self._unopened = advised(error, SCREEN)
             raise
         self._send(session_opened(session.id, str(session.cwd), session.reading, conversation=agent.conversation))
-        if model:
+        if model and model != agent.conversation.chosen_model:
             agent.use_model(model)
         await self._begin(agent, agent.resume_turn)
 
@@ -290,6 +290,7 @@ class AgentThread:
             log=log,
             reading=session.reading,
             providers=options.providers,
+            fallback=options.fallback,
         )
         return agent
 
