@@ -72,7 +72,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui.commands import check  # noqa: PLC0415 - only what the command needs
 
             return check.main(command, list(argv[1:]))
-        case ["demo" | "setup" | "config" | "doctor" | "completion" as command]:
+        case ["demo" | "setup" | "config" | "doctor" | "models" | "completion" as command]:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
             from holdfast.ui.startup.arguments import Arguments, parser  # noqa: PLC0415 - only what the command needs
@@ -109,7 +109,7 @@ class _Main(Protocol):
     def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
 
 
-def _main_of(command: Literal["demo", "setup", "config", "doctor", "completion"]) -> _Main:
+def _main_of(command: Literal["demo", "setup", "config", "doctor", "models", "completion"]) -> _Main:
     """Return the main function of a command; imports only that command."""
     match command:
         case "demo":
@@ -120,6 +120,8 @@ def _main_of(command: Literal["demo", "setup", "config", "doctor", "completion"]
             from holdfast.ui.commands.config import main  # noqa: PLC0415 - only what the command needs
         case "doctor":
             from holdfast.ui.commands.doctor import main  # noqa: PLC0415 - only what the command needs
+        case "models":
+            from holdfast.ui.commands.models import main  # noqa: PLC0415 - only what the command needs
         case "setup":
             from holdfast.ui.commands.setup import main  # noqa: PLC0415 - only what the command needs
     return main

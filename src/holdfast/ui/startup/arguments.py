@@ -14,6 +14,7 @@ commands:
   holdfast setup                                                  set up a provider, API key and model
   holdfast config                                                 show every setting and its source
   holdfast doctor                                                 check this machine's setup
+  holdfast models [PROVIDER]                                      list models, with window and price
   holdfast sessions list|show|verify|export|import|rename|delete  manage your sessions
   holdfast check|repair FILE                                      validate / repair a conversation file
   holdfast completion bash|zsh|fish                               print a shell completion script

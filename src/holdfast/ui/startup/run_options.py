@@ -15,7 +15,11 @@ from holdfast.config.settings import Config, Limits, ProjectConfig, with_project
 from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, endpoint_with_key, found, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
-from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Providers, known_providers, split
+from holdfast.providers.model_lists.favourites import Favourites
+from holdfast.providers.model_lists.known_models import KnownModels, listed_models, models_at_hand
+from holdfast.providers.model_lists.stored_lists import StoredLists
+from holdfast.providers.provider_info import address_of
+from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Provider, Providers, known_providers, split
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode
@@ -71,6 +75,27 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def endpoint(self, model: str) -> ModelEndpoint:
         """Return the endpoint for PROVIDER:MODEL, with its key from the keyring if needed. Raise `ModelUnusable`."""
         return endpoint_with_key(model, self.environ, self.providers, self.keys)
+
+    @property
+    def lists(self) -> StoredLists:
+        """Return the models that providers listed before."""
+        return StoredLists(homes(self.environ).model_lists)
+
+    @property
+    def favourites(self) -> Favourites:
+        return Favourites(homes(self.environ).favourites)
+
+    def models_at_hand(self, provider: Provider) -> KnownModels:
+        """Return what is known of a provider's models without asking it."""
+        return models_at_hand(provider, address_of(provider, self.environ), self.lists)
+
+    async def listed_models(self, provider: Provider, *, refresh: bool = False) -> KnownModels:
+        """Return the provider's models, as it lists them if it can be asked; its key may come from the keyring."""
+        try:
+            target = msgspec.structs.replace(self.endpoint(f"{provider.name}:{provider.model or 'any'}"), model="")
+        except ModelUnusable as error:
+            return msgspec.structs.replace(self.models_at_hand(provider), missing=str(error))
+        return await listed_models(target, self.limits.of(target.name), self.lists, refresh=refresh)
 
 
 def run_options(
