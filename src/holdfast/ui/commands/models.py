@@ -14,12 +14,12 @@ from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_OK, UsageError
 from holdfast.providers.catalog.provider import Provider
 from holdfast.providers.model_lists.known_models import KnownModels, with_facts
-from holdfast.providers.model_lists.pages import ListedModel
 from holdfast.system.user_directories import homes
 from holdfast.ui.startup.arguments import Arguments, Parser
 from holdfast.ui.startup.run_options import RunOptions, run_options
 from holdfast.ui.startup.session_choice import working_directory
-from holdfast.ui.view.columns import count_noun, row, single_line, widths
+from holdfast.ui.view.columns import row, single_line, widths
+from holdfast.ui.view.model_details import price_text, remark, window_text
 
 
 class _Arguments(argparse.Namespace):
@@ -46,7 +46,9 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Print the models and return the exit code. Raise `HoldfastError`."""
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
     options = run_options(Arguments(), environ, own=read_config(homes(environ).config), cwd=working_directory(None))
-    providers = providers_in_use(options) if arguments.provider is None else [_named(arguments.provider, options)]
+    providers = (
+        options.providers_in_use(options.model) if arguments.provider is None else [_named(arguments.provider, options)]
+    )
     if not providers:
         raise UsageError("No provider in use. Run `holdfast setup`, or name a provider: holdfast models PROVIDER.")
     favourites, unread = options.favourites.usable()
@@ -60,41 +62,6 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         for line in _lines(found, favourites):
             print(line)
     return EXIT_OK
-
-
-def providers_in_use(options: RunOptions) -> list[Provider]:
-    """Return the providers that have a key, are in the config, or have the model of the config; that one first."""
-    own = options.model.partition(":")[0]
-    used = [
-        each
-        for name, each in options.providers.items()
-        if name == own or each.key_variable in options.keys or name in options.config.providers
-    ]
-    return sorted(used, key=lambda each: each.name != own)
-
-
-def remark(known: KnownModels) -> str:
-    """Return what the user should know about the list, "" if nothing."""
-    if known.missing:
-        older = " These are from an earlier list, and those holdfast knows." if known.source == "cache" else ""
-        return f"{known.missing}{older or ' These are those holdfast knows.'}"
-    if known.unusable:
-        return f"{known.provider} lists {count_noun(known.unusable, 'model')} without a usable name."
-    return ""
-
-
-def window_text(tokens: int) -> str:
-    """Return a readable window, "" if it is not known."""
-    if not tokens:
-        return ""
-    return f"{tokens / 1_000_000:.1f}M".replace(".0M", "M") if tokens >= 1_000_000 else f"{max(tokens // 1000, 1)}k"
-
-
-def price_text(model: ListedModel) -> str:
-    """Return the price per million tokens, "" if it is not known."""
-    if model.input_price is None or model.output_price is None:
-        return ""
-    return f"${model.input_price:g} in, ${model.output_price:g} out"
 
 
 async def _listed(options: RunOptions, providers: Sequence[Provider], *, refresh: bool) -> list[KnownModels]:

@@ -85,6 +85,16 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def favourites(self) -> Favourites:
         return Favourites(homes(self.environ).favourites)
 
+    def providers_in_use(self, model: str) -> list[Provider]:
+        """Return the provider of `model`, then those that have a key or are in the config."""
+        own = model.partition(":")[0]
+        used = (
+            each
+            for name, each in self.providers.items()
+            if name == own or each.key_variable in self.keys or name in self.config.providers
+        )
+        return sorted(used, key=lambda each: each.name != own)
+
     def models_at_hand(self, provider: Provider) -> KnownModels:
         """Return what is known of a provider's models without asking it."""
         return models_at_hand(provider, address_of(provider, self.environ), self.lists)

@@ -67,6 +67,7 @@ class SessionController:
         show: Callable[[Status], None],
     ) -> None:
         """Create it without a session: `hear` gets the agent's messages once it listens, `show` each new status."""
+        self.options = start
         self.catalog = start.catalog
         self.environ = start.environ
         self.arguments = start.arguments

@@ -17,8 +17,9 @@ from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 from holdfast.ui.export.export import FORMS, Form, exported, form_of, write
 from holdfast.ui.startup.project_trust import project_of
-from holdfast.ui.tui.choices import CommandTarget, leave_for_setup, pick_model, pick_session, pick_turn
+from holdfast.ui.tui.choices import CommandTarget, leave_for_setup, pick_session, pick_turn
 from holdfast.ui.tui.command_parser import CommandLine, Name
+from holdfast.ui.tui.model_picker import pick_model
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
