@@ -30,7 +30,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         imported_from="chat.json",
         instructions=(FileSeen(path="AGENTS.md", size=9, modified=1763852345678901234, sha256="a" * 64),),
     ),
-    e.ModelChanged(model="openai-chat:n"),
+    e.ModelChanged(model="openai-chat:n", why="fallback"),
     e.Titled(title="The engine, grüßend"),
     e.PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7", images=(_IMAGE,)),
     e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),

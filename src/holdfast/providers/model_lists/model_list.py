@@ -22,7 +22,7 @@ from holdfast.providers.protocols import protocol_of
 from holdfast.providers.provider_info import info_of
 from holdfast.providers.registry import ModelEndpoint
 
-PATIENCE = 15.0
+LIST_PATIENCE = 15.0
 """Seconds for the whole list."""
 
 MOST_BYTES = 8 * 1024 * 1024
@@ -49,10 +49,10 @@ async def fetch_models(
     client = http() if http else new_client(limits)
     client.follow_redirects = False
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIST_PATIENCE):
             return await _pages(client, target)
     except TimeoutError:
-        raise _failed(target, f"no whole list within {PATIENCE:g} s", "silent") from None
+        raise _failed(target, f"no whole list within {LIST_PATIENCE:g} s", "silent") from None
     except httpx2.TransportError as error:
         raise _failed(target, f"{type(error).__name__}: {error}".rstrip(": "), "unreachable") from error
     except (ValueError, httpx2.HTTPError, httpx2.InvalidURL) as error:

@@ -24,7 +24,7 @@ _LARGEST_WINDOW = 2**40
 _WINDOWS = ("context_length", "context_window", "max_context_length", "max_model_len", "max_input_tokens")
 _MILLION = 1_000_000
 
-JsonObject = Mapping[str, object]
+_Json = Mapping[str, object]
 
 
 class ListedModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,16 +68,16 @@ def page_of(kind: ProtocolKind, body: bytes) -> ModelPage:
     return ModelPage(models=tuple(found.values()), unusable=unusable, next=_next(page, kind))
 
 
-def _objects(entries: list[object]) -> Iterator[JsonObject]:
+def _objects(entries: list[object]) -> Iterator[_Json]:
     return map(_object, entries)
 
 
-def _object(said: object) -> JsonObject:
+def _object(said: object) -> _Json:
     """Return the JSON object, an empty one for anything else."""
     return said if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON from outside
 
 
-def _answers(entry: JsonObject) -> bool:
+def _answers(entry: _Json) -> bool:
     """Return whether the model writes answers; True if the entry does not say."""
     methods = entry.get("supportedGenerationMethods")  # Gemini
     if isinstance(methods, list):
@@ -85,7 +85,7 @@ def _answers(entry: JsonObject) -> bool:
     return _object(entry.get("capabilities")).get("completion_chat") is not False  # Mistral
 
 
-def _model(entry: JsonObject, kind: ProtocolKind) -> ListedModel | None:
+def _model(entry: _Json, kind: ProtocolKind) -> ListedModel | None:
     name = _text(entry.get("name" if kind == "gemini" else "id"))
     name = name.removeprefix("models/") if kind == "gemini" else name
     if not name.strip() or not name.isprintable():
@@ -122,7 +122,7 @@ def _price(said: object) -> float | None:
     return round(price, 6) if math.isfinite(price) and 0 <= price <= _MILLION else None
 
 
-def _next(page: JsonObject, kind: ProtocolKind) -> str:
+def _next(page: _Json, kind: ProtocolKind) -> str:
     """Return what names the next page, "" on the last."""
     if kind == "gemini":
         return _text(page.get("nextPageToken"))

@@ -1,7 +1,7 @@
 """The lists of models that providers gave, kept in the cache folder for a day.
 
 Two rules. A file that cannot be read, is damaged or says something of another address is no list, and the next one
-replaces it. No key is in a file or in its name: a list is that of an address, whoever asked.
+replaces it. No key is in a file or in its name: a list belongs to an address.
 """
 
 from __future__ import annotations

@@ -86,14 +86,14 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return Favourites(homes(self.environ).favourites)
 
     def providers_in_use(self, model: str) -> list[Provider]:
-        """Return the provider of `model`, then those that have a key or are in the config."""
+        """Return the provider of `model`, then those in the config, then those that have a key."""
         own = model.partition(":")[0]
         used = (
             each
             for name, each in self.providers.items()
             if name == own or each.key_variable in self.keys or name in self.config.providers
         )
-        return sorted(used, key=lambda each: each.name != own)
+        return sorted(used, key=lambda each: (each.name != own, each.name not in self.config.providers))
 
     def models_at_hand(self, provider: Provider) -> KnownModels:
         """Return what is known of a provider's models without asking it."""

@@ -82,7 +82,7 @@ class _ModelPicker:
 
     def _toggle(self, model: str) -> None:
         if model == DEMO or model.endswith(":MODEL"):
-            raise UsageError("Only a model of a provider can be a favourite.")
+            raise UsageError("This is not a model of a provider, so it cannot be a favourite. Mark another one.")
         self._favourites = self._options.favourites.toggle(model)
         self._offer()
 
@@ -92,10 +92,13 @@ class _ModelPicker:
         found = {name: self._choice(name, models.get(name)) for name in self._favourites}
         if self._now and self._now != DEMO and self._now not in models:
             found.setdefault(self._now, self._choice(self._now, None))
-        for name, model in models.items():
-            found.setdefault(name, self._choice(name, model))
-        for each in self._target.controller.providers.values():
-            if each not in self._in_use or not self._known[each.name].models:
+        providers = self._target.controller.providers
+        for each in (*self._in_use, *(each for each in providers.values() if each not in self._in_use)):
+            known = self._known.get(each.name)
+            for model in known.models if known else ():
+                name = f"{each.name}:{model.id}"
+                found.setdefault(name, self._choice(name, model))
+            if known is None or not known.models:
                 found.setdefault(each.example, self._example(each))
         demo = Choice(DEMO, DEMO, "scripted: no key, no network", now=self._now == DEMO)
         return [*found.values(), demo]
