@@ -37,6 +37,10 @@ class Choice(msgspec.Struct, frozen=True):
 _WIDEST = 100
 """Maximum cells of a list or page, for readable lines."""
 
+_MOST_ROWS = 20
+_ABOVE = 6
+"""Lines of a picker besides its rows and what is below them: the padding, the title and the search."""
+
 _GAP = 2
 
 MARGINS = 4
@@ -118,6 +122,7 @@ class Picker(Over[str | None]):
         self._remove = remove
         self._toggle = toggle
         self._narrowed = ""
+        self._noted = ""
         also = f" · Ctrl+X {remove[0]}" if remove else ""
         also += f" · Ctrl+F {toggle[0]}" if toggle else ""
         self._foot = f"↑ ↓ choose · type to search · Enter to select{also} · Esc to cancel"
@@ -140,6 +145,7 @@ class Picker(Over[str | None]):
 
     def on_resize(self) -> None:
         """Fit the rows to the size."""
+        self._fit()
         self._narrow(self._narrowed, self.query_one(OptionList).highlighted or 0)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -199,6 +205,15 @@ class Picker(Over[str | None]):
         line = self.query_one("#note", Static)
         line.update(Text(literal(note)))
         line.display = bool(note)
+        self._noted = note
+        self._fit()
+
+    def _fit(self) -> None:
+        """Leave the list as many rows as fit, so that the note and the foot are never cut off."""
+        texts = [self._foot, *filter(None, [self._noted])]
+        below = sum(1 + sum(-(-cell_len(line) // self._room) or 1 for line in text.split("\n")) for text in texts)
+        height = self.app.size.height * 80 // 100  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        self.query_one(OptionList).styles.max_height = max(1, min(_MOST_ROWS, height - below - _ABOVE))
 
     @property
     def _room(self) -> int:
