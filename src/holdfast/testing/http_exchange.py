@@ -48,7 +48,7 @@ def wire_for_path(incoming: Incoming) -> WireProtocol:
     return next((wire for wire in _WIRES if wire.serves(incoming.path)), strayed)
 
 
-def listing(incoming: Incoming, models: Sequence[str]) -> tuple[ResponseHead, bytes] | None:
+def model_listing(incoming: Incoming, models: Sequence[str]) -> tuple[ResponseHead, bytes] | None:
     """Return the list of models that the request asks for, status 404 without `models`; None if it asks for none."""
     if incoming.method != "GET" or not incoming.path.endswith("/models"):
         return None

@@ -176,7 +176,7 @@ class ScriptedProvider:
 
     async def play(self, incoming: Incoming) -> AsyncGenerator[ResponseHead | bytes | Reset, None]:
         """Yield the response at the script's pace, for a transport; close the generator when the client disconnects."""
-        if (listed := http_exchange.listing(incoming, self._models)) is not None:
+        if (listed := http_exchange.model_listing(incoming, self._models)) is not None:
             yield listed[0]
             yield listed[1]
             return
