@@ -55,6 +55,7 @@ def test_the_screen_lists_searches_and_marks_them(listed_world: World) -> None:
         terminal.wait_text(r"The answer of the other\.")
         terminal.line("/model")
         terminal.wait_text("openai-chat:model-57 ★ .*in use")
+        terminal.wait_text("marks a favourite")
         terminal.send(Key.ESC)
         terminal.wait_gone("marks a favourite")
         terminal.wait_gone("esc to interrupt")
