@@ -6,11 +6,11 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
