@@ -13,6 +13,7 @@ from holdfast.agent.events import Event, Fact
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import Asker
 from holdfast.config.settings import Limits
+from holdfast.errors import ModelUnusable
 from holdfast.providers.model import Model
 from holdfast.session.conversation.context_settings import ContextSettings as Sending
 from holdfast.session.conversation.conversation import Result, UserMessage
@@ -53,6 +54,9 @@ class Rig:
     outside: Outside | None = None
     emit: Callable[[Event], None] | None = None
     """Who is told in place of `events`."""
+    fallback: ScriptedModel | None = None
+    unusable: ModelUnusable | None = None
+    """What connecting to the fallback raises."""
 
     def __post_init__(self) -> None:
         if self.store.length == 0:
@@ -63,8 +67,11 @@ class Rig:
         """Return an agent as another process would make it from the same journal."""
 
         async def connect(name: str) -> Model:
-            del name
-            return self.model
+            if self.fallback is None or name != self.fallback.name:
+                return self.model
+            if self.unusable is not None:
+                raise self.unusable
+            return self.fallback
 
         witness = Witness(self.store, self._told, outside=self.outside)
         WITNESSES.append(witness)
@@ -79,6 +86,7 @@ class Rig:
             context=self.context,
             window=self.window,
             defaults=self.defaults,
+            fallback=self.fallback.name if self.fallback is not None else "",
         )
 
     def _told(self, event: Event) -> None:

@@ -81,7 +81,7 @@ settings = st.builds(
 
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.just(opened),
-    st.builds(ModelChanged, models),
+    st.builds(ModelChanged, models, st.sampled_from(("", "fallback", "back"))),
     st.builds(ModelSettingsChanged, settings=settings),
     st.builds(Titled, texts),
     st.builds(PromptAccepted, turn=turns, text=texts, queued=st.sampled_from(["", "a", "b"]), images=images),

@@ -109,3 +109,14 @@ def test_trust_is_for_one_text_and_beside_what_is_allowed(tmp_path: Path) -> Non
     assert len(again.patterns) == 2
     again.forbid(pattern)
     assert Project(tmp_path / "approvals", tmp_path).trusts("two") is False
+
+
+def test_a_project_whose_model_is_the_users_fallback_has_none() -> None:
+    own = Config(model="a:b", fallback_model="c:d")
+    assert with_project(own, ProjectConfig(model="c:d")).fallback_model is None
+    assert with_project(own, ProjectConfig(model="e:f")).fallback_model == "c:d"
+
+
+def test_a_project_cannot_set_a_fallback() -> None:
+    with pytest.raises(ConfigInvalid, match="Only your own config may set this"):
+        decoded(b'fallback_model = "c:d"', ProjectConfig, name="c")

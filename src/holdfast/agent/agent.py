@@ -29,6 +29,7 @@ from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.fallback import back_to_chosen
 from holdfast.agent.turn.message_queue import following, queued, recalled
 from holdfast.agent.turn.turn import Turn
 from holdfast.agent.turn.turn_context import TurnContext
@@ -68,8 +69,8 @@ class Agent:
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
     block or raise. Without `ask`, a call that needs approval ends the turn. `project` holds what runs without asking.
     `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
-    `providers` selects the validation profile for the current model. `defaults` returns the settings that a model
-    begins with. `reading` is the content of the store, if the caller has just read it.
+    `providers` selects the current model's validation profile, `defaults` returns the settings a model begins with. A
+    turn whose model does not answer continues with the model `fallback`. `reading` is the store's content, if known.
 
     Laws (`tests/agent/test_agent_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
@@ -92,6 +93,7 @@ class Agent:
         context: ContextSettings | None = None,
         window: Callable[[str], int] | None = None,
         defaults: Callable[[str], ModelSettings] = lambda _: NO_SETTINGS,
+        fallback: str = "",
     ) -> None:
         if log is not None:
             connect, emit = log.connecting(connect), log.beside(emit)
@@ -141,6 +143,7 @@ class Agent:
             ask=ask,
             limits=limits,
             settings=context,
+            fallback=fallback,
             log=log,
         )
         self.turn: Turn | None = None
@@ -166,7 +169,8 @@ class Agent:
             found = await self.recovery.look(claim.stop)
             self.recovery.recover(found.processes)
             turn = self.conversation.turns + 1
-            self.journal.append(*found.changed, e.PromptAccepted(turn=turn, text=valid_unicode(prompt), images=images))
+            accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), images=images)
+            self.journal.append(*found.changed, *back_to_chosen(self.conversation), accepted)
             return await self._begin(claim, found.raised)
 
     async def resume_turn(self) -> e.TurnEnded | None:
@@ -209,8 +213,8 @@ class Agent:
         Settings that differ from the defaults of the old model are the user's choice: they stay.
         """
         now = self.conversation
-        if name != now.model:
-            settings = now.settings.moved(self._defaults(now.model), self._defaults(name))
+        if not name == now.model == now.chosen_model:
+            settings = now.settings.moved(self._defaults(now.chosen_model), self._defaults(name))
             changed = () if settings == now.settings else (e.ModelSettingsChanged(settings=settings),)
             self.journal.append(e.ModelChanged(model=name), *changed)
 
@@ -276,6 +280,7 @@ class Agent:
         with self._claimed() as claim:
             try:
                 await self._recover(claim)
+                self.journal.append(*back_to_chosen(self.conversation))
                 compacted = await self._compacting.compact(claim.stop, "asked", wish)
             except TurnStopped:
                 self._shortening("Stopped. Nothing was compacted.")
@@ -366,7 +371,7 @@ class Agent:
                 if prompt is None or turn.stop.cause is not None:  # a stop holds back queued messages too
                     return ended
                 try:
-                    self.journal.append(*found.changed, prompt)
+                    self.journal.append(*found.changed, *back_to_chosen(self.conversation), prompt)
                 except StateError as failed:
                     self.journal.not_recorded(failed)  # the message stays queued
                     return ended

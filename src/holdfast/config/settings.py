@@ -226,10 +226,14 @@ class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The content of `config.toml`. `models` is by PROVIDER:MODEL."""
+    """The content of `config.toml`. `models` is by PROVIDER:MODEL.
+
+    `fallback_model` stands in, for one turn, for a `model` that does not answer.
+    """
 
     model: str | None = None
     effort: Effort | None = None
+    fallback_model: str | None = None
     permission_mode: Mode = "ask"
     pid_namespace: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
@@ -243,6 +247,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             provider, _, model = name.partition(":")
             if not provider or not model:
                 raise ValueError(f'Model {name!r} names no provider (expected [models."PROVIDER:MODEL"])')
+        if self.fallback_model is not None and self.fallback_model == self.model:
+            raise ValueError(f"`fallback_model` is `model` itself, {self.model!r} (expected another model)")
 
     def model_settings(self, model: str) -> ModelSettings:
         """Return what the config sets for PROVIDER:MODEL: its own settings, else the general ones."""
@@ -286,9 +292,11 @@ class ProjectConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 def with_project(config: Config, project: ProjectConfig) -> Config:
     """Return the config with the project's settings in place of the user's."""
+    model = project.model or config.model
     return msgspec.structs.replace(
         config,
-        model=project.model or config.model,
+        model=model,
+        fallback_model=None if config.fallback_model == model else config.fallback_model,  # it needs none
         permission_mode=project.permission_mode or config.permission_mode,
         limits=msgspec.structs.replace(config.limits, **msgspec.to_builtins(project.limits)),
     )

@@ -65,6 +65,12 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rates: tuple[Rates, ...]
     tiers: tuple[TierRates, ...] = ()
 
+    def now(self) -> tuple[float | None, float | None]:
+        """Return the rates of input and output that apply now, for a short request, in US dollars per million."""
+        rates = _rates_at(self, dt.datetime.now(dt.UTC), "")
+        named = (rates.get("input"), rates.get("output"))
+        return tuple(None if each is None else float(_rate_for(each, 0)) for each in named)  # pyright: ignore[reportReturnType] - two
+
 
 def price_of(prices: Prices, usage: Usage, *, at: dt.datetime | None = None, service_tier: str = "") -> str | None:
     """Return the price of a request in US dollars as a decimal string, None if the counts contradict each other.

@@ -248,6 +248,12 @@ def window_of(name: str, overrides: Overrides = NO_OVERRIDES) -> int:
     return facts_of(name, overrides=overrides).context_window
 
 
+def model_names(provider: str) -> tuple[str, ...]:
+    """Return the models of a provider that the table has; none if it does not know the provider."""
+    own = _SOLD_AS.get(provider, provider)
+    return tuple(row.id for row in _rows(own)) if own in model_table().models else ()
+
+
 def cost_of(facts: ModelFacts, usage: Usage, *, at: dt.datetime | None = None, service_tier: str = "") -> str | None:
     """Return the price of a request in US dollars as a decimal string, None if it is not known.
 

@@ -275,6 +275,8 @@ def _read(folder: Path, stamp: tuple[tuple[int, int], ...]) -> tuple[_About, str
         match record.entry:
             case SessionOpened(cwd=cwd, model=model):
                 pass
+            case ModelChanged(why="fallback"):
+                pass  # the next prompt goes to the chosen model
             case ModelChanged(model=model):
                 pass
             case RequestStarted(model=asked):

@@ -17,23 +17,38 @@ def holds_keys(name: str) -> bool:
 
 
 class Homes(msgspec.Struct, frozen=True):
-    """Paths of the config file and of the folder with all sessions. Neither needs to exist."""
+    """Paths of the config file, of the folder with all sessions, and of what may be deleted. None needs to exist."""
 
     config: Path
     sessions: Path
+    cache: Path
 
     @property
     def keys(self) -> Path:
         """Return the key file. It is next to the sessions because settings folders are often shared or published."""
         return self.sessions.with_name(KEYS_FILE)
 
+    @property
+    def favourites(self) -> Path:
+        """Return the file with the user's favourite models."""
+        return self.sessions.with_name("favourites.json")
+
+    @property
+    def model_lists(self) -> Path:
+        """Return the folder with the lists of models that providers gave."""
+        return self.cache / "models"
+
 
 def homes(environ: Mapping[str, str]) -> Homes:
     """Return the paths for `environ`: below HOLDFAST_HOME if it is set, else in the XDG directories."""
     if home := environ.get("HOLDFAST_HOME"):
         root = Path(home).expanduser().absolute()
-        return Homes(config=root / "config.toml", sessions=root / "sessions")
+        return Homes(config=root / "config.toml", sessions=root / "sessions", cache=root / "cache")
     from platformdirs import PlatformDirs  # noqa: PLC0415 - 4 ms, not needed with HOLDFAST_HOME
 
     dirs = PlatformDirs("holdfast", appauthor=False)
-    return Homes(config=dirs.user_config_path / "config.toml", sessions=dirs.user_state_path / "sessions")
+    return Homes(
+        config=dirs.user_config_path / "config.toml",
+        sessions=dirs.user_state_path / "sessions",
+        cache=dirs.user_cache_path,
+    )

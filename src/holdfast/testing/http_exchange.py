@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 
 from holdfast.testing.protocols.anthropic.messages import Messages
 from holdfast.testing.protocols.gemini import GeminiWire
@@ -45,6 +46,15 @@ def wire_for_path(incoming: Incoming) -> WireProtocol:
     elif "x-goog-api-key" in incoming.headers:
         strayed = _GEMINI
     return next((wire for wire in _WIRES if wire.serves(incoming.path)), strayed)
+
+
+def model_listing(incoming: Incoming, models: Sequence[str]) -> tuple[ResponseHead, bytes] | None:
+    """Return the list of models that the request asks for, status 404 without `models`; None if it asks for none."""
+    if incoming.method != "GET" or not incoming.path.endswith("/models"):
+        return None
+    body = {"object": "list", "data": [{"id": each} for each in models]}
+    body |= {"models": [{"name": f"models/{each}"} for each in models]}  # Gemini's
+    return ResponseHead(200 if models else 404, (("content-type", "application/json"),)), json.dumps(body).encode()
 
 
 def admitted(wire: WireProtocol, incoming: Incoming, *, key: str | None) -> ReceivedRequest:

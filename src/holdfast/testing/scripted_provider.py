@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Literal, Self
@@ -64,7 +64,8 @@ class ScriptedProvider:
     As a context manager it is a real HTTP server on 127.0.0.1; `holdfast.testing.http_transport` plays it without a
     socket. Each accepted request plays the next reply, in order of arrival; a refused request plays none. After the
     last reply, every request plays `after`. Without a `key`, requests that carry one are refused, as Ollama always
-    does. With `one_system`, a request without exactly one system prompt adds a complaint. It may be used from any
+    does. A request for the list of `models` is answered besides, and is not one of the
+    `requests`. With `one_system`, a request without exactly one system prompt adds a complaint. It may be used from any
     thread.
     """
 
@@ -75,10 +76,12 @@ class ScriptedProvider:
         key: str | None = "test-key",
         one_system: bool = True,
         after: ScriptStep = SCRIPT_OVER,
+        models: Sequence[str] = (),
     ) -> None:
         self._key = key
         self._one_system = one_system
         self._after = _checked(after)
+        self._models = tuple(models)
         self._steps = deque(_checked(step) for step in script)
         self._played = 0
         self._requests: list[Captured] = []
@@ -173,6 +176,10 @@ class ScriptedProvider:
 
     async def play(self, incoming: Incoming) -> AsyncGenerator[ResponseHead | bytes | Reset, None]:
         """Yield the response at the script's pace, for a transport; close the generator when the client disconnects."""
+        if (listed := http_exchange.model_listing(incoming, self._models)) is not None:
+            yield listed[0]
+            yield listed[1]
+            return
         number = self._arrived(incoming)
         ended: Ending = "broken"
         last = False

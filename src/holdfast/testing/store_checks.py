@@ -31,7 +31,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         imported_from="chat.json",
         instructions=(FileSeen(path="AGENTS.md", size=9, modified=1763852345678901234, sha256="a" * 64),),
     ),
-    e.ModelChanged(model="openai-chat:n"),
+    e.ModelChanged(model="openai-chat:n", why="fallback"),
     e.ModelSettingsChanged(
         settings=ModelSettings(effort="high", temperature=0.5, max_output=4_096, service_tier="flex")
     ),

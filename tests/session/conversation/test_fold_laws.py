@@ -110,7 +110,7 @@ def test_behind_a_first_entry_that_was_made_again_nothing_else_is_lost(before: l
     assert again.opened == opened
     assert again.model == opened.model
     assert [without(message, {}) for message in lost.messages] == list(again.messages)
-    assert replace(again, opened=None, model=lost.model, messages=lost.messages) == lost
+    assert replace(again, opened=None, model=lost.model, chosen_model=lost.chosen_model, messages=lost.messages) == lost
     for prompt in again.prompts:
         back = fold([*before, opened, Rewound(turn=prompt.turn)])
         assert back.messages == tuple(without(message, {}) for message in back.messages)

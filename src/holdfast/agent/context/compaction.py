@@ -66,14 +66,16 @@ class Compacting:
         self._window = window
         self._notify = notify
         self._windows: dict[str, int] = {}
-        self._gave_up_in = 0  # the turn in which a summary failed, or took unanswered results
+        self._unseen_in = 0  # the turn in which a summary took unanswered results
+        self._failed = (0, "")  # the turn in which a summary failed, and the model
 
     async def is_due(self, stop: StopSignal) -> bool:
         """Return whether the context window is nearly full and can be relieved; raises `TurnStopped` on a stop."""
         conversation = self._journal.conversation
-        if self._context.compact == "off" or self._gave_up_in == conversation.turns:
+        turn, model = conversation.turns, conversation.model
+        if self._context.compact == "off" or self._unseen_in == turn or self._failed == (turn, model):
             return False
-        window = await self._size(conversation.model, stop)
+        window = await self._size(model, stop)
         return bool(window) and context_tokens(conversation) > self._context.compact_at * (window - _share(window))
 
     async def shorten(self, stop: StopSignal, why: Why) -> bool:
@@ -88,7 +90,7 @@ class Compacting:
         try:
             compacted = await self.compact(stop, why)
         except (ProviderFailed, UsageError) as failed:
-            self._gave_up_in = conversation.turns
+            self._failed = conversation.turns, conversation.model
             self._notify(f"The conversation was not compacted and stays as it is while it fits: {failed}")
         cut = truncate_results(self._journal.conversation, total=bounds.total)
         if cut is not None:
@@ -135,7 +137,7 @@ class Compacting:
             compacted = entry(without, *news)
         self._journal.append(compacted, *news)
         if part.unseen:  # the model may look at them again, and must get the chance to answer them
-            self._gave_up_in = conversation.turns
+            self._unseen_in = conversation.turns
         return compacted
 
     def _older(self, conversation: Conversation, bounds: _Bounds, why: Why) -> CompactionPlan | None:

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from holdfast.agent.model_request.cancellation import StopSignal
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
+from holdfast.agent.turn.fallback import fallback_for, with_unusable_fallback
 from holdfast.agent.turn.image_refusals import image_refusal
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
-from holdfast.errors import ProviderFailed
+from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers.model import ModelFinish, PrefixModel
 from holdfast.session.conversation.conversation import Conversation
-from holdfast.session.journal.entries import Repaired, RequestFailed, RequestStarted, Why
+from holdfast.session.journal.entries import ModelChanged, Repaired, RequestFailed, RequestStarted, Why
 from holdfast.session.journal.parts import CallPart
 from holdfast.text import valid_unicode
 
@@ -42,11 +43,34 @@ class Requests:
         return shortened
 
     async def send(self) -> ModelFinish:
-        """Send the conversation until a response is journalled.
+        """Send the conversation until a response is journalled, by the fallback model if the model does not answer.
 
         Raises `ProviderFailed` when no attempt is left, `InvalidRequest` if the conversation is invalid: then it is not
         sent.
         """
+        try:
+            return await self._attempts()
+        except ProviderFailed as failed:
+            shown = self._stream is not None and self._stream.shown
+            name = fallback_for(self._journal.conversation, self._context.fallback, failed, shown=shown)
+            if not name:
+                raise
+            await self._fall_back(name, failed)
+            return await self._attempts()
+
+    async def _fall_back(self, name: str, failed: ProviderFailed) -> None:
+        """Continue the turn with the model `name`, shortened for its window. Raises `failed` if it cannot be used."""
+        self._to(Signal.FAIL)
+        try:  # connected before it is journalled: without its key nothing changes
+            await self._context.connection.model(name, self._stop)
+        except (ModelUnusable, ProviderFailed) as unusable:
+            raise with_unusable_fallback(failed, unusable) from unusable
+        self._journal.append(ModelChanged(model=name, why="fallback"))
+        if await self._context.compacting.is_due(self._stop):
+            await self.shorten("auto")
+
+    async def _attempts(self) -> ModelFinish:
+        """Send the conversation to its model until a response is journalled; raises as `send` does."""
         context = self._context
         sent = self._valid()
         number = sent.steps + 1

@@ -26,6 +26,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a session provides to each of its turns.
 
     `policy` returns what runs without asking at this moment; `remember` allows a pattern in the project from now on.
+    `fallback` is the model that stands in for one that does not answer, "" if there is none.
     """
 
     journal: JournalWriter
@@ -41,4 +42,5 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     ask: Asker | None
     limits: Limits
     settings: ContextSettings
+    fallback: str
     log: Log | None

@@ -68,11 +68,13 @@ class AnthropicMessages:
         address, mark, query = (target.address or _ADDRESS).partition("?")
         return f"{address.rstrip('/')}/v1/messages{mark}{query}"
 
-    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:
+    def headers(self, target: ModelEndpoint, conversation: Conversation | None = None) -> Mapping[str, str]:
         """Return the version, and the key if there is one."""
         headers = {"anthropic-version": _VERSION}
         betas = (_BINDING_BETA,) if _binds_thinking(target) else ()  # without it, the field is refused
-        if betas := (*betas, *self.settings(target, conversation).betas):
+        if conversation is not None:
+            betas = (*betas, *self.settings(target, conversation).betas)
+        if betas:
             headers["anthropic-beta"] = ",".join(betas)
         # Servers that copy the protocol are set up with a token; Anthropic's own header is known to Anthropic.
         bearer = self._bearer or target.provider.foreign

@@ -50,7 +50,7 @@ class GeminiProtocol:
         method = "generateContent" if whole else "streamGenerateContent?alt=sse"
         return f"{(target.address or _ADDRESS).rstrip('/')}/v1beta/{quote(model)}:{method}"
 
-    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:
+    def headers(self, target: ModelEndpoint, conversation: Conversation | None = None) -> Mapping[str, str]:
         """Return the header with the key."""
         del conversation
         return target.key_header("x-goog-api-key")

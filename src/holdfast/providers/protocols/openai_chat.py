@@ -51,7 +51,7 @@ class ChatProtocol:
         address, mark, query = (target.address or _ADDRESS).partition("?")
         return f"{address.rstrip('/')}/chat/completions{mark}{query}"
 
-    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:  # noqa: ARG002 - of the interface
+    def headers(self, target: ModelEndpoint, conversation: Conversation | None = None) -> Mapping[str, str]:  # noqa: ARG002 - of the interface
         """Return the header with the key, if there is one."""
         return target.key_header("bearer")
 

@@ -48,7 +48,7 @@ class OpenAIResponsesProtocol:
         address, mark, query = (target.address or _ADDRESS).partition("?")
         return f"{address.rstrip('/')}/responses{mark}{query}"
 
-    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:
+    def headers(self, target: ModelEndpoint, conversation: Conversation | None = None) -> Mapping[str, str]:
         """Return the header with the key, if there is one."""
         del conversation
         return target.key_header("bearer")

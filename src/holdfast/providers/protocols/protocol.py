@@ -85,8 +85,8 @@ class ProviderProtocol(Protocol):
         """Return the URL to post to; `whole` if the response is not to be streamed."""
         ...
 
-    def headers(self, target: ModelEndpoint, conversation: Conversation) -> Mapping[str, str]:
-        """Return the protocol's own headers, with the key if there is one."""
+    def headers(self, target: ModelEndpoint, conversation: Conversation | None = None) -> Mapping[str, str]:
+        """Return the protocol's own headers, with the key if there is one; None: of a request that sends nothing."""
         ...
 
     def settings(self, target: ModelEndpoint, conversation: Conversation) -> SentSettings:

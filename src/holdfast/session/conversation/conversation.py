@@ -163,17 +163,20 @@ class RewindPoint(msgspec.Struct, frozen=True):
 class Conversation(msgspec.Struct, frozen=True):
     """A journal's conversation as of some entry.
 
-    `messages` are the messages to send; open calls have provisional results in them. `open_turn` is the turn without an
-    end, `streaming` its unfinished request, `open_calls` its calls without an outcome, in call order. `open_shells` are
-    user commands without an end. `allowed` are patterns that need no approval. `queued` are messages neither sent nor
-    recalled, in order. `prompts` are those a rewind can go to, `rewound` the turns that were rewound. `counted` is the
-    last token count by a provider. `compacted` is the note that replaces older messages. `models_without_vision` are
-    models that reject images, `refused` are rejected images with the model that rejected them. `settings` are those of
-    the next request.
+    `model` gets the next request; it differs from the `chosen_model` of the user while a fallback model stands in for
+    it. `fell_back` is whether the last turn used one. `messages` are the messages to send; open calls have provisional
+    results in them. `open_turn` is the turn without an end, `streaming` its unfinished request, `open_calls` its calls
+    without an outcome, in call order. `open_shells` are user commands without an end. `allowed` are patterns that need
+    no approval. `queued` are messages neither sent nor recalled, in order. `prompts` are those a rewind can go to,
+    `rewound` the turns that were rewound. `counted` is the last token count by a provider. `compacted` is the note that
+    replaces older messages. `models_without_vision` are models that reject images, `refused` are rejected images with
+    the model that rejected them. `settings` are those of the next request.
     """
 
     opened: e.SessionOpened | None
     model: str
+    chosen_model: str
+    fell_back: bool
     title: str
     messages: tuple[ConversationMessage, ...]
     turns: int

@@ -45,6 +45,8 @@ class Fold:
         self._opened: e.SessionOpened | None = None
         self._model = ""
         self._settings = NO_SETTINGS
+        self._chosen = ""  # by the user; a fallback model may stand in for it
+        self._fell_back = False  # in the last turn
         self._title = ""
         self._exchange = MessageBuilder()
         self._counted: c.Counted | None = None
@@ -122,12 +124,14 @@ class Fold:
         match entry:
             case e.SessionOpened():
                 if self._opened is None:
-                    self._opened, self._model = entry, entry.model
+                    self._opened, self._model, self._chosen = entry, entry.model, entry.model
                     self._unsign()
                     for file in entry.instructions:
                         self._look(file.path, (file,))
+            case e.ModelChanged(why="fallback"):
+                self._model, self._fell_back = entry.model, True
             case e.ModelChanged():
-                self._model = entry.model
+                self._model = self._chosen = entry.model
             case e.ModelSettingsChanged():
                 self._settings = entry.settings
             case e.Titled():
@@ -174,6 +178,8 @@ class Fold:
             opened=self._opened,
             model=self._model,
             settings=self._settings,
+            chosen_model=self._chosen,
+            fell_back=self._fell_back,
             title=self._title,
             messages=self._exchange.messages(self._left),
             turns=self._turns,
@@ -272,6 +278,7 @@ class Fold:
         self._turns = max(self._turns, entry.turn)
         self._open_turn = entry.turn
         self._turn_steps = 0
+        self._fell_back = False
 
     def _rewind(self, entry: e.Rewound) -> None:
         """Restore the state before the prompt. Ids, token usage, the model, its settings and the queue stay."""

@@ -53,6 +53,10 @@ Why = Literal["asked", "auto", "overflow"]
 """Why a conversation was compacted: the user asked, the window was nearly full, or the provider rejected it."""
 
 
+ModelReason = Literal["", "fallback", "back"]
+"""Why later requests go to another model; "" if the user chose it."""
+
+
 class _Fact(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
     """The base of all entries: the tag is the field `kind`."""
 
@@ -76,16 +80,20 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
 
 
 class ModelChanged(_Fact, frozen=True, tag="model-changed"):
-    """Later requests go to `model` (PROVIDER:MODEL)."""
+    """Later requests go to `model` (PROVIDER:MODEL).
+
+    `why` is "" if the user chose it; "fallback" if it stands in for the rest of the turn for a model that did not
+    answer; "back" if the next prompt goes to the chosen model again.
+    """
 
     model: str
+    why: ModelReason = ""
 
 
 class ModelSettingsChanged(_Fact, frozen=True, tag="model-settings-changed"):
     """Later requests are sent with these `settings`: all of them, not only those that changed.
 
-    Valid anywhere, also in a turn: the request in flight is not touched. Like the model, they survive a rewind. A crash
-    before the entry leaves the earlier settings, one after it these; there is nothing to recover.
+    Valid anywhere, also in a turn: the request in flight stays as it is. They survive a rewind, as the model does.
     """
 
     settings: ModelSettings = NO_SETTINGS

@@ -151,15 +151,17 @@ class StreamJsonOutput:
                     retry_in=entry.retry_in,
                     retry_whole=entry.retry_whole,
                 )
-            case e.ModelSettingsChanged() | e.FilesChanged() | e.Repaired():
+            case e.ModelChanged() | e.ModelSettingsChanged() | e.FilesChanged() | e.Repaired():
                 self._found(entry)
             case e.TurnEnded(cause="crash"):
                 self._line(type="recovered", turn=entry.turn, message=what_happened(entry.cause, entry.detail))
             case _:
                 pass
 
-    def _found(self, entry: e.ModelSettingsChanged | e.FilesChanged | e.Repaired) -> None:
+    def _found(self, entry: e.ModelChanged | e.ModelSettingsChanged | e.FilesChanged | e.Repaired) -> None:
         match entry:
+            case e.ModelChanged():
+                self._line(type="model", model=entry.model, why=entry.why)
             case e.ModelSettingsChanged():
                 if self._session:  # else by an option of the run: `init` has it
                     self._line(type="model_settings", **msgspec.structs.asdict(entry.settings))

@@ -153,6 +153,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
                 reading=session.reading,
                 providers=options.providers,
                 defaults=options.settings_of,
+                fallback=options.fallback,
             )
             if options.resumed is not None:
                 if options.arguments.model or not options.resumed.model:

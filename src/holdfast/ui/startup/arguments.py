@@ -15,6 +15,7 @@ commands:
   holdfast setup                                                  set up a provider, API key and model
   holdfast config                                                 show every setting and its source
   holdfast doctor                                                 check this machine's setup
+  holdfast models [PROVIDER]                                      list models, with window and price
   holdfast sessions list|show|verify|export|import|rename|delete  manage your sessions
   holdfast check|repair FILE                                      validate / repair a conversation file
   holdfast completion bash|zsh|fish                               print a shell completion script
@@ -34,6 +35,7 @@ class Arguments(argparse.Namespace):
     temperature: float | None = None
     max_output: int | None = None
     service_tier: str | None = None
+    fallback_model: str | None = None
     output_format: str = "text"
     permission_mode: Mode | None = None
     yolo: bool = False
@@ -87,6 +89,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--temperature", type=float, metavar="T", help="sampling temperature, from 0 to 2")
     add("--max-output", type=int, metavar="N", help="maximum tokens of an answer")
     add("--service-tier", metavar="TIER", help="the provider's service tier, e.g. flex")
+    add("--fallback-model", metavar="PROVIDER:MODEL",
+        help="model for the rest of a turn whose model is overloaded or does not answer")  # fmt: skip
     add("--permission-mode", choices=get_args(Mode), default=None, help="what runs without asking (default: ask)")
     add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")

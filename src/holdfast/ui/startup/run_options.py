@@ -12,10 +12,14 @@ import msgspec
 
 from holdfast.config.project_config import ProjectFile
 from holdfast.config.settings import Config, Limits, ProjectConfig, with_project
-from holdfast.errors import ConfigInvalid, UsageError
+from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, endpoint_with_key, found, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
-from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Providers, known_providers
+from holdfast.providers.model_lists.favourites import Favourites
+from holdfast.providers.model_lists.known_models import KnownModels, listed_models, models_at_hand
+from holdfast.providers.model_lists.stored_lists import StoredLists
+from holdfast.providers.provider_info import address_of
+from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Provider, Providers, known_providers, split
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
@@ -65,6 +69,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.chosen_settings.over(self.config.model_settings(model))
 
     @property
+    def fallback(self) -> str:
+        """Return the model that stands in for one that does not answer, "" if there is none."""
+        return self.config.fallback_model or ""
+
+    @property
     def catalog(self) -> Catalog:
         return Catalog(homes(self.environ).sessions)
 
@@ -76,6 +85,37 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def endpoint(self, model: str) -> ModelEndpoint:
         """Return the endpoint for PROVIDER:MODEL, with its key from the keyring if needed. Raise `ModelUnusable`."""
         return endpoint_with_key(model, self.environ, self.providers, self.keys)
+
+    @property
+    def lists(self) -> StoredLists:
+        """Return the models that providers listed before."""
+        return StoredLists(homes(self.environ).model_lists)
+
+    @property
+    def favourites(self) -> Favourites:
+        return Favourites(homes(self.environ).favourites)
+
+    def providers_in_use(self, model: str) -> list[Provider]:
+        """Return the provider of `model`, then those in the config, then those that have a key."""
+        own = model.partition(":")[0]
+        used = (
+            each
+            for name, each in self.providers.items()
+            if name == own or each.key_variable in self.keys or name in self.config.providers
+        )
+        return sorted(used, key=lambda each: (each.name != own, each.name not in self.config.providers))
+
+    def models_at_hand(self, provider: Provider) -> KnownModels:
+        """Return what is known of a provider's models without asking it."""
+        return models_at_hand(provider, address_of(provider, self.environ), self.lists)
+
+    async def listed_models(self, provider: Provider, *, refresh: bool = False) -> KnownModels:
+        """Return the provider's models, as it lists them if it can be asked; its key may come from the keyring."""
+        try:
+            target = msgspec.structs.replace(self.endpoint(f"{provider.name}:{provider.model or 'any'}"), model="")
+        except ModelUnusable as error:
+            return msgspec.structs.replace(self.models_at_hand(provider), missing=str(error))
+        return await listed_models(target, self.limits.of(target.name), self.lists, refresh=refresh)
 
 
 def run_options(
@@ -97,6 +137,7 @@ def run_options(
     config = _overridden(own if project is None else with_project(own, project.config()), arguments)
     providers = known_providers(config.providers, config.models)
     _settings(arguments)
+    _check_fallback(config, providers)
     kept, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(
         cwd=cwd,
@@ -140,16 +181,35 @@ _EXPECTED = {
 }
 
 
+def _check_fallback(config: Config, providers: Providers) -> None:
+    """Raise `ConfigInvalid` unless the fallback is a model of a known provider. Its key is looked up when needed."""
+    if config.fallback_model is None:
+        return
+    try:
+        split(config.fallback_model, providers)
+    except ModelUnusable as error:
+        raise ConfigInvalid(f"Fallback model cannot be used. {error}") from error
+
+
 def _overridden(config: Config, arguments: Arguments) -> Config:
-    """Return the config with the settings of the command line. Raise `UsageError` for a limit that is not positive."""
+    """Return the config with the settings of the command line.
+
+    Raise `UsageError` for a limit that is not positive, and for a model that is to be its own fallback.
+    """
     limits = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
     for name, value in limits.items():
         if value is not None and not value > 0:
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} must be greater than 0, not {value!r}.")
+    model, fallback = arguments.model or config.model, arguments.fallback_model or config.fallback_model
+    if fallback is not None and fallback == model:
+        if arguments.fallback_model:
+            raise UsageError(f"--fallback-model {fallback!r} is the model itself. Choose another model.")
+        fallback = None  # the configured fallback is the model of this run
     return msgspec.structs.replace(
         config,
-        model=arguments.model or config.model,
+        model=model,
+        fallback_model=fallback,
         effort=arguments.effort or config.effort,
         permission_mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
         limits=msgspec.structs.replace(

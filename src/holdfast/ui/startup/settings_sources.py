@@ -48,6 +48,7 @@ def given(arguments: Arguments) -> Layer:
     said: dict[str, object] = {
         "model": arguments.model,
         "effort": arguments.effort,
+        "fallback_model": arguments.fallback_model,
         "permission_mode": "yolo" if arguments.yolo else arguments.permission_mode,
         "limits.max_steps": arguments.max_steps,
         "limits.timeout": arguments.timeout,

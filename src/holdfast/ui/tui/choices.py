@@ -138,28 +138,6 @@ def _offer_sessions(found: Sequence[SessionSummary], target: CommandTarget) -> N
     )
 
 
-def pick_model(target: CommandTarget) -> None:
-    """Let the user choose another model."""
-    now = target.controller.status.model
-    choices = [
-        Choice(name, name, "in use" if name == now else target.controller.lacks(each), now=name == now)
-        for each in target.controller.providers.values()
-        for name in (each.example,)
-    ]
-    unnamed = {each.example: each for each in target.controller.providers.values() if not each.model}
-    choices.append(Choice(DEMO, DEMO, "scripted: no key, no network", now=now == DEMO))
-    if now and now not in {choice.value for choice in choices}:
-        choices.insert(0, Choice(now, now, "in use", now=True))
-
-    def use(chosen: str) -> None:
-        if chosen in unnamed:
-            target.composer.give_back(f"/model {unnamed[chosen].name}:")
-        else:
-            target.controller.use_model(chosen)
-
-    target.dialogs.pick("Model (any other: /model PROVIDER:MODEL)", choices, use)
-
-
 def pick_effort(target: CommandTarget) -> None:
     """Let the user choose how much the model reasons; each choice says what the model gets in place of it."""
     controller = target.controller

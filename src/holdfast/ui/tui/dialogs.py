@@ -62,7 +62,7 @@ class Dialogs:
         """Open a page to read."""
         self._app.push_screen(TextPage(text))
 
-    def pick(
+    def pick(  # noqa: PLR0913 - what the keys of a list do
         self,
         title: str,
         choices: Sequence[Choice],
@@ -71,10 +71,11 @@ class Dialogs:
         left: Callable[[], None] = lambda: None,
         shown: Callable[[str], None] | None = None,
         remove: tuple[str, Callable[[str], None]] | None = None,
-    ) -> None:
-        """Let the user choose, then call `then`, or `left` on cancel; a previewed theme is undone.
+        toggle: tuple[str, Callable[[str], None]] | None = None,
+    ) -> Picker:
+        """Let the user choose, then call `then`, or `left` on cancel; a previewed theme is undone. Return the list.
 
-        `remove` is what Ctrl+X does to a choice: a short description, and the function.
+        `remove` is what Ctrl+X does to a choice, `toggle` what Ctrl+F does: a short description, and the function.
         """
         before = self._app.theme
 
@@ -93,4 +94,14 @@ class Dialogs:
                 return self.attempt(lambda: what(value))
 
             also = does, removed
-        self._app.push_screen(Picker(title, choices, shown=shown, remove=also), chosen)
+        marks = None
+        if toggle is not None:
+            described, mark = toggle
+
+            def marked(value: str) -> None:
+                self.attempt(lambda: mark(value))
+
+            marks = described, marked
+        picker = Picker(title, choices, shown=shown, remove=also, toggle=marks)
+        self._app.push_screen(picker, chosen)
+        return picker

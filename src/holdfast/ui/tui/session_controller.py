@@ -70,6 +70,7 @@ class SessionController:
         show: Callable[[Status], None],
     ) -> None:
         """Create it without a session: `hear` gets the agent's messages once it listens, `show` each new status."""
+        self.options = start
         self.catalog = start.catalog
         self.environ = start.environ
         self.arguments = start.arguments
@@ -87,6 +88,7 @@ class SessionController:
         self._show = show
         self._start = start
         self._connections = connections
+        self._chosen = start.model  # by the user: the status may show the fallback model that stands in for it
         self._yolo_chosen = start.mode == "yolo"  # by name: only then does cycling the mode include it
         self._is_open = start.resumed is not None  # or being opened
         self._read = False
@@ -138,10 +140,11 @@ class SessionController:
             case SessionOpenedMessage(now=now):
                 self._is_open = True
                 self._settings = now.conversation.settings
+                self._chosen = now.conversation.chosen_model
                 self._enter(told.session, Path(told.cwd), model=now.conversation.model, read=told.read)
                 self._know(now)
             case SessionClosed():
-                self._enter("", self._start.cwd, model=self.status.model)
+                self._enter("", self._start.cwd, model=self._chosen)
             case CurrentConversation():
                 self._know(told)
             case Busy() | Idle() | InputAccepted():
@@ -155,8 +158,9 @@ class SessionController:
             case Window(model=model, tokens=tokens):
                 if model == self.status.model:
                     self.status = msgspec.structs.replace(self.status, window=tokens)
-            case Fact(entry=e.ModelChanged(model=model)):
+            case Fact(entry=e.ModelChanged(model=model, why=why)):
                 self.status = msgspec.structs.replace(self.status, model=model)
+                self._chosen = self._chosen if why == "fallback" else model
             case Fact(entry=e.ModelSettingsChanged(settings=settings)):
                 self._set(settings)
             case InputReturned() | ErrorMessage() | Closed():
@@ -213,9 +217,9 @@ class SessionController:
 
         Raise `UsageError` if no session can take it.
         """
-        if not self.status.model:
+        if not self._chosen:
             raise ModelUnusable(NO_MODEL)
-        self._connections.check(self.status.model)
+        self._connections.check(self._chosen)
         self._have_session()
         self._submitted()
         self.agent.prompt(text, when)
@@ -250,6 +254,7 @@ class SessionController:
     def use_model(self, name: str) -> None:
         """Use this model for later requests. Raise `ModelUnusable`."""
         self._connections.check(name)
+        self._chosen = name
         if name != self.status.model:
             defaults = self._start.settings_of
             self._set(self._settings.moved(defaults(self.status.model), defaults(name)))
@@ -305,7 +310,7 @@ class SessionController:
         if self._read:
             raise UsageError(READ_ONLY)
         if not self._is_open:
-            catalog, cwd, model, settings = self.catalog, self.cwd, self.status.model, self._settings
+            catalog, cwd, model, settings = self.catalog, self.cwd, self._chosen, self._settings
             self._is_open = True
             self.agent.open(lambda: create(catalog, cwd=cwd, model=model, settings=settings))
 

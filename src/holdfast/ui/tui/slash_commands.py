@@ -23,11 +23,11 @@ from holdfast.ui.tui.choices import (
     CommandTarget,
     leave_for_setup,
     pick_effort,
-    pick_model,
     pick_session,
     pick_turn,
 )
 from holdfast.ui.tui.command_parser import CommandLine, Name
+from holdfast.ui.tui.model_picker import pick_model
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice

@@ -53,6 +53,12 @@ _WITHOUT: dict[str, str] = {
 }
 """How the next attempt differs after these faults."""
 
+_SWITCHED: dict[e.ModelReason, str] = {
+    "": "Model switched to {}.",
+    "fallback": "This turn continues with {}, the fallback model.",
+    "back": "Back to {}.",
+}
+
 _Message = e.PromptAccepted | e.Queued | e.Recalled | e.Steered
 _Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate | e.ShellStarted | e.ShellEnded
 _Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged | e.Repaired
@@ -88,7 +94,7 @@ class Narrator:
             case e.SessionOpened():
                 yield Sentence("session", _opened(entry))
             case e.ModelChanged(model=model):
-                yield Sentence("model", f"Model switched to {model}.")
+                yield Sentence("retry" if entry.why == "fallback" else "model", _SWITCHED[entry.why].format(model))
             case e.ModelSettingsChanged(settings=settings):
                 yield Sentence("model", settings_text(settings))
             case e.Titled(title=title):

@@ -26,6 +26,7 @@ COMPLETED_COMMANDS: Mapping[str, str] = {
     "setup": "set up a provider, API key and model",
     "config": "show every setting and its source",
     "doctor": "check this machine's setup",
+    "models": "list models, with window and price",
     "sessions": "manage your sessions",
     "check": "validate a conversation file",
     "repair": "repair a conversation file",
@@ -125,6 +126,8 @@ def _command(name: str) -> argparse.ArgumentParser:
             from holdfast.ui.commands.config import command_parser as made  # noqa: PLC0415 - likewise
         case "doctor":
             from holdfast.ui.commands.doctor import command_parser as made  # noqa: PLC0415 - likewise
+        case "models":
+            from holdfast.ui.commands.models import command_parser as made  # noqa: PLC0415 - likewise
         case "sessions":
             from holdfast.ui.commands.sessions import command_parser as made  # noqa: PLC0415 - likewise
         case "demo":

@@ -253,8 +253,9 @@ class AgentThread:
             self._unopened = advised(error, SCREEN)
             raise
         self._send(session_opened(session.id, str(session.cwd), session.reading, conversation=agent.conversation))
-        if model:
+        if model and model != agent.conversation.chosen_model:
             agent.use_model(model)
+        if model:
             agent.use_settings(self._options.chosen_settings.over(agent.conversation.settings))
         await self._begin(agent, agent.resume_turn)
 
@@ -293,6 +294,7 @@ class AgentThread:
             reading=session.reading,
             providers=options.providers,
             defaults=options.settings_of,
+            fallback=options.fallback,
         )
         return agent
 

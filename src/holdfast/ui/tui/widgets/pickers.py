@@ -37,6 +37,10 @@ class Choice(msgspec.Struct, frozen=True):
 _WIDEST = 100
 """Maximum cells of a list or page, for readable lines."""
 
+_MOST_ROWS = 20
+_ABOVE = 6
+"""Lines of a picker besides its rows and what is below them: the padding, the title and the search."""
+
 _GAP = 2
 
 MARGINS = 4
@@ -87,6 +91,7 @@ class Picker(Over[str | None]):
     Picker Input { border: none; height: 1; margin: 1 0; padding: 0; background: $surface; }
     Picker OptionList { height: auto; max-height: 20; border: none; padding: 0; background: $surface; }
     Picker OptionList { text-wrap: nowrap; text-overflow: ellipsis; }
+    Picker #note { height: auto; color: $foreground 60%; margin-top: 1; display: none; }
     Picker #foot { height: auto; color: $foreground 60%; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -95,6 +100,7 @@ class Picker(Over[str | None]):
         Binding("down", "move(1)", show=False, priority=True),
         Binding("enter", "choose", show=False, priority=True),
         Binding("ctrl+x", "remove", show=False, priority=True),
+        Binding("ctrl+f", "mark", show=False, priority=True),
     ]
 
     def __init__(
@@ -104,23 +110,31 @@ class Picker(Over[str | None]):
         *,
         shown: Callable[[str], None] | None = None,
         remove: tuple[str, Callable[[str], bool]] | None = None,
+        toggle: tuple[str, Callable[[str], None]] | None = None,
     ) -> None:
-        """Show `choices`; `shown` is called with the highlighted value; Ctrl+X removes a choice if `remove` is set."""
+        """Show `choices`; `shown` is called with the highlighted value.
+
+        Ctrl+X removes a choice if `remove` is set; Ctrl+F does what `toggle` says, which may `offer` other choices.
+        """
         super().__init__()
         self._title = title
         self._choices = list(choices)
         self._remove = remove
+        self._toggle = toggle
         self._narrowed = ""
+        self._noted = ""
         also = f" · Ctrl+X {remove[0]}" if remove else ""
+        also += f" · Ctrl+F {toggle[0]}" if toggle else ""
         self._foot = f"↑ ↓ choose · type to search · Enter to select{also} · Esc to cancel"
         self._shown = shown
 
     def compose(self) -> ComposeResult:
-        """Yield title, search, list and foot."""
+        """Yield title, search, list, note and foot."""
         with Vertical():
             yield Static(Text(self._title), id="title")
             yield Input(placeholder="search", id="search")
             yield OptionList(id="choices")
+            yield Static(id="note", markup=False)
             yield Static(Text(self._foot), id="foot")
 
     def on_mount(self) -> None:
@@ -131,6 +145,7 @@ class Picker(Over[str | None]):
 
     def on_resize(self) -> None:
         """Fit the rows to the size."""
+        self._fit()
         self._narrow(self._narrowed, self.query_one(OptionList).highlighted or 0)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -174,6 +189,32 @@ class Picker(Over[str | None]):
             del self._choices[number]
             self._narrow(self.query_one(Input).value, choices.highlighted)
 
+    def action_mark(self) -> None:
+        """Do what Ctrl+F is for to the highlighted item."""
+        choices = self.query_one(OptionList)
+        if self._toggle is not None and choices.highlighted is not None:
+            self._toggle[1](self._value(choices.get_option_at_index(choices.highlighted).id or "0"))
+
+    def offer(self, choices: Sequence[Choice], note: str) -> None:
+        """Show other choices, with the same search and the same value highlighted, and a note below them."""
+        shown = self.query_one(OptionList)
+        at = None if shown.highlighted is None else self._value(shown.get_option_at_index(shown.highlighted).id or "0")
+        place = shown.highlighted or 0
+        self._choices = list(choices)
+        self._narrow(self.query_one(Input).value, place, value=at)
+        line = self.query_one("#note", Static)
+        line.update(Text(literal(note)))
+        line.display = bool(note)
+        self._noted = note
+        self._fit()
+
+    def _fit(self) -> None:
+        """Leave the list as many rows as fit, so that the note and the foot are never cut off."""
+        texts = [self._foot, *filter(None, [self._noted])]
+        below = sum(1 + sum(-(-cell_len(line) // self._room) or 1 for line in text.split("\n")) for text in texts)
+        height = self.app.size.height * 80 // 100  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        self.query_one(OptionList).styles.max_height = max(1, min(_MOST_ROWS, height - below - _ABOVE))
+
     @property
     def _room(self) -> int:
         """Return the cells of a row, according to the style sheet."""
@@ -183,8 +224,8 @@ class Picker(Over[str | None]):
     def _value(self, option: str) -> str:
         return self._choices[int(option)].value
 
-    def _narrow(self, search: str, at: int = 0) -> None:
-        """Show the matching items, with item number `at` highlighted."""
+    def _narrow(self, search: str, at: int = 0, *, value: str | None = None) -> None:
+        """Show the matching items, with item number `at` highlighted, or that of the `value` if it is shown."""
         self._narrowed = search
         words = search.casefold().split()
         choices = self.query_one(OptionList)
@@ -192,6 +233,7 @@ class Picker(Over[str | None]):
         shown = picker_rows(self._choices, self._room)
         for number, (choice, row) in enumerate(zip(self._choices, shown, strict=True)):
             if all(word in f"{choice.title} {choice.detail}".casefold() for word in words):
+                at = choices.option_count if choice.value == value else at
                 choices.add_option(Option(row, id=str(number)))
         if choices.option_count:
             choices.highlighted = min(at, choices.option_count - 1)

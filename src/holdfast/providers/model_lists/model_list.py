@@ -1,0 +1,143 @@
+"""Asks a provider for its models, with limits on time, bytes and pages.
+
+Two rules. A list is read whole or not at all: a part would look like all. What the provider answers besides the list is
+not quoted: it could quote the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from urllib.parse import quote
+
+import httpx2
+
+from holdfast.config.settings import Limits, ProtocolKind
+from holdfast.errors import ProviderFailed, ProviderFault
+from holdfast.providers.error_mapping import http_failure, without_secrets
+from holdfast.providers.http_client import new_client, packed_encodings
+from holdfast.providers.http_model import secrets_for, user_agent
+from holdfast.providers.model_lists.pages import ListedModel, ModelPage, page_of
+from holdfast.providers.protocols import protocol_of
+from holdfast.providers.provider_info import info_of
+from holdfast.providers.registry import ModelEndpoint
+
+LIST_PATIENCE = 15.0
+"""Seconds for the whole list."""
+
+MOST_BYTES = 8 * 1024 * 1024
+"""Bytes of all pages."""
+
+MOST_PAGES = 20
+MOST_MODELS = 5_000
+
+_REASONS: dict[ProviderFault, str] = {
+    "credentials": "the key was refused",
+    "rate_limited": "too many requests",
+    "overloaded": "the provider is overloaded",
+    "rejected": "the provider has no such list",
+}
+
+
+async def fetch_models(
+    target: ModelEndpoint, limits: Limits, *, http: Callable[[], httpx2.AsyncClient] | None = None
+) -> ModelPage:
+    """Return all models that the provider of `target` lists, as one page. Raise `ProviderFailed`.
+
+    `http` makes the client, by default one with the `limits` for connecting.
+    """
+    client = http() if http else new_client(limits)
+    client.follow_redirects = False
+    try:
+        async with asyncio.timeout(LIST_PATIENCE):
+            return await _pages(client, target)
+    except TimeoutError:
+        raise _failed(target, f"no whole list within {LIST_PATIENCE:g} s", "silent") from None
+    except httpx2.TransportError as error:
+        raise _failed(target, f"{type(error).__name__}: {error}".rstrip(": "), "unreachable") from error
+    except (ValueError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise _failed(target, str(error), "malformed") from error
+    finally:
+        await client.aclose()
+
+
+def list_address(target: ModelEndpoint) -> str:
+    """Return the base URL that the list is asked for at, "" if the provider has none."""
+    return target.address or info_of(target.provider).address
+
+
+async def _pages(client: httpx2.AsyncClient, target: ModelEndpoint) -> ModelPage:
+    found: dict[str, ListedModel] = {}
+    unusable, after, room = 0, "", MOST_BYTES
+    for _ in range(MOST_PAGES):
+        body = await _body(client, target, after, room)
+        room -= len(body)
+        page = page_of(target.provider.kind, body)
+        for model in page.models:
+            found.setdefault(model.id, model)
+        unusable += page.unusable
+        if len(found) > MOST_MODELS:
+            raise ValueError(f"the list has more than {MOST_MODELS:,} models")
+        if not page.next or page.next == after:
+            return ModelPage(models=tuple(found.values()), unusable=unusable)
+        after = page.next
+    raise ValueError(f"the list has more than {MOST_PAGES} pages")
+
+
+async def _body(client: httpx2.AsyncClient, target: ModelEndpoint, after: str, room: int) -> bytes:
+    request = client.build_request(
+        "GET",
+        _url(target, after),
+        headers={
+            "accept": "application/json",
+            "accept-encoding": "identity",
+            "user-agent": user_agent(),
+            **protocol_of(target.provider.kind).headers(target),
+            **target.headers,
+        },
+    )
+    response = await client.send(request, stream=True)
+    try:
+        if response.is_redirect:
+            raise _failed(target, "it redirects elsewhere, and that is not followed", "redirected")
+        if response.is_error:
+            fault = http_failure(target.name, response.status_code, response.headers, b"").fault
+            why = _REASONS.get(fault, "the request failed")
+            raise _failed(target, f"{why} (status {response.status_code})", fault)
+        if packed_encodings(response):
+            raise ValueError("the answer is compressed, and unpacked it may be of any size")
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > room:
+                raise ValueError(f"the list is longer than {MOST_BYTES // 1024**2} MB")
+        return bytes(body)
+    finally:
+        await response.aclose()
+
+
+def _url(target: ModelEndpoint, after: str) -> str:
+    """Return the URL of a page; the query of the base URL is kept."""
+    address, _, query = list_address(target).partition("?")
+    path, first, following = _PATHS[target.provider.kind]
+    asked = [query, first, f"{following}={quote(after, safe='')}" if following and after else ""]
+    joined = "&".join(filter(None, asked))
+    return f"{address.rstrip('/')}{path}{'?' if joined else ''}{joined}"
+
+
+_OPENAI = "/models", "", ""
+_ANTHROPIC = "/v1/models", "limit=1000", "after_id"
+_PATHS: dict[ProtocolKind, tuple[str, str, str]] = {
+    "openai-responses": _OPENAI,
+    "openai-chat": _OPENAI,
+    "mistral": _OPENAI,
+    "anthropic": _ANTHROPIC,
+    "bedrock": _ANTHROPIC,
+    "gemini": ("/v1beta/models", "pageSize=1000", "pageToken"),
+}
+"""Below the base URL: the path, what a request for any page says, and the parameter that names the page."""
+
+
+def _failed(target: ModelEndpoint, why: str, fault: ProviderFault) -> ProviderFailed:
+    failed = ProviderFailed(f"The models of {target.provider.name} could not be listed: {why}.", fault=fault)
+    return without_secrets(failed, secrets_for(target))

@@ -1,0 +1,36 @@
+"""What is shown of a model beside its name, and of a list of models that is not complete."""
+
+from __future__ import annotations
+
+from holdfast.providers.model_lists.known_models import KnownModels
+from holdfast.providers.model_lists.pages import ListedModel
+from holdfast.ui.view.columns import count_noun
+
+_THOUSAND = 1_000
+_MILLION = 1_000_000
+
+
+def window_text(tokens: int) -> str:
+    """Return a readable window, "" if it is not known."""
+    if not tokens:
+        return ""
+    if tokens < _MILLION:
+        return f"{max(tokens // _THOUSAND, 1)}k"
+    return f"{tokens / _MILLION:.1f}M".replace(".0M", "M")
+
+
+def price_text(model: ListedModel) -> str:
+    """Return the price per million tokens, "" if it is not known."""
+    if model.input_price is None or model.output_price is None:
+        return ""
+    return f"${model.input_price:g} in, ${model.output_price:g} out"
+
+
+def remark(known: KnownModels) -> str:
+    """Return what the user should know about the list, "" if nothing."""
+    if known.missing:
+        shown = "an earlier list and holdfast's own" if known.source == "cache" else "holdfast's own list"
+        return f"{known.missing} Shown: {shown}."
+    if known.unusable:
+        return f"{known.provider} lists {count_noun(known.unusable, 'model')} without a usable name."
+    return ""
