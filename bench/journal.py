@@ -192,7 +192,7 @@ def before_requests(*, messages: int, rounds: int) -> list[Comparison]:
     """
     journal = conversation(messages)
     pruning = [_before(journal, context_settings.ContextSettings(), turns=1)[0] for _ in range(rounds)]
-    both = _before(journal, context_settings.ContextSettings(prune="off"), turns=rounds)
+    both = _before(journal, context_settings.ContextSettings(prune="off"), turns=rounds + 1)
     return [
         Comparison(
             what=f"own work before a request at {messages:,} messages, {which}",

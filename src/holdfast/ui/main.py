@@ -6,9 +6,7 @@ import os
 import sys
 from io import TextIOWrapper
 
-from holdfast import __version__
-
-TYPE_CHECKING = False  # as in `holdfast/__init__.py`: `--version` needs no `typing`
+from holdfast import TYPE_CHECKING, __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,13 +29,17 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
             stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" instead of a traceback
     try:
         return _printed(_dispatch(argv, environ))
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the top: whatever it is has an exit code
+    except Exception as error:  # noqa: BLE001 - the top: whatever it is has an exit code
         return _exit_code(error, environ)
+    except KeyboardInterrupt:
+        from holdfast.errors import EXIT_INTERRUPTED  # noqa: PLC0415 - only when it ends so
+
+        return EXIT_INTERRUPTED
 
 
-def _exit_code(error: Exception | KeyboardInterrupt, environ: Mapping[str, str]) -> int:
+def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
     """Return the exit code, after a sentence on standard error: of a bug with the traceback, for a report."""
-    from holdfast.errors import EXIT_FAILED, EXIT_INTERRUPTED, HoldfastError  # noqa: PLC0415 - only when it ends so
+    from holdfast.errors import EXIT_FAILED, HoldfastError  # noqa: PLC0415 - only when it ends so
 
     match error:
         case HoldfastError():
@@ -45,8 +47,6 @@ def _exit_code(error: Exception | KeyboardInterrupt, environ: Mapping[str, str])
 
             _say(sys.stderr, f"holdfast: {advised(error, COMMAND_LINE)}")
             return error.exit_code
-        case KeyboardInterrupt():
-            return EXIT_INTERRUPTED
         case BrokenPipeError():
             _forget(sys.stdout)
             return 141

@@ -38,6 +38,10 @@ def digest(body: Body) -> str:
     return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+LATER = {"model-settings-changed"}
+"""The kinds that these journals are older than."""
+
+
 @pytest.mark.parametrize("number", range(len(LINES)))
 def test_it_folds_to_the_same_bytes(number: int) -> None:
     old = msgspec.json.decode(LINES[number], type=Old)
@@ -49,4 +53,4 @@ def test_it_folds_to_the_same_bytes(number: int) -> None:
 
 def test_every_kind_of_entry_is_among_them() -> None:
     kinds = {msgspec.json.decode(raw)["kind"] for line in LINES for raw in msgspec.json.decode(line, type=Old).entries}
-    assert kinds >= {each.__struct_config__.tag for each in get_args(Entry)}
+    assert kinds >= {each.__struct_config__.tag for each in get_args(Entry)} - LATER

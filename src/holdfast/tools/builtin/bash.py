@@ -6,7 +6,7 @@ import signal
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect
-from holdfast.tools.builtin.declarations import BASH, BashArguments
+from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
 from holdfast.tools.process.end_record import sealed
 from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
 from holdfast.tools.schema import parse_arguments
@@ -18,7 +18,7 @@ TITLE = 80  # characters of the command shown in a plan's title
 class BashTool:
     """The tool `bash`: a command in the workspace, run by the supervisor process."""
 
-    schema = BASH
+    schema = BASH_SCHEMA
     effect: Effect = "execute"
 
     def __init__(self, workspace: Workspace, supervisor: Supervisor) -> None:

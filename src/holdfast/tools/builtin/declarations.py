@@ -86,21 +86,21 @@ class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     items: Annotated[list[TodoItem], msgspec.Meta(max_length=50, description="The whole list, in order.")]
 
 
-READ = schema_of(
+READ_SCHEMA = schema_of(
     "read",
     "Read a text file, or look at an image. Each line comes as its number, a tab and its text. Long files come in "
     "windows: the last line says how to read on. Other binary files are refused.",
     ReadArguments,
 )
 
-WRITE = schema_of(
+WRITE_SCHEMA = schema_of(
     "write",
     "Create a file, or replace all of its content. Missing folders are created. "
     "To change part of a file that exists, use edit.",
     WriteArguments,
 )
 
-EDIT = schema_of(
+EDIT_SCHEMA = schema_of(
     "edit",
     "Replace an exact piece of text in a file. `old` must occur exactly once, unless `all` is true: "
     "include enough surrounding lines to make it unique.",
@@ -112,23 +112,23 @@ Every command starts in a new shell in the workspace folder. It has no terminal 
 answered: use flags such as --yes. When the command ends, its background processes are ended too. Of a long output you \
 see the beginning and the end; redirect it to a file if you need all of it."""
 
-BASH = schema_of("bash", _BASH, BashArguments)
+BASH_SCHEMA = schema_of("bash", _BASH, BashArguments)
 
-GREP = schema_of(
+GREP_SCHEMA = schema_of(
     "grep",
     "Search text files line by line for a regular expression; results are path:line:text. "
     "Binary files and files that .gitignore leaves out are not searched.",
     GrepArguments,
 )
 
-GLOB = schema_of(
+GLOB_SCHEMA = schema_of(
     "glob",
     "List files whose path matches a pattern, the newest first. Files that .gitignore leaves out are not listed. "
     "Folders end with / and are listed only by patterns without **.",
     GlobArguments,
 )
 
-FETCH = schema_of(
+FETCH_SCHEMA = schema_of(
     "fetch",
     "Fetch a page by HTTP GET and read it as text; HTML becomes Markdown. Only public addresses can be asked, "
     "without cookies or passwords. A redirect to another host is reported, not followed. "
@@ -136,12 +136,21 @@ FETCH = schema_of(
     FetchArguments,
 )
 
-TODO = schema_of(
+TODO_SCHEMA = schema_of(
     "todo",
     "Keep a task list, for work of three steps or more. Each call replaces the whole list: give "
     "every item that still matters, with its state. Mark an item done once you have seen that it is.",
     TodoArguments,
 )
 
-DECLARATIONS = (READ, WRITE, EDIT, BASH, GREP, GLOB, FETCH, TODO)
+DECLARATIONS = (
+    READ_SCHEMA,
+    WRITE_SCHEMA,
+    EDIT_SCHEMA,
+    BASH_SCHEMA,
+    GREP_SCHEMA,
+    GLOB_SCHEMA,
+    FETCH_SCHEMA,
+    TODO_SCHEMA,
+)
 """All of them, in the order in which a session declares them."""

@@ -10,7 +10,7 @@ from itertools import islice
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
-from holdfast.tools.builtin.declarations import EDIT, EditArguments
+from holdfast.tools.builtin.declarations import EDIT_SCHEMA, EditArguments
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, Workspace
 from holdfast.tools.workspace.atomic_write import (
@@ -33,7 +33,7 @@ _LINES_COMPARED = 2000  # difflib takes up to 100 microseconds for each
 class EditTool:
     """Replaces an exact piece of text in a file, atomically. Line endings and a byte order mark are kept."""
 
-    schema = EDIT
+    schema = EDIT_SCHEMA
     effect: Effect = "write"
 
     def __init__(self, workspace: Workspace) -> None:

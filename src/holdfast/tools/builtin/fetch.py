@@ -21,7 +21,7 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.address_policy import may_ask
-from holdfast.tools.builtin.declarations import FETCH, FetchArguments
+from holdfast.tools.builtin.declarations import FETCH_SCHEMA, FetchArguments
 from holdfast.tools.builtin.html_to_markdown import DownloadedPage, page_text, refuse_kind, unpacked
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
@@ -54,7 +54,7 @@ def addresses_of(host: str, port: int) -> list[str]:
 class FetchTool:
     """Fetches a page. `networks` may be asked although they are not public."""
 
-    schema = FETCH
+    schema = FETCH_SCHEMA
     effect: Effect = "read"
 
     def __init__(self, *, look_up: Callable[[str, int], list[str]] = addresses_of) -> None:

@@ -14,7 +14,7 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
-from holdfast.tools.builtin.declarations import GLOB, GlobArguments
+from holdfast.tools.builtin.declarations import GLOB_SCHEMA, GlobArguments
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import cap, escape_newlines
@@ -30,7 +30,7 @@ _TEXT_MOST = 64_000
 class GlobTool:
     """Lists files by name, newest first."""
 
-    schema = GLOB
+    schema = GLOB_SCHEMA
     effect: Effect = "read"
 
     def __init__(self, workspace: Workspace) -> None:

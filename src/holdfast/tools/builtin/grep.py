@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.tool_calls import Effect
-from holdfast.tools.builtin.declarations import GREP, GrepArguments
+from holdfast.tools.builtin.declarations import GREP_SCHEMA, GrepArguments
 from holdfast.tools.builtin.glob import listing
 from holdfast.tools.builtin.read_write import holds_nul, line_text, read_lines, shown_line
 from holdfast.tools.builtin.regular_expressions import compiled
@@ -49,7 +49,7 @@ class RunProgram(Protocol):
 class GrepTool:
     """Searches the lines of text files, with ripgrep if installed and `run` is given, else in Python."""
 
-    schema = GREP
+    schema = GREP_SCHEMA
     effect: Effect = "read"
 
     def __init__(self, workspace: Workspace, run: RunProgram | None) -> None:

@@ -14,7 +14,7 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileCheck
-from holdfast.tools.builtin.declarations import READ, WRITE, ReadArguments, WriteArguments
+from holdfast.tools.builtin.declarations import READ_SCHEMA, WRITE_SCHEMA, ReadArguments, WriteArguments
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import beginning, escape_newlines
@@ -38,7 +38,7 @@ _BOM = b"\xef\xbb\xbf"
 class ReadTool:
     """Reads a range of lines of a text file, without holding more than that in memory."""
 
-    schema = READ
+    schema = READ_SCHEMA
     effect: Effect = "read"
 
     def __init__(self, workspace: Workspace) -> None:
@@ -58,7 +58,7 @@ class ReadTool:
 class WriteTool:
     """Writes a whole file, atomically."""
 
-    schema = WRITE
+    schema = WRITE_SCHEMA
     effect: Effect = "write"
 
     def __init__(self, workspace: Workspace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect
-from holdfast.tools.builtin.declarations import TODO, TodoArguments
+from holdfast.tools.builtin.declarations import TODO_SCHEMA, TodoArguments
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.truncation import escape_newlines
@@ -15,7 +15,7 @@ _MARKS = {"open": "[ ]", "doing": "[>]", "done": "[x]"}
 class TodoTool:
     """Shows the given list. The call and its result are the only storage."""
 
-    schema = TODO
+    schema = TODO_SCHEMA
     effect: Effect = "read"
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
