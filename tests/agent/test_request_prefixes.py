@@ -13,14 +13,12 @@ import msgspec
 import pytest
 from test_stable_prefix import INTERRUPTED, TURNS, unmarked
 
-from agent_harness import says
 from holdfast.agent.model_request.prefix_history import SentRequest, sent_requests
 from holdfast.providers.registry import PROVIDERS
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.journal.entries import RequestStarted
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_provider import Captured
-from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.ui.commands.show_requests import show_requests
 from long_sessions import Long
 from provider_situations import MODELS, OTHERS, Session
@@ -71,13 +69,11 @@ async def test_the_digest_is_of_the_bytes_that_were_sent(model: str) -> None:
 
 async def test_a_pruned_result_is_named_as_the_cause() -> None:
     session = Long(context=ContextSettings(prune_protect=6_000, prune_least=5_000, prune_turns=2))
-    session.tools = FunctionToolbox((*session.tools.given, says("list", "a, b and c")))
     agent = session.begin("anthropic:m")
-    for number in range(8):
-        session.provider.extend([Call("list", {})])
+    for number in range(6):
         await session.turn(agent, f"prompt {number}")
     changed = [each.changed for each in found(session) if each.changed]
-    assert len(changed) == 2
+    assert len(changed) == len(session.pruned) > 0
     assert all("old results were left out (entry" in each for each in changed)
 
 

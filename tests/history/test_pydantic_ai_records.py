@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
@@ -14,6 +15,7 @@ from holdfast.history.formats.format import Json, as_array, as_object
 from holdfast.history.formats.pydantic_ai.fields import UNSAID
 from holdfast.history.profiles import PAIRS
 from sdk_types import pydantic_ai_refusal
+from tiers import sampled
 
 USER: Json = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "x"}]}
 CALL: Json = {"part_kind": "tool-call", "tool_name": "f", "args": "{}", "tool_call_id": "abcdefgh1"}
@@ -97,8 +99,7 @@ def test_a_record_in_a_request_stays_as_it_is(kind: str) -> None:
         assert repair(messages, format="pydantic-ai").messages is messages
 
 
-@pytest.mark.parametrize("profile", PAIRS["pydantic-ai"][::3])
-@pytest.mark.parametrize("kind", RECORDS)
+@pytest.mark.parametrize(("kind", "profile"), sampled(product(RECORDS, PAIRS["pydantic-ai"]), 8))
 def test_a_record_that_does_not_load_is_told_and_loads_once_mended(kind: str, profile: str) -> None:
     seen = 0
     for record in faulty(kind):
