@@ -115,6 +115,7 @@ class Play:
             ask=self.scenario.ask() if self.scenario.ask else None,
             limits=self.limits,
             context=self.scenario.context,
+            fallback=self.scenario.fallback,
         )
 
     async def connect(self, name: str) -> Model:

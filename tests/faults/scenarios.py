@@ -116,7 +116,7 @@ class Scenario:
     `carries_on` is whether the turn that `before` left open is taken up first; `says` is what a person says, when, and
     whether for the next request or for later, if a turn runs then; `stops` is when a person stops it, if the turn has
     no other end; `connecting` and `lingers` are how long it takes to connect, and for processes of an earlier run to
-    go.
+    go. `fallback` is the model that stands in for one that does not answer.
     """
 
     name: str
@@ -128,6 +128,7 @@ class Scenario:
     ask: Callable[[], Asker] | None = None
     connecting: float = 0.0
     lingers: float = 0.0
+    fallback: str = ""
     stops: float | None = None
     carries_on: bool = False
     says: Sequence[tuple[float, When, str]] = ()
@@ -322,6 +323,14 @@ SCENARIOS = {
             [LOOK],
             before=long_history(12),
             context=context_settings.ContextSettings(prune_protect=1_000, prune_least=1_000),
+        ),
+        Scenario(
+            "a fallback model",  # for the second request of the first turn; the second turn asks the chosen one again
+            [[*calls("look", "a")], [Fail(529)], [Fail(503)], calls("act", "b"), [Say("done")], [Say("back")]],
+            [LOOK, ACT],
+            fallback="anthropic:other",
+            limits=Limits(attempts=2),
+            then=["and then"],
         ),
         Scenario(
             "compaction",  # before the first request, and between two of a turn
