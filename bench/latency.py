@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
+import msgspec
 
 from history import conversation
 from holdfast.agent.agent import Agent
@@ -20,10 +21,13 @@ from holdfast.agent.sessions import create
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn import Turn
 from holdfast.providers.connect import connect, open_model
-from holdfast.providers.model import Model
+from holdfast.providers.model import Model, TextDelta
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.catalog import Catalog
 from holdfast.session.conversation import context_settings
+from holdfast.session.conversation.conversation import UserMessage
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import SessionOpened
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Hold, Reply, Say, WireName
 from holdfast.testing.scripted_provider import ScriptedProvider
@@ -39,6 +43,9 @@ IDLE = 1.0
 
 BLOCKED = 0.025
 """CPU seconds for which a further request of a huge history may hold up the event loop."""
+
+READING = 0.03
+"""CPU seconds that reading a thousand tokens may take."""
 
 WIRES: tuple[WireName, ...] = ("openai-chat", "anthropic")
 COMMAND = "sleep 60 & sleep 60 & echo up; wait"
@@ -284,6 +291,43 @@ async def _blocked(wire: WireName, *, messages: int, rounds: int) -> list[float]
             waits.append(heartbeat.longest)
     await agent.close()
     return waits
+
+
+def reading(*, tokens: int, rounds: int) -> list[Comparison]:
+    """Compare what reading an answer of so many tokens costs the event loop, each an event of its own, with its limit.
+
+    The provider writes as fast as it can, from another thread; counted is the thread of the loop, with the connection.
+    """
+    limit = READING * tokens / 1_000
+    return [
+        Comparison(
+            what=f"reading {tokens:,} tokens from {wire}, CPU",
+            against=f"{limit:g} s",
+            ours=asyncio.run(_read(wire, tokens=tokens, rounds=rounds)),
+            theirs=[limit] * rounds,
+            aim=AtMost(ratio=1),
+        )
+        for wire in WIRES
+    ]
+
+
+async def _read(wire: WireName, *, tokens: int, rounds: int) -> list[float]:
+    taken: list[float] = []
+    asked = fold([SessionOpened(session="s", cwd="/", model=f"{wire}:m", system="", tools=(), version="0")])
+    asked = msgspec.structs.replace(asked, messages=(UserMessage((), ("go",)),))
+    with ScriptedProvider(after=(Say("word" * tokens, chunk=4),)) as provider:
+        model = open_model(resolve_endpoint(f"{wire}:m", provider.environ()))
+        for number in range(rounds + 1):
+            begun = time.thread_time()
+            deltas = 0
+            async with model.stream(asked) as events:
+                async for event in events:
+                    deltas += isinstance(event, TextDelta)
+            assert deltas == tokens, deltas
+            if number:  # the first imports and connects
+                taken.append(time.thread_time() - begun)
+        await model.aclose()
+    return taken
 
 
 ANSWERS: dict[WireName, dict[str, object]] = {

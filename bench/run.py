@@ -39,6 +39,7 @@ class Sizes:
     stops: int = 50
     sends: int = 15
     messages: int = 5_000
+    tokens: int = 1_000
     prompts: int = 7
     seconds: float = 20.0
     openings: int = 3
@@ -58,6 +59,7 @@ TINY = Sizes(
     stops=2,
     sends=1,
     messages=20,
+    tokens=10,
     prompts=1,
     seconds=0.5,
     openings=1,
@@ -80,6 +82,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "memory": lambda folder, sizes: rules.memory(folder, size=sizes.document),
     "stop": lambda folder, sizes: latency.stopping(folder, rounds=sizes.stops),
     "block": lambda _, sizes: latency.blocking(messages=sizes.messages, rounds=sizes.sends),
+    "tokens": lambda _, sizes: latency.reading(tokens=sizes.tokens, rounds=sizes.rounds),
     "debug": lambda folder, sizes: looking.logging(folder, messages=sizes.lengths[0], rounds=sizes.rounds),
     "verify": lambda folder, sizes: looking.verifying(folder, entries=sizes.entries, rounds=sizes.rounds),
     "prompt": lambda folder, sizes: screen.prompting(folder, rounds=sizes.prompts),

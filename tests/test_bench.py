@@ -37,6 +37,7 @@ ROWS = {
     "memory": 1,
     "stop": 18,
     "block": 4,
+    "tokens": 2,
     "debug": 1,
     "verify": 1,
     "request": 3,
