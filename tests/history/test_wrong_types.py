@@ -283,3 +283,14 @@ def test_a_call_that_is_a_text_is_quoted() -> None:
     done = repair([USER, {**SAID, "tool_calls": ["KEPT"]}, USER], format="openai-chat")
     assert done.remaining == ()
     assert "KEPT" in str(as_object(done.messages[1])["content"])
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "user", "assistant"])
+@pytest.mark.parametrize("kind", ["function_call", "custom_tool_call", "local_shell_call", "reasoning"])
+def test_what_was_said_stays_under_the_name_of_another_kind_of_item(kind: str, role: str) -> None:
+    if (kind, role) == ("reasoning", "assistant"):  # that is what was thought
+        return
+    messages = [{"role": role, "content": "Keep the tests green.", "type": kind}, {"role": "user", "content": "go"}]
+    mended = repair(messages, format="openai-responses", profile="openai-responses")
+    assert mended.remaining == ()
+    assert "Keep the tests green." in str(mended.messages)

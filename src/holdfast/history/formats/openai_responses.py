@@ -63,6 +63,9 @@ _OTHERS = frozenset(
 )
 """Kinds that stand for themselves."""
 
+_OF_CALLS = frozenset({"call_id", "name", "arguments", "input", "action"})
+"""The fields of calls, one of which each has."""
+
 _SERVED = frozenset(
     f"{kind}_call"
     for kind in ("code_interpreter", "file_search", "image_generation", "mcp", "tool_search", "web_search")
@@ -106,6 +109,8 @@ class OpenAIResponses:
         kind = as_text(raw.get("type")) or ""
         if kind == "reasoning" and role_in(RESPONSES_ROLES, raw.get("role")) in ("user", "system"):
             return not_a_message(index, "malformed")  # only the assistant thinks: what they said stays
+        if kind in CALLS and raw.get("content") and raw.get("role") and raw.keys().isdisjoint(_OF_CALLS):
+            return not_a_message(index, "malformed")  # what was said, under the name of a call
         item = _item(index, kind, raw)
         item = item or result_of_another((index,), "tool", raw, self.grammar)
         return not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
