@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from holdfast import __version__
 from holdfast.errors import UsageError
@@ -16,7 +16,6 @@ from holdfast.session.journal.parts import Usage
 from holdfast.system.git import branch_or_commit
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
-from holdfast.ui.export.export import FORMS, Form, exported, form_of, write
 from holdfast.ui.startup.project_trust import project_of
 from holdfast.ui.tui.choices import (
     PROVIDERS_OWN,
@@ -35,6 +34,9 @@ from holdfast.ui.tui.widgets.status_line import Status, share, tokens
 from holdfast.ui.view.blocks import AnswerBlock
 from holdfast.ui.view.columns import home
 from holdfast.ui.view.sentences import settings_text
+
+if TYPE_CHECKING:
+    from holdfast.ui.export.export import Form
 
 _DIFF = "git --no-pager diff --stat --patch HEAD"
 """The command of `/diff`, run as the user's own command."""
@@ -116,6 +118,8 @@ def _effort(target: CommandTarget, rest: str) -> None:
 
 
 def _export(target: CommandTarget, rest: str) -> None:
+    from holdfast.ui.export.export import FORMS, form_of  # noqa: PLC0415 - only an export needs the formats
+
     session = _open(target)
     word, _, name = rest.partition(" ")
     form: Form | None = next((form for form in FORMS if form == word), None)
@@ -129,6 +133,8 @@ def _export(target: CommandTarget, rest: str) -> None:
 
 
 def _write(target: CommandTarget, session: str, form: Form, name: str) -> None:
+    from holdfast.ui.export.export import FORMS, exported, write  # noqa: PLC0415 - likewise
+
     path = target.controller.cwd / Path(name).expanduser()
 
     def export() -> str:
