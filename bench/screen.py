@@ -32,6 +32,7 @@ from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Action, Call, Hold, ReceivedRequest, Say, Wait
 from holdfast.testing.scripted_provider import ScriptedProvider
 from pairs import AtMost, Comparison, paired, percentile
+from startup import most_memory
 
 PYTHON = sys.executable
 HOLDFAST = str(Path(PYTHON).with_name("holdfast"))
@@ -110,8 +111,7 @@ class Terminal:
     @property
     def most_memory(self) -> int:
         """Return the most memory it had, in bytes."""
-        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+        return most_memory(self.pid)
 
     @property
     def now(self) -> int:

@@ -130,6 +130,15 @@ def test_a_process_is_killed_at_its_moment(tmp_path: Path) -> None:
     assert times.cpu > 0.15
 
 
+@pytest.mark.parametrize(("size", "least"), [(0, 0), (50_000_000, 50_000_000)])
+def test_the_memory_of_a_process_is_its_own(size: int, least: int, tmp_path: Path) -> None:
+    ours = bytearray(200_000_000)
+    takes = f"kept = bytearray({size})\nprint('now', flush=True)\nwhile True: pass"
+    times = startup.until(startup.told, (sys.executable, "-c", takes), environ=os.environ, cwd=tmp_path)
+    assert times.memory is not None
+    assert least < times.memory < len(ours)
+
+
 def test_a_process_that_fails_is_not_measured(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="exit code 3"):
         startup.to_the_end((sys.executable, "-c", "raise SystemExit(3)"), environ=os.environ, cwd=tmp_path)
