@@ -96,8 +96,10 @@ def test_another_model_stands_in_for_one_that_is_overloaded(one_world: World) ->
     ran = one_world.ask("hello", environ=one_world.environ())
     assert (ran.code, ran.out) == (0, "from the other\n"), ran.err
     assert "This turn continues with anthropic:m, the fallback model." in ran.err
-    assert one_world.go_on().out == "back here\n"
     model = one_world.model
+    again = one_world.go_on()
+    assert again.out == "back here\n"
+    assert f"(resumed) · {model} · yolo" in again.err
     asked = [entry.model for entry in one_world.entries() if isinstance(entry, RequestStarted)]
     assert asked == [*[model] * 4, "anthropic:m", model]
     assert [entry for entry in one_world.entries() if isinstance(entry, ModelChanged)] == [

@@ -197,7 +197,7 @@ async def _turn(
         output.begin(
             RunOpened(
                 session=session.id,
-                model=before.model,
+                model=before.chosen_model,
                 mode=mode,
                 cwd=str(session.cwd),
                 tools=tuple(tool.name for tool in session.toolbox.schemas),
