@@ -35,6 +35,17 @@ def test_the_command_line_wins_over_the_session_and_the_session_over_the_config(
     assert read(tmp_path, own=Config()).model == ""
 
 
+def test_a_fallback_is_compared_with_the_model_that_the_session_is_continued_with(tmp_path: Path) -> None:
+    own = Config(model="openai:a")
+    given = Arguments(fallback_model="openai:a")
+    assert read(tmp_path, given, own=own, model="openai:b").fallback == "openai:a"
+    for options in ((given, None), (given, ""), (given, "openai:a")):
+        with pytest.raises(UsageError, match="is the model itself"):
+            read(tmp_path, options[0], own=own, model=options[1])
+    with pytest.raises(UsageError, match="is the model itself"):
+        read(tmp_path, Arguments(model="openai:a", fallback_model="openai:a"), own=own, model="openai:b")
+
+
 def test_the_command_line_wins_over_the_project_and_the_project_over_the_config(tmp_path: Path) -> None:
     (tmp_path / ".holdfast").mkdir()
     (tmp_path / ".holdfast/config.toml").write_text('permission_mode = "plan"\n[limits]\nmax_steps = 5\n')

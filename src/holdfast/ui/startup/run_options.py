@@ -134,7 +134,7 @@ def run_options(
     notices: list[str] = []
     where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
     project = trusted_project(environ, where, ask=ask, say=notices.append)
-    config = _overridden(own if project is None else with_project(own, project.config()), arguments)
+    config = _overridden(own if project is None else with_project(own, project.config()), arguments, resumed)
     providers = known_providers(config.providers, config.models)
     _settings(arguments)
     _check_fallback(config, providers)
@@ -142,7 +142,7 @@ def run_options(
     return RunOptions(
         cwd=cwd,
         environ=environ,
-        model=arguments.model or (resumed.model if resumed is not None else "") or config.model or "",
+        model=_model(arguments, resumed, config),
         arguments=arguments,
         config=config,
         limits=_limits(config, providers),
@@ -154,6 +154,11 @@ def run_options(
         resumed=resumed,
         fork=arguments.fork,
     )
+
+
+def _model(arguments: Arguments, resumed: SessionSummary | None, config: Config) -> str:
+    """Return the model of the run: that of the command line, else the session's, else the configured one, or ""."""
+    return arguments.model or (resumed.model if resumed is not None else "") or config.model or ""
 
 
 def _settings(arguments: Arguments) -> ModelSettings:
@@ -191,8 +196,8 @@ def _check_fallback(config: Config, providers: Providers) -> None:
         raise ConfigInvalid(f"Fallback model cannot be used. {error}") from error
 
 
-def _overridden(config: Config, arguments: Arguments) -> Config:
-    """Return the config with the settings of the command line.
+def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | None) -> Config:
+    """Return the config with the settings of the command line, for a new session or the `resumed` one.
 
     Raise `UsageError` for a limit that is not positive, and for a model that is to be its own fallback.
     """
@@ -202,9 +207,11 @@ def _overridden(config: Config, arguments: Arguments) -> Config:
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} must be greater than 0, not {value!r}.")
     model, fallback = arguments.model or config.model, arguments.fallback_model or config.fallback_model
-    if fallback is not None and fallback == model:
-        if arguments.fallback_model:
+    if arguments.fallback_model:
+        model = _model(arguments, resumed, config) or None
+        if fallback == model:
             raise UsageError(f"--fallback-model {fallback!r} is the model itself. Choose another model.")
+    elif fallback == model:
         fallback = None  # the configured fallback is the model of this run
     return msgspec.structs.replace(
         config,
