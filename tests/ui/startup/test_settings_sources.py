@@ -44,6 +44,15 @@ def test_each_value_has_the_last_that_said_it_and_its_line() -> None:
     assert "zzz" not in str(found)
 
 
+def test_settings_of_a_model_on_the_command_line_are_shown_too() -> None:
+    arguments = Arguments(temperature=0.5, max_output=900, service_tier="flex")
+    shown = {each.name: (each.value, each.source) for each in values(Config(), [given(arguments)])}
+    assert shown["temperature"] == (0.5, "option")
+    assert shown["max_output"] == (900, "option")
+    assert shown["service_tier"] == ("flex", "option")
+    assert "temperature" not in {each.name for each in values(Config(), [given(Arguments())])}
+
+
 def run(home: Path, *arguments: str, **environ: str) -> int:
     return main(["config", *arguments], {"HOLDFAST_HOME": str(home), **environ})
 

@@ -19,6 +19,9 @@ from holdfast.ui.startup.arguments import Arguments
 _TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _SETTING = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
 
+OPTION = "option"
+"""The source of what the command line sets."""
+
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """A setting: its dotted name, its value and its source; `line` is 0 if the source is not a file."""
@@ -48,18 +51,26 @@ def given(arguments: Arguments) -> Layer:
     said: dict[str, object] = {
         "model": arguments.model,
         "effort": arguments.effort,
+        "temperature": arguments.temperature,
+        "max_output": arguments.max_output,
+        "service_tier": arguments.service_tier,
         "fallback_model": arguments.fallback_model,
         "permission_mode": "yolo" if arguments.yolo else arguments.permission_mode,
         "limits.max_steps": arguments.max_steps,
         "limits.timeout": arguments.timeout,
     }
-    return Layer("option", {name: value for name, value in said.items() if value is not None}, {})
+    return Layer(OPTION, {name: value for name, value in said.items() if value is not None}, {})
 
 
 def values(effective: msgspec.Struct, layers: Sequence[Layer]) -> list[Value]:
-    """Return every setting of the effective config, each with the last layer that sets it."""
+    """Return every setting of the effective config, each with the last layer that sets it.
+
+    After them comes what only the command line can set.
+    """
     found: list[Value] = []
-    for name, value in flat(effective).items():
+    settings = flat(effective)
+    options = {name: value for each in layers if each.name == OPTION for name, value in each.said.items()}
+    for name, value in (settings | {name: value for name, value in options.items() if name not in settings}).items():
         said = next((each for each in reversed(layers) if name in each.said), None)
         source, line = ("default", 0) if said is None else (said.name, _line(name, said.lines))
         found.append(Value(name=name, value=_harmless(name, value), source=source, line=line))
