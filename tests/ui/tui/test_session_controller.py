@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.agent.events import Event, Fact, LiveText, LiveThinking, Shortening
+from holdfast.config.settings import Config, ModelOverrides
 from holdfast.errors import ModelUnusable, UsageError
+from holdfast.providers.credentials.provider_keys import ProviderKey
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
     Entry,
     ModelChanged,
+    ModelSettingsChanged,
     PromptAccepted,
     Queued,
     RequestFailed,
@@ -20,6 +23,7 @@ from holdfast.session.journal.entries import (
     Rewound,
     SessionOpened,
 )
+from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import (
     ApprovalClosed,
@@ -29,6 +33,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     InputAccepted,
     SessionClosed,
     SessionOpenedMessage,
+    Window,
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.session_controller import READ_ONLY, STARTING_UP, STOPPING, SessionController
@@ -132,3 +137,51 @@ def test_what_cannot_take_a_prompt_says_so(tmp_path: Path, session: SessionContr
     with pytest.raises(ModelUnusable, match="No model configured"):
         without.begin("go", "steer")
     assert without.agent.close(20)
+
+
+def test_between_turns_the_status_has_the_chosen_model_and_the_window_is_that_of_the_model_shown(
+    session: SessionController,
+) -> None:
+    session.take(opened())
+    session.take(Busy())
+    session.take(Window("a:b", 1_000))
+    session.take(Window("c:d", 200))  # the fallback is connected before the change is journalled
+    assert (session.status.model, session.status.window) == ("a:b", 1_000)
+    session.take(Fact(2, ModelChanged(model="c:d", why="fallback")))
+    assert (session.status.model, session.status.window) == ("c:d", 200)
+    session.take(Idle(None))
+    assert (session.status.model, session.status.window) == ("a:b", 1_000)
+
+
+def test_a_model_chosen_while_a_fallback_stands_in_begins_with_its_own_settings(tmp_path: Path) -> None:
+    configured = {
+        "openai:a": ModelOverrides(effort="high"),
+        "openai:b": ModelOverrides(effort="low"),
+        "openai:c": ModelOverrides(effort="max"),
+    }
+    start = RunOptions(
+        cwd=tmp_path,
+        model="openai:a",
+        environ={"HOLDFAST_HOME": str(tmp_path / "home")},
+        config=Config(models=configured),
+        keys={"OPENAI_API_KEY": ProviderKey("environment", "key")},
+    )
+    session = SessionController(start, Connections(start), hear=lambda _: None, show=lambda _: None)
+    try:
+        session.take(
+            opened(ModelChanged(model="openai:a"), ModelSettingsChanged(settings=ModelSettings(effort="high")))
+        )
+        session.take(Busy())
+        session.take(Fact(3, ModelChanged(model="openai:b", why="fallback")))
+        session.use_model("openai:c")
+        assert (session.settings.effort, session.status.effort) == ("max", "max")
+    finally:
+        assert session.agent.close(20)
+
+
+def test_the_note_about_an_effort_knows_that_requests_have_tools(tmp_path: Path) -> None:
+    session = controller(tmp_path, [], model="openai-chat:gpt-5.5")
+    try:
+        assert "takes no effort together with tools" in session.effort_note("high")
+    finally:
+        assert session.agent.close(20)

@@ -14,6 +14,7 @@ from typing import get_args
 
 import msgspec
 
+from holdfast import __version__
 from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
@@ -26,6 +27,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import Effort, ModelSettings
 from holdfast.system.git import branch_or_commit
 from holdfast.tool_calls import Mode
+from holdfast.tools.builtin.declarations import DECLARATIONS
 from holdfast.ui.startup.crash_report import keep_traceback
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
@@ -88,6 +90,7 @@ class SessionController:
         self._show = show
         self._start = start
         self._connections = connections
+        self._windows: dict[str, int] = {}  # of the models that were connected, in tokens
         self._chosen = start.model  # by the user: the status may show the fallback model that stands in for it
         self._yolo_chosen = start.mode == "yolo"  # by name: only then does cycling the mode include it
         self._is_open = start.resumed is not None  # or being opened
@@ -155,12 +158,12 @@ class SessionController:
                 self._is_open = self._is_open and bool(self.session)
             case InUse():
                 self._is_open = bool(self.session)
-            case Window(model=model, tokens=tokens):
-                if model == self.status.model:
-                    self.status = msgspec.structs.replace(self.status, window=tokens)
+            case Window(model=model, tokens=tokens):  # a fallback is connected before the change to it is journalled
+                self._windows[model] = tokens
+                self._show_model(self.status.model)
             case Fact(entry=e.ModelChanged(model=model, why=why)):
-                self.status = msgspec.structs.replace(self.status, model=model)
                 self._chosen = self._chosen if why == "fallback" else model
+                self._show_model(model)
             case Fact(entry=e.ModelSettingsChanged(settings=settings)):
                 self._set(settings)
             case InputReturned() | ErrorMessage() | Closed():
@@ -197,6 +200,7 @@ class SessionController:
                 )
             case Idle():
                 self._runs = False
+                self._show_model(self._chosen)  # the next prompt goes to it
                 self.status = msgspec.structs.replace(
                     self.status, doing=self._starting, branch=branch_or_commit(self.cwd)
                 )
@@ -254,11 +258,11 @@ class SessionController:
     def use_model(self, name: str) -> None:
         """Use this model for later requests. Raise `ModelUnusable`."""
         self._connections.check(name)
+        before, defaults = self._chosen, self._start.settings_of
+        if name != before:
+            self._set(self._settings.moved(defaults(before), defaults(name)))
         self._chosen = name
-        if name != self.status.model:
-            defaults = self._start.settings_of
-            self._set(self._settings.moved(defaults(self.status.model), defaults(name)))
-            self.status = msgspec.structs.replace(self.status, model=name, window=0)
+        self._show_model(name)
         if self._is_open:
             self.agent.use_model(name)
 
@@ -272,9 +276,14 @@ class SessionController:
 
     def effort_note(self, effort: Effort | None) -> str:
         """Return what the model gets in place of this effort, "" if it gets just that."""
-        settings = ModelSettings(effort=effort)
-        asked = fold((e.ModelChanged(model=self.status.model), e.ModelSettingsChanged(settings=settings)))
-        return " ".join(setting_notes(asked, self.providers))
+        changed = e.ModelSettingsChanged(settings=ModelSettings(effort=effort))
+        opened = e.SessionOpened(
+            session="", cwd="", model=self.status.model, system="", tools=DECLARATIONS, version=__version__
+        )
+        return " ".join(setting_notes(fold((opened, changed)), self.providers))
+
+    def _show_model(self, model: str) -> None:
+        self.status = msgspec.structs.replace(self.status, model=model, window=self._windows.get(model, 0))
 
     def _set(self, settings: ModelSettings) -> None:
         self._settings = settings
