@@ -22,6 +22,7 @@ from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.entries import Titled
 from holdfast.tool_calls import Mode
 from holdfast.ui.advice import SCREEN
+from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui import app
 from holdfast.ui.tui.agent_thread.messages import Window
@@ -32,9 +33,12 @@ from holdfast.ui.tui.widgets.pickers import Picker
 from polling import HANGS
 
 
-def start(folder: Path, *, mode: Mode = "ask", resumed: SessionSummary | None = None) -> RunOptions:
+def start(
+    folder: Path, *, mode: Mode = "ask", resumed: SessionSummary | None = None, arguments: Arguments | None = None
+) -> RunOptions:
     return RunOptions(
         cwd=folder,
+        arguments=arguments or Arguments(),
         model="demo",
         config=Config(permission_mode=mode),
         environ={"HOLDFAST_HOME": str(folder / "home")},
@@ -151,6 +155,19 @@ async def test_who_leaves_the_question_about_a_session_in_use_begins_a_new_one(t
         await until(lambda: isinstance(screen.screen, Picker))
         await pilot.press("escape")
         await until(lambda: "Staying in this one." in notice(screen))
+    session.store.close()
+
+
+async def test_a_copy_of_a_session_in_use_gets_the_model_and_the_effort_of_the_run(tmp_path: Path) -> None:
+    session = create(start(tmp_path).catalog, cwd=tmp_path, model="openai:gpt-5.1")
+    summary = start(tmp_path).catalog.find(session.id)
+    asked = start(tmp_path, resumed=summary, arguments=Arguments(effort="low"))
+    async with showing(asked) as (screen, pilot):
+        await until(lambda: isinstance(screen.screen, Picker))
+        await pilot.press("enter")
+        await until(lambda: bool(screen.controller.session) and screen.controller.status.effort == "low")
+        assert screen.controller.session != session.id
+        assert screen.controller.status.model == "demo"
     session.store.close()
 
 

@@ -47,7 +47,7 @@ def offer(in_use: InUse, target: CommandTarget) -> None:
 
     def chosen(what: str) -> None:
         if what == "fork":
-            target.controller.continue_in_copy(in_use.session)
+            target.controller.continue_in_copy(in_use.session, in_use.model)
         else:
             target.controller.agent.read(in_use.session)
 

@@ -99,7 +99,7 @@ class AgentThread:
             try:
                 await self._open(lambda: resume(self._options.catalog, session), model)
             except SessionBusy as busy:
-                self._send(InUse(session, busy.holder))
+                self._send(InUse(session, busy.holder, model))
 
         self._commands.submit(open_it)
 

@@ -89,10 +89,14 @@ class SessionClosed(msgspec.Struct, frozen=True):
 
 
 class InUse(msgspec.Struct, frozen=True):
-    """Another process holds the session to open; `holder` describes it, "" if unknown."""
+    """Another process holds the session to open; `holder` describes it, "" if unknown.
+
+    `model` is the one to switch to when it is opened, "" to keep its own.
+    """
 
     session: SessionSummary
     holder: str
+    model: str = ""
 
 
 class Closed(msgspec.Struct, frozen=True):
