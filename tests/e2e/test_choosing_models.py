@@ -125,3 +125,19 @@ def test_a_fallback_that_is_the_model_or_nobodys_is_refused(one_world: World) ->
     ran = one_world.run("-p", "hello")
     assert (ran.code, "is `model` itself" in ran.err) == (2, True)
     assert one_world.provider.requests == ()
+
+
+def test_the_first_line_of_a_run_that_switches_the_model_is_its_init(one_world: World) -> None:
+    one_world.script([Say("one")], [Say("two")])
+    one_world.ask("hello")
+    ran = one_world.go_on("-m", "anthropic:m", "--effort", "low", "--output-format", "stream-json")
+    assert (ran.lines[0]["type"], ran.lines[0]["model"], ran.lines[0]["effort"]) == ("init", "anthropic:m", "low")
+    assert ran.of("model") == []
+
+
+def test_why_a_fallback_was_not_used_is_said_once_behind_why_the_model_failed(one_world: World) -> None:
+    one_world.script(*[[Fail(529)]] * 4)
+    without = {name: value for name, value in one_world.environ().items() if name != "ANTHROPIC_API_KEY"}
+    ran = one_world.ask("hello", "--fallback-model", "anthropic:m", environ=without)
+    assert ran.code == 75
+    assert "Turn ended: provider error (The fallback model was not used: No API key for anthropic. " in ran.err

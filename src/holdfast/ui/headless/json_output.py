@@ -160,11 +160,12 @@ class StreamJsonOutput:
 
     def _found(self, entry: e.ModelChanged | e.ModelSettingsChanged | e.FilesChanged | e.Repaired) -> None:
         match entry:
+            case e.ModelChanged() | e.ModelSettingsChanged() if not self._session:
+                pass  # by an option of the run: `init` has it
             case e.ModelChanged():
                 self._line(type="model", model=entry.model, why=entry.why)
             case e.ModelSettingsChanged():
-                if self._session:  # else by an option of the run: `init` has it
-                    self._line(type="model_settings", **msgspec.structs.asdict(entry.settings))
+                self._line(type="model_settings", **msgspec.structs.asdict(entry.settings))
             case e.FilesChanged():
                 gone = [file.path for file in entry.files if file.size is None]
                 changed = [file.path for file in entry.files if file.size is not None]
