@@ -123,9 +123,8 @@ class Narrator:
             case e.TurnEnded(cause=cause, detail=detail):
                 if cause != "finished":
                     how = "interrupted" if cause in ("crash", "fork") else "ended"
-                    yield Sentence(
-                        "end", f"Turn {how}: {what_happened(cause, '' if detail == self._failed else detail)}"
-                    )
+                    more = detail.removeprefix(self._failed).strip()  # the rest was said when the request failed
+                    yield Sentence("end", f"Turn {how}: {what_happened(cause, more)}")
             case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
                 yield from _context(entry)
 
