@@ -90,7 +90,8 @@ def _thinking(
     if reasoning.kind != "budget":
         return {"type": "adaptive"}, output, ""
     if not may_begin_thinking(messages):
-        return None, output, f"{facts.name} thinks from the next prompt on: it is in the middle of calls made without."
+        why = "it may not begin between a call and its result"
+        return None, output, f"{facts.name} reasons from the next prompt on: {why}."
     budget = max(_LEAST_BUDGET, min(_BUDGETS[wanted if wanted and wanted != "off" else "minimal"], most * 3 // 4))
     if budget >= most:
         return None, output, f"{facts.name} cannot think within {most} tokens of output: no effort is sent."
