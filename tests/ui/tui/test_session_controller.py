@@ -185,3 +185,12 @@ def test_the_note_about_an_effort_knows_that_requests_have_tools(tmp_path: Path)
         assert "takes no effort together with tools" in session.effort_note("high")
     finally:
         assert session.agent.close(20)
+
+
+def test_a_session_that_is_only_read_keeps_its_model_and_its_settings(session: SessionController) -> None:
+    session.take(opened(read=True))
+    with pytest.raises(UsageError, match="Read-only"):
+        session.use_effort("high")
+    with pytest.raises(UsageError, match="Read-only"):
+        session.use_model("demo")
+    assert (session.status.model, session.status.effort) == ("a:b", None)

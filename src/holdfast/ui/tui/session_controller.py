@@ -256,7 +256,8 @@ class SessionController:
         self.agent.give_up()
 
     def use_model(self, name: str) -> None:
-        """Use this model for later requests. Raise `ModelUnusable`."""
+        """Use this model for later requests. Raise `ModelUnusable`, or `UsageError` if the session is read-only."""
+        self._check_writable()
         self._connections.check(name)
         before, defaults = self._chosen, self._start.settings_of
         if name != before:
@@ -267,7 +268,11 @@ class SessionController:
             self.agent.use_model(name)
 
     def use_effort(self, effort: Effort | None) -> str:
-        """Have later requests reason this much, None: as the provider decides. Return what the model gets instead."""
+        """Have later requests reason this much, None: as the provider decides. Return what the model gets instead.
+
+        Raise `UsageError` if the session is read-only.
+        """
+        self._check_writable()
         settings = msgspec.structs.replace(self._settings, effort=effort)
         self._set(settings)
         if self._is_open:
@@ -316,12 +321,15 @@ class SessionController:
 
     def _have_session(self) -> None:
         """Open a session if none is open."""
-        if self._read:
-            raise UsageError(READ_ONLY)
+        self._check_writable()
         if not self._is_open:
             catalog, cwd, model, settings = self.catalog, self.cwd, self._chosen, self._settings
             self._is_open = True
             self.agent.open(lambda: create(catalog, cwd=cwd, model=model, settings=settings))
+
+    def _check_writable(self) -> None:
+        if self._read:
+            raise UsageError(READ_ONLY)
 
 
 def _doing(event: Event) -> str:
