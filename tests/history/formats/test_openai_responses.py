@@ -488,3 +488,13 @@ def test_a_result_that_holds_nothing_is_filled(written: str) -> None:
     items: list[object] = [USER, call, {"type": "function_call_output", "call_id": "abcdefghi", "output": output}]
     for profile in ("openai-responses", "deepseek", "any"):
         assert repair(items, format="openai-responses", profile=profile).remaining == ()
+
+
+def test_what_a_result_that_moves_says_beside_stands_before_its_call() -> None:
+    call = {"type": "function_call", "call_id": "a", "name": "computer", "arguments": "{}"}
+    said = {"type": "computer_call_output", "call_id": "a", "arguments": "KEPT"}
+    done = repair([call, {"type": "message", "role": "user"}, said], format=FORM, profile="any")
+    assert done.remaining == ()
+    kinds = [as_object(each).get("type") for each in done.messages]
+    assert kinds[-2:] == ["function_call", "computer_call_output"]
+    assert "KEPT" in str(done.messages[:-2])

@@ -75,12 +75,21 @@ def _of_fields(found: Found, shape: Shape, frozen: int, *, late: set[str | int])
     first = shape.messages[found.path[0] if isinstance(found.path[0], int) else 0]
     seen = any(item.kind == "result" and item.name in IMAGES_ONLY for item in first.items)
     alone = shape.grammar.atomic and (first.role == "assistant" or seen)
-    index = first.index
+    index = _call_of(first, shape, frozen) if seen else first.index  # to which the result moves, if it stands apart
     while alone and index > frozen and shape.messages[index - 1].role == "assistant":
         index -= 1
     silent = all("blank" in item.flags for item in first.items)
     role = "user" if index in late and silent else None  # no system message may get words there
     yield QuoteFields(found.path, found.said, index if alone else None, mistyped, role)
+
+
+def _call_of(answer: Message, shape: Shape, frozen: int) -> int:
+    """Return the index of the message with the call that this one answers, its own if there is none."""
+    ids = {item.id for item in answer.items if item.kind == "result"}
+    for message in reversed(shape.messages[frozen : answer.index]):
+        if any(item.kind == "call" and item.id in ids for item in message.items):
+            return message.index
+    return answer.index
 
 
 def _unmarked(shape: Shape, surplus: Sequence[Item | None], frozen: int) -> Iterator[Edit]:
