@@ -45,7 +45,7 @@ def _each(length: int, rounds: int) -> Iterator[Comparison]:
             lambda: repair(valid, format="openai-chat"),
             projecting,
             lambda: project_messages(form, valid),
-            3,
+            4,
         ),
         (
             "check + repair, half of the results missing,",
