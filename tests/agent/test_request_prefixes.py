@@ -11,7 +11,7 @@ from typing import cast
 
 import msgspec
 import pytest
-from test_stable_prefix import INTERRUPTED, TURNS, unmarked
+from test_stable_prefix import TURNS, thirty_turns, unmarked
 
 from holdfast.agent.model_request.prefix_history import SentRequest, sent_requests
 from holdfast.providers.registry import PROVIDERS
@@ -38,12 +38,7 @@ def digest_of(request: Captured) -> str:
 
 @pytest.mark.parametrize("model", sampled([*MODELS, *OTHERS], 3))
 async def test_thirty_turns_with_interruptions_are_written_again_byte_for_byte(model: str) -> None:
-    session = Session()
-    agent = session.begin(model)
-    for number in range(TURNS):
-        session.happened.clear()
-        await INTERRUPTED[number % len(INTERRUPTED)](session, agent)
-        agent = session.agent()
+    session = await thirty_turns(model)
     requests = found(session)
     assert len(requests) > TURNS
     assert {each.same_bytes for each in requests} == {True}

@@ -86,14 +86,20 @@ def written(request: Captured) -> str:
     return json.dumps(next(body[key] for key in ("messages", "input", "contents") if key in body))[:-1]
 
 
-@pytest.mark.parametrize("model", sampled([*MODELS, *OTHERS], 3))
-async def test_thirty_turns_with_interruptions_send_the_past_as_it_was(model: str) -> None:
+async def thirty_turns(model: str) -> Session:
+    """Return a session after so many turns, each interrupted in another way, and each taken up by another process."""
     session = Session()
     agent = session.begin(model)
     for number in range(TURNS):
         session.happened.clear()
         await INTERRUPTED[number % len(INTERRUPTED)](session, agent)
         agent = session.agent()
+    return session
+
+
+@pytest.mark.parametrize("model", sampled([*MODELS, *OTHERS], 3))
+async def test_thirty_turns_with_interruptions_send_the_past_as_it_was(model: str) -> None:
+    session = await thirty_turns(model)
     sent = [request for _, request in session.sent()]
     assert len(sent) > TURNS
     for name, request in session.sent():
