@@ -69,8 +69,16 @@ class Screen:
         self.model = ScriptedModel()
         self.told: list[AgentMessage] = []
         self.kept: list[str] = []
-        self.agent = AgentThread(options, connect=self._connect, keep=self._keep, send=self.told.append)
+        self.at_idle: list[Callable[[], None]] = []
+        self.connects = threading.Event()
+        self.connects.set()
+        self.agent = AgentThread(options, connect=self._connect, keep=self._keep, send=self._send)
         self.agent.start()
+
+    def _send(self, message: AgentMessage) -> None:
+        self.told.append(message)
+        if isinstance(message, Idle) and self.at_idle:
+            self.at_idle.pop()()
 
     def _keep(self, trace: str) -> tuple[str, str]:
         self.kept.append(trace)
@@ -78,6 +86,7 @@ class Screen:
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         del name, log
+        assert self.connects.wait(HANGS)  # the agent's loop waits too: what is typed meanwhile lies in its mailbox
         return self.model
 
     def session(self, *journal: Entry) -> OpenSession:
@@ -238,11 +247,19 @@ def test_without_a_session_words_come_back(screen: Screen) -> None:
 @pytest.mark.parametrize("opened", [False, True])
 def test_a_stop_right_behind_a_prompt_is_for_its_turn(screen: Screen, *, opened: bool) -> None:
     """Whether the session is open or still to be: the words are kept, and nothing is sent."""
-    screen.agent.open(screen.session)
+
+    def type_and_stop() -> None:
+        screen.agent.prompt("go")
+        screen.agent.stop()
+
     if opened:
-        screen.idle()
-    screen.agent.prompt("go")
-    screen.agent.stop()
+        screen.at_idle.append(type_and_stop)  # on the agent's thread, which takes neither before both are there
+        screen.agent.open(screen.session)
+    else:
+        screen.connects.clear()
+        screen.agent.open(screen.session)
+        type_and_stop()
+        screen.connects.set()
     screen.idle(2)
     assert [entry.text for entry in facts(screen, PromptAccepted)] == ["go"]
     assert [(entry.reason, entry.cause) for entry in facts(screen, TurnEnded)] == [("cancelled", "user")]
