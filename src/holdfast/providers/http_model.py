@@ -174,12 +174,12 @@ class HttpModel:
 
     async def _next(self, body: AsyncIterator[bytes], silent_at: float | None) -> bytes | None:
         """Return the next chunk, None at the end. Behind an open-ended protocol's reason the end is a silence too."""
+        if silent_at is None:
+            return await anext(body, None)
         try:
             async with asyncio.timeout_at(silent_at):
                 return await anext(body, None)
         except (TimeoutError, httpx2.TransportError):
-            if silent_at is None:
-                raise
             return None
 
     def _too_long(self) -> ProviderFailed:

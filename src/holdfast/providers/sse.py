@@ -41,15 +41,18 @@ class EventSplitter:
         if not chunk:
             return
         self._after_cr = chunk.endswith(b"\r")
-        lines = chunk.splitlines()
-        self._line.extend(lines[0])
-        if len(lines) > 1 or chunk.endswith((b"\n", b"\r")):
-            lines[0] = bytes(self._line)
-            self._line = bytearray(b"" if chunk.endswith((b"\n", b"\r")) else lines.pop())
-            for line in lines:
-                self._take(line)
-                if not line and (event := self._ended()) is not None:
-                    yield event
+        lines, ended = chunk.splitlines(), chunk.endswith((b"\n", b"\r"))
+        if self._line or not ended:
+            self._line.extend(lines[0])
+            if ended or len(lines) > 1:
+                lines[0] = bytes(self._line)
+                self._line = bytearray(b"" if ended else lines.pop())
+            else:
+                lines = []
+        for line in lines:
+            self._take(line)
+            if not line and (event := self._ended()) is not None:
+                yield event
         if self._size + len(self._line) > LONGEST_EVENT:
             raise EventTooLong
 

@@ -125,22 +125,25 @@ class ChatReader:
         for number, call in enumerate(self._json.objects_in(delta, "tool_calls")):
             yield from self._call(call, number if whole else None)
 
-    def _reasoning(self, delta: Json) -> Iterator[Delta]:
-        told = ((name, text) for name in REASONING_FIELDS if isinstance(text := delta.get(name), str) and text)
-        field, text = next(told, ("", ""))
+    def _reasoning(self, delta: Json) -> Iterable[Delta]:
+        field, text = "", ""
+        for each in REASONING_FIELDS:  # asked of every token
+            if not text and isinstance(told := delta.get(each), str) and told:
+                field, text = each, told
         if self._compat.reasoning_details and (details := self._json.objects_in(delta, DETAILS)):
             shown = [self._json.text_in(each, field_of) or "" for each in details if (field_of := _readable(each))]
             for each in details:
                 _add_detail(self._details, each)
             field, text = field or "reasoning", text or "".join(shown)
-        if field:
-            yield from self._thought(field, text)
+        return self._thought(field, text) if field else ()
 
-    def _content(self, delta: Json) -> Iterator[Delta]:
+    def _content(self, delta: Json) -> Iterable[Delta]:
         content = delta.get("content")
-        if not is_array(content):
-            yield from self._split(self._json.text_in(delta, "content") or "")
-            return
+        if is_array(content):
+            return self._content_parts(content)
+        return self._split(self._json.text_in(delta, "content") or "")
+
+    def _content_parts(self, content: list[object]) -> Iterator[Delta]:
         for each in content:
             part = each if is_object(each) else {"type": "text", "text": each}
             match part.get("type"):
@@ -160,23 +163,20 @@ class ChatReader:
         if text:
             yield from self._thought(THINKING_PARTS, text)
 
-    def _split(self, text: str) -> Iterator[Delta]:
+    def _split(self, text: str) -> Iterable[Delta]:
         if self._tags is None:
-            yield from self._said(text, thinking=False)
-            return
-        for thinking, piece in self._tags.split(text):
-            yield from self._said(piece, thinking=thinking)
+            return self._said(text, thinking=False)
+        return [each for thinking, piece in self._tags.split(text) for each in self._said(piece, thinking=thinking)]
 
-    def _said(self, text: str, *, thinking: bool) -> Iterator[Delta]:
+    def _said(self, text: str, *, thinking: bool) -> Iterable[Delta]:
         if thinking:
-            yield from self._thought(TAGS, text)
-        elif text:
-            yield from self._parts.add_text(self._key("text"), text)
+            return self._thought(TAGS, text)
+        return self._parts.add_text(self._key("text"), text) if text else ()
 
-    def _thought(self, field: str, text: str) -> Iterator[Delta]:
+    def _thought(self, field: str, text: str) -> Iterable[Delta]:
         key = self._key("thinking", field)
         self._parts.thinking(key).id = field
-        yield from self._parts.add_thinking(key, text)
+        return self._parts.add_thinking(key, text)
 
     def _call(self, call: Json, number: int | None) -> Iterator[Delta]:
         function = self._json.object_in(call, "function") or {}

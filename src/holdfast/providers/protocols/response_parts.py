@@ -56,26 +56,23 @@ class ResponseParts:
     def __contains__(self, key: Hashable) -> bool:
         return key in self._drafts
 
-    def add_text(self, key: Hashable, text: str) -> Iterator[TextDelta]:
-        """Add to the text of this key, which may begin with it, and yield what was added."""
+    def add_text(self, key: Hashable, text: str) -> tuple[TextDelta, ...]:
+        """Add to the text of this key, which may begin with it, and return what was added."""
         self.text(key).text.append(text)
-        if text:
-            yield TextDelta(text)
+        return (TextDelta(text),) if text else ()
 
-    def add_thinking(self, key: Hashable, text: str) -> Iterator[ThinkingDelta]:
-        """Add to the thinking of this key, which may begin with it, and yield what was added."""
+    def add_thinking(self, key: Hashable, text: str) -> tuple[ThinkingDelta, ...]:
+        """Add to the thinking of this key, which may begin with it, and return what was added."""
         self.thinking(key).text.append(text)
-        if text:
-            yield ThinkingDelta(text)
+        return (ThinkingDelta(text),) if text else ()
 
-    def add_call(self, key: Hashable, name: str, arguments: str) -> Iterator[CallDelta]:
-        """Add to the call of this key, which may begin with it, and yield what was added."""
+    def add_call(self, key: Hashable, name: str, arguments: str) -> tuple[CallDelta, ...]:
+        """Add to the call of this key, which may begin with it, and return what was added."""
         begun = key not in self._drafts
         draft = self.call(key)
         draft.name.append(name)
         draft.arguments.append(arguments)
-        if begun or name or arguments:
-            yield CallDelta(draft.index, name, arguments)
+        return (CallDelta(draft.index, name, arguments),) if begun or name or arguments else ()
 
     def text(self, key: Hashable) -> TextDraft:
         """Return the text of this key, begun if it is new."""
