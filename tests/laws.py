@@ -6,15 +6,15 @@ from hypothesis import settings
 
 from tiers import TIER
 
-LEAST = 20
+LEAST = 12
 WIDER = 2
 DEEP = 2_000
 
 
 def law(examples: int = 100, *, shared_by: int = 1) -> settings:
-    """Return the settings of a law that so many tests share: together they try so many examples, in deeper tiers more.
+    """Return the settings of a law that so many tests share: together they try half as many examples, in deeper tiers more.
 
-    Twice as many in the wider tier, two thousand in the deep one; each test at least twenty.
+    Twice as many in the wider tier, two thousand in the deep one; each test at least twelve.
     """
-    many = {"quick": examples, "wider": WIDER * examples, "deep": max(DEEP, examples)}[TIER]
+    many = {"quick": -(-examples // 2), "wider": WIDER * examples, "deep": max(DEEP, examples)}[TIER]
     return settings(max_examples=max(min(LEAST, many), -(-many // shared_by)))
