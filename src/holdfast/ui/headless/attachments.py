@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from holdfast.agent.agent import Agent
 from holdfast.tool_calls import Image
 from holdfast.tools.workspace.images import named
+
+if TYPE_CHECKING:
+    from holdfast.agent.agent import Agent
 
 
 def attached(agent: Agent, text: str, notify: Callable[[str], object]) -> tuple[Image, ...]:

@@ -7,12 +7,15 @@ import platform
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from holdfast import __version__
-from holdfast.agent.debug_log.log import Log
 from holdfast.errors import StateError
 from holdfast.text import literal
 from holdfast.ui.startup.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from holdfast.agent.debug_log.log import Log
 
 NAME = "debug.log"
 """The log's file name in the session's folder."""
@@ -35,6 +38,8 @@ def debug_log(options: RunOptions, session: str, *, say: Callable[[str], None]) 
         ) from error
     try:
         say(f"debug log: {path}")
+        from holdfast.agent.debug_log.log import Log  # noqa: PLC0415 - only --debug needs it
+
         log = Log(file.write, session=session, secrets=options.secrets, providers=options.providers)
         log.record("opened", version=__version__, python=platform.python_version(), system=platform.platform())
         yield log

@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
-from holdfast.agent.agent import Agent
-from holdfast.agent.debug_log.log import Log
 from holdfast.agent.sessions import OpenSession, fork, resume
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import ApprovalAnswer
@@ -48,8 +47,9 @@ from holdfast.ui.tui.agent_thread.messages import (
     Window,
 )
 
-Begin = Callable[[], OpenSession]
-"""Opens a new or existing session. Raises `HoldfastError`."""
+if TYPE_CHECKING:
+    from holdfast.agent.agent import Agent
+    from holdfast.agent.debug_log.log import Log
 
 
 class AgentThread:
@@ -88,7 +88,7 @@ class AgentThread:
 
     # --- commands -----------------------------------------------------------------------------------------------
 
-    def open(self, begin: Begin, model: str = "") -> None:
+    def open(self, begin: Callable[[], OpenSession], model: str = "") -> None:
         """Open a session in place of the current one; with `model`, switch it to that and to the run's settings."""
         self._commands.submit(lambda: self._open(begin, model))
 
@@ -244,7 +244,7 @@ class AgentThread:
             raise UsageError(self._unopened or "No session is open. Type a prompt, or /resume one.")
         return self._agent
 
-    async def _open(self, begin: Begin, model: str) -> None:
+    async def _open(self, begin: Callable[[], OpenSession], model: str) -> None:
         try:
             session = begin()  # first: if it fails, the current session stays open
             await self._commands.run_safely(self._give_up)
@@ -278,6 +278,8 @@ class AgentThread:
             session.toolbox.contain()
         session.toolbox.may_fetch(options.config.fetch.addresses)
         project = self._project = project_of(options.environ, session.cwd)
+        from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
+
         agent = Agent(
             store=session.store,
             toolbox=session.toolbox,
@@ -287,7 +289,7 @@ class AgentThread:
             ask=self._ask,
             limits=options.limits,
             context=options.config.context,
-            window=self._window,
+            window=lambda name: window_of(name, options.config.models),
             project=project,
             debug=options.arguments.debug,
             log=log,
@@ -300,11 +302,9 @@ class AgentThread:
 
     async def _connect(self, name: str, log: Log | None) -> Model:
         model = await self._connect_to(name, log)
-        self._send(Window(name, self._window(name) or self._options.config.context.window))
+        config = self._options.config
+        self._send(Window(name, window_of(name, config.models) or config.context.window))
         return model
-
-    def _window(self, name: str) -> int:
-        return window_of(name, self._options.config.models)
 
     async def _own(self, agent: Agent, command: str, *, share: bool) -> None:
         if not self._turn_runs:

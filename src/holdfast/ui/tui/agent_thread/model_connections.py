@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING
 
-from holdfast.agent.debug_log.log import Log
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.redaction import spellings
 from holdfast.providers.model import Model
@@ -14,6 +13,7 @@ from holdfast.system.threads import in_daemon
 from holdfast.ui.startup.run_options import DEMO, RunOptions
 
 if TYPE_CHECKING:
+    from holdfast.agent.debug_log.log import Log
     from holdfast.testing.scripted_provider import ScriptedProvider
 
 _BEHIND = "openai-chat:demo"

@@ -17,7 +17,6 @@ from textual.widgets.option_list import Option
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.text import literal
 from holdfast.tool_calls import Remember
-from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 
@@ -58,6 +57,8 @@ def detail(plan: Plan, *, added: str, removed: str) -> Text:
 def answers(plan: Plan) -> tuple[tuple[str, str], ...]:
     """Return the possible answers to a plan, each with its label."""
     once, no = (ONCE, "Allow once"), (NO, "Reject with feedback")
+    from holdfast.tools.approval_patterns import suggested  # noqa: PLC0415 - tables of programs, for a question
+
     pattern = suggested(plan)
     if pattern is None:
         return once, no
