@@ -127,6 +127,8 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         words=texts,
         remember=st.sampled_from(["", "session", "project"]),
         pattern=st.sampled_from([None, Pattern(effect="execute", text="make test *")]),
+        patterns=st.sampled_from([(), (Pattern(effect="execute", text="make"), Pattern(effect="read", text="a.org"))]),
+        mode=st.sampled_from([None, "ask", "accept-edits", "plan", "yolo"]),
     ),
     st.builds(CallStarted, call=ids, effect=st.just("write"), change=st.one_of(st.none(), changes)),
     st.builds(ProcessStarted, call=ids, process=st.just(ProcessId(pid=4711, start=1, boot="b"))),

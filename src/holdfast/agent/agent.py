@@ -25,6 +25,7 @@ from holdfast.agent.model_request.cancellation import (
     wait_shielded,
 )
 from holdfast.agent.model_request.connection import Connection
+from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
 from holdfast.agent.stop_cause import StopCause
@@ -36,7 +37,7 @@ from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.agent.user_commands import UserCommands
 from holdfast.config.project_decisions import Project
 from holdfast.config.settings import Limits
-from holdfast.errors import HoldfastError, StateError, UsageError
+from holdfast.errors import StateError, UsageError
 from holdfast.providers.model import Model
 from holdfast.providers.registry import PROVIDERS, Providers
 from holdfast.session.conversation.context_settings import ContextSettings
@@ -45,8 +46,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Reading, Store
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Image, Mode, Pattern
-from holdfast.tools.approval import Policy
+from holdfast.tool_calls import Image, Mode
 from holdfast.tools.tool import Toolbox
 
 
@@ -64,7 +64,8 @@ class _Claim(msgspec.Struct, frozen=True, eq=False):
 class Agent:
     """One session's turns, one at a time, on one event loop.
 
-    It has the `journal`, the `recovery` of what is open in it, and the `turn` that runs, None between turns.
+    It has the `journal`, the `recovery` of what is open in it, the `permissions` of its calls, and the `turn` that
+    runs, None between turns.
 
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
     block or raise. Without `ask`, a call that needs approval ends the turn. `project` holds what runs without asking.
@@ -126,9 +127,7 @@ class Agent:
             window=window,
             notify=self._shortening,
         )
-        self.mode: Mode = mode
-        """The approval mode. A change applies from the next decision on, also in a running turn."""
-        self._project = project
+        self.permissions = Permissions(mode, self.journal, project=project)
         self._context = TurnContext(
             journal=self.journal,
             recovery=self.recovery,
@@ -138,8 +137,7 @@ class Agent:
             toolbox=toolbox,
             detached=self._detached,
             emit=emit,
-            policy=self._policy,
-            remember=self._remember,
+            permissions=self.permissions,
             ask=ask,
             limits=limits,
             settings=context,
@@ -148,6 +146,15 @@ class Agent:
         )
         self.turn: Turn | None = None
         self._claim: _Claim | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """Return the approval mode."""
+        return self.permissions.mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self.permissions.mode = mode
 
     @property
     def conversation(self) -> Conversation:
@@ -382,19 +389,6 @@ class Agent:
         if task.cancelled() and self._claim is claim:  # the event loop closed before the task's first step
             self.recovery.settle_turn(StopCause("external"))
             self._release(claim)
-
-    # --- what a turn asks of its session ------------------------------------------------------------------------
-
-    def _policy(self) -> Policy:
-        project = self._project.patterns if self._project is not None else ()
-        return Policy(self.mode, (*project, *self.conversation.allowed))
-
-    def _remember(self, pattern: Pattern) -> None:
-        if self._project is not None:
-            try:
-                self._project.allow(pattern)
-            except HoldfastError as failed:
-                self.journal.not_recorded(failed)  # it still applies in this session: the answer is journalled
 
     def _shortening(self, message: str) -> None:
         self._emit(Shortening(message))

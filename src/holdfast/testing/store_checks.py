@@ -93,7 +93,10 @@ EXAMPLES: tuple[e.Entry, ...] = (
         cut="user",
     ),
     e.ApprovalAsked(
-        call="c1", why="It is outside the workspace.", pattern=Pattern(effect="execute", text="make test *")
+        call="c1",
+        why="It is outside the workspace.",
+        pattern=Pattern(effect="execute", text="make test *"),
+        patterns=(Pattern(effect="execute", text="make test *"), Pattern(effect="execute", text="git commit *")),
     ),
     e.ApprovalAnswered(
         call="c1",
@@ -101,6 +104,8 @@ EXAMPLES: tuple[e.Entry, ...] = (
         words="Not that one.",
         remember="session",
         pattern=Pattern(effect="write", text="src/**"),
+        patterns=(Pattern(effect="write", text="src/**"), Pattern(effect="write", text="README.md")),
+        mode="accept-edits",
     ),
     e.CallStarted(
         call="c1", effect="write", change=FileChange(path="a.py", before="0" * 64, after="f" * 64), spool="c1.out"

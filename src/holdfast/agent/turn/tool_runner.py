@@ -110,7 +110,7 @@ class Calls:
     async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
         """Return whether the call may start. If not, its outcome is journalled here."""
         denied = ""
-        decision = decide(plan, self._context.policy())
+        decision = decide(plan, self._context.permissions.policy())
         if isinstance(decision, Allow) and call.asked is not None:  # asked before a crash: the user still decides
             decision = Ask(call.asked.why)
         match decision:
@@ -122,7 +122,7 @@ class Calls:
                 await self._finish(together)
                 answered = await self._answer(call, plan, why)
                 if answered.allowed:
-                    again = decide(plan, self._context.policy())  # the mode may be another by now
+                    again = decide(plan, self._context.permissions.policy())  # the mode may be another by now
                     denied = again.why if isinstance(again, Deny) else ""
                 else:
                     said = answered.words
@@ -149,10 +149,13 @@ class Calls:
             words=valid_unicode(answer.reason),
             remember=remember,
             pattern=pattern if remember else None,
+            mode=answer.mode,
         )
         self._journal.append(answered)
-        if remember == "project" and pattern is not None:
-            self._context.remember(pattern)
+        if remember == "project":
+            self._context.permissions.remember(answered.remembered)
+        if answer.mode is not None:
+            self._context.permissions.mode = answer.mode
         self._to(Signal.ANSWER)
         return answered
 

@@ -13,19 +13,17 @@ from holdfast.agent.events import Event
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.model_request.cancellation import DetachedTasks
 from holdfast.agent.model_request.connection import Connection
+from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.turn.asker import Asker
 from holdfast.config.settings import Limits
 from holdfast.session.conversation.context_settings import ContextSettings
-from holdfast.tool_calls import Pattern
-from holdfast.tools.approval import Policy
 from holdfast.tools.tool import Toolbox
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a session provides to each of its turns.
 
-    `policy` returns what runs without asking at this moment; `remember` allows a pattern in the project from now on.
     `fallback` is the model that stands in for one that does not answer, "" if there is none.
     """
 
@@ -37,8 +35,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     toolbox: Toolbox
     detached: DetachedTasks
     emit: Callable[[Event], None]
-    policy: Callable[[], Policy]
-    remember: Callable[[Pattern], None]
+    permissions: Permissions
     ask: Asker | None
     limits: Limits
     settings: ContextSettings

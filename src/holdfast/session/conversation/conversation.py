@@ -10,7 +10,7 @@ from holdfast.session import model_notices
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
-from holdfast.tool_calls import Image, Outcome, Pattern, ProcessId
+from holdfast.tool_calls import Image, Mode, Outcome, Pattern, ProcessId
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -170,7 +170,8 @@ class Conversation(msgspec.Struct, frozen=True):
     no approval. `queued` are messages neither sent nor recalled, in order. `prompts` are those a rewind can go to,
     `rewound` the turns that were rewound. `counted` is the last token count by a provider. `compacted` is the note that
     replaces older messages. `models_without_vision` are models that reject images, `refused` are rejected images with
-    the model that rejected them. `settings` are those of the next request.
+    the model that rejected them. `settings` are those of the next request. `mode` is
+    the approval mode that an answer set for the session, None if none did.
     """
 
     opened: e.SessionOpened | None
@@ -197,6 +198,7 @@ class Conversation(msgspec.Struct, frozen=True):
     models_without_vision: frozenset[str]
     refused: frozenset[tuple[str, Image]]
     settings: ModelSettings = NO_SETTINGS
+    mode: Mode | None = None
 
     @property
     def is_open(self) -> bool:

@@ -29,7 +29,7 @@ from holdfast.session.conversation.token_estimate import recounted
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
-from holdfast.tool_calls import FileSeen, Image, Pattern
+from holdfast.tool_calls import FileSeen, Image, Mode, Pattern
 
 
 class Fold:
@@ -64,6 +64,7 @@ class Fold:
         self._last_end: e.TurnEnded | None = None
         self._shells: dict[str, c.OpenShell] = {}  # user commands without an end
         self._allowed: dict[Pattern, None] = {}
+        self._mode: Mode | None = None  # as an answer set it
         self._queued: dict[str, c.QueuedMessage] = {}  # by id
         self._prompts: dict[int, c.RewindPoint] = {}  # by turn
         self._rewound: list[int] = []
@@ -192,6 +193,7 @@ class Fold:
             usage=self._usage,
             open_shells=tuple(self._shells.values()),
             allowed=tuple(self._allowed),
+            mode=self._mode,
             queued=tuple(self._queued.values()),
             prompts=tuple(
                 msgspec.structs.replace(each, at=max(each.at - hidden, -1)) if hidden else each for each in prompts
@@ -247,8 +249,8 @@ class Fold:
                 calls[entry.call] = msgspec.structs.replace(call, asked=entry)
             case e.ApprovalAnswered():
                 calls[entry.call] = msgspec.structs.replace(call, answered=entry)
-                if entry.allowed and entry.remember and entry.pattern is not None:
-                    self._allowed[entry.pattern] = None
+                self._allowed |= dict.fromkeys(entry.remembered)
+                self._mode = entry.mode or self._mode
             case e.CallStarted():
                 calls[entry.call] = msgspec.structs.replace(call, started=entry)
             case e.ProcessStarted():

@@ -10,10 +10,12 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.session.journal.approvals import ApprovalAnswered as ApprovalAnswered  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.approvals import ApprovalAsked as ApprovalAsked  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, Pattern, ProcessId, Remember, ToolSchema
+from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, ProcessId, ToolSchema
 
 FORMAT = 1
 """The version of this journal format. A journal with a higher one is refused, never rewritten."""
@@ -240,27 +242,6 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
     usage: Usage
     finish: str | None = None
     cut: Cause | None = None
-
-
-class ApprovalAsked(_Fact, frozen=True, tag="approval-asked"):
-    """Call `call` needs the user's approval. `why` is the question, `pattern` what the answer may allow permanently."""
-
-    call: str
-    why: str
-    pattern: Pattern | None = None
-
-
-class ApprovalAnswered(_Fact, frozen=True, tag="approval-answered"):
-    """The user answered. `words` is the reason for a refusal; the model reads it.
-
-    `pattern`, if set, is allowed from now on, in this session or in every session of the project (`remember`).
-    """
-
-    call: str
-    allowed: bool
-    words: str = ""
-    remember: Remember = ""
-    pattern: Pattern | None = None
 
 
 class CallStarted(_Fact, frozen=True, tag="call-started"):

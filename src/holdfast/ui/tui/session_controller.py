@@ -92,6 +92,7 @@ class SessionController:
         self._connections = connections
         self._windows: dict[str, int] = {}  # of the models that were connected, in tokens
         self._chosen = start.model  # by the user: the status may show the fallback model that stands in for it
+        self._mode: Mode = start.mode  # of new sessions: an answer may set another for the open one
         self._yolo_chosen = start.mode == "yolo"  # by name: only then does cycling the mode include it
         self._is_open = start.resumed is not None  # or being opened
         self._read = False
@@ -166,6 +167,8 @@ class SessionController:
                 self._show_model(model)
             case Fact(entry=e.ModelSettingsChanged(settings=settings)):
                 self._set(settings)
+            case Fact(entry=e.ApprovalAnswered(mode=mode)) if mode is not None:  # in this session only
+                self.status = msgspec.structs.replace(self.status, mode=mode)
             case InputReturned() | ErrorMessage() | Closed():
                 pass
             case _:
@@ -181,7 +184,7 @@ class SessionController:
         self.session, self.cwd, self.prompts = session, cwd, ()
         branch = branch_or_commit(cwd)
         self.status = Status(
-            mode=self.status.mode, model=model, effort=self._settings.effort, branch=branch, doing=self._starting
+            mode=self._mode, model=model, effort=self._settings.effort, branch=branch, doing=self._starting
         )
 
     def _know(self, now: CurrentConversation) -> None:
@@ -297,6 +300,7 @@ class SessionController:
     def use_mode(self, mode: Mode) -> None:
         """Use this approval mode from now on, also in a running turn."""
         self._yolo_chosen = self._yolo_chosen or mode == "yolo"
+        self._mode = mode
         self.agent.use_mode(mode)
         self.status = msgspec.structs.replace(self.status, mode=mode)
 
