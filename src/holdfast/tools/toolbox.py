@@ -63,11 +63,12 @@ class LocalToolbox:
 
     @cached_property
     def _tools(self) -> Mapping[str, Tool]:
+        from holdfast.tools.arguments.tolerant_tool import ToolNames  # noqa: PLC0415 - when a tool is called
         from holdfast.tools.builtin.builtin_tools import builtin_tools  # noqa: PLC0415 - when a tool is called
 
         run = self._supervisor.capture if shutil.which("rg") else None
         tools = builtin_tools(self._workspace, self._supervisor, search=run, networks=self._networks)
-        return {each.name: tools[each.name] for each in self.schemas}
+        return ToolNames({each.name: tools[each.name] for each in self.schemas})
 
     @cached_property
     def _supervisor(self) -> Supervisor:

@@ -14,6 +14,7 @@ import msgspec
 from holdfast.session.journal.entries import CallEnded, Cause, ShellEnded, ShellStarted, StopReason
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Effect
+from holdfast.ui.view.declared_arguments import declared_arguments
 from holdfast.ui.view.sentences import NoteKind, call_line
 
 BlockKey: TypeAlias = str
@@ -191,10 +192,10 @@ def _edit(part: CallPart) -> EditChange | None:
     try:
         match part.name:
             case "write":
-                wanted = msgspec.json.decode(part.arguments, type=_Write)
+                wanted = msgspec.json.decode(declared_arguments(part), type=_Write)
                 return EditChange(path=wanted.path, old=None, new=wanted.content)
             case "edit":
-                edit = msgspec.json.decode(part.arguments, type=_Replace)
+                edit = msgspec.json.decode(declared_arguments(part), type=_Replace)
                 return EditChange(path=edit.path, old=edit.old, new=edit.new, everywhere=edit.all)
             case _:
                 return None
@@ -213,14 +214,14 @@ def _todo(part: CallPart) -> tuple[TodoLine, ...]:
     if part.name != "todo":
         return ()
     try:
-        return msgspec.json.decode(part.arguments, type=_Todo).items
+        return msgspec.json.decode(declared_arguments(part), type=_Todo).items
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return ()
 
 
 _HEAD = 4_000
 _AT = re.compile(r": \d+ replacements?(?:, the first)? at line (\d+) \(\+\d+ -\d+ lines\)\.")
-_SAYS_MOST = re.compile(r'"(?:command|path|pattern|url)"\s*:\s*"((?:[^"\\]|\\.)*)')
+_SAYS_MOST = re.compile(r'"(?:command|path|pattern|url|query|question|file_path)"\s*:\s*"((?:[^"\\]|\\.)*)')
 
 
 def is_written(call: CallBlock, more: str) -> CallBlock:

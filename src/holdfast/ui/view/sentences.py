@@ -19,6 +19,7 @@ from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.model_notices import NO_OUTPUT, files_changed, what_happened
 from holdfast.text import printable
 from holdfast.ui.view.columns import count_noun, home
+from holdfast.ui.view.declared_arguments import declared_arguments
 
 MARKS = {"ok": "✓", "failed": "✗", "denied": "⊘", "not_started": "○", "interrupted": "◐"}
 """One mark per outcome, followed by the outcome's name unless it is `ok`."""
@@ -244,15 +245,20 @@ def _context(entry: _Context) -> Iterator[Sentence]:
                 yield Sentence("repaired", note)
 
 
+_TELLING = ("command", "path", "pattern", "url", "query", "question")
+
+
 def call_line(call: CallPart) -> str:
     """Return a call as one line: its name and its most telling argument, unchanged."""
     try:
-        arguments: object = json.loads(call.arguments or "{}")
+        arguments: object = json.loads(declared_arguments(call) or "{}")
     except (ValueError, RecursionError):
         arguments = None
     said = call.arguments
     if isinstance(arguments, dict):
         known: dict[str, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON the model wrote
-        said = next((str(known[key]) for key in ("command", "path", "pattern", "url") if key in known), "")
+        said = next(
+            (str(known[key]) for key in ("command", "path", "pattern", "url", "query", "question") if key in known), ""
+        )
     line = " ".join(said.split())
     return f"{call.name} {line[:_TITLE]}{'…' if len(line) > _TITLE else ''}".rstrip()
