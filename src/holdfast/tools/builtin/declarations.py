@@ -24,15 +24,31 @@ class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content: Annotated[str, msgspec.Meta(description="The whole new content of the file.")]
 
 
+class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One replacement of an `edit`."""
+
+    old: Annotated[str, msgspec.Meta(description="As `old` beside `path`.")]
+    new: Annotated[str, msgspec.Meta(description="The new text.")]
+    all: Annotated[bool, msgspec.Meta(description="Replace all occurrences.")] = False
+
+
 class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `edit`."""
 
     path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
     old: Annotated[
         str, msgspec.Meta(description="The exact text to replace, with its indentation, without line numbers.")
-    ]
-    new: Annotated[str, msgspec.Meta(description="The new text.")]
-    all: Annotated[bool, msgspec.Meta(description="Replace every occurrence, not the only one.")] = False
+    ] = ""
+    new: Annotated[str, msgspec.Meta(description="The new text.")] = ""
+    all: Annotated[bool, msgspec.Meta(description="Replace all occurrences.")] = False
+    edits: Annotated[
+        tuple[Replacement, ...],
+        msgspec.Meta(
+            max_length=100,
+            description="Several replacements in this file, instead of `old` and `new`. Each applies to the result of "
+            "the one before. All are made or none.",
+        ),
+    ] = ()
 
 
 class BashArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,8 +118,8 @@ WRITE_SCHEMA = schema_of(
 
 EDIT_SCHEMA = schema_of(
     "edit",
-    "Replace an exact piece of text in a file. `old` must occur exactly once, unless `all` is true: "
-    "include enough surrounding lines to make it unique.",
+    "Replace an exact piece of text in a file, or several with `edits`. Each `old` must occur exactly once, unless "
+    "`all` is true: include enough surrounding lines to make it unique.",
     EditArguments,
 )
 

@@ -178,13 +178,25 @@ class _Write(msgspec.Struct, frozen=True):
     content: str
 
 
+_BETWEEN = "\n…\n"  # the lines between two replacements of one call
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """One of several replacements."""
+
+    old: str
+    new: str
+    all: bool = False
+
+
 class _Replace(msgspec.Struct, frozen=True):
     """The arguments of a call that replaces text in a file."""
 
     path: str
-    old: str
-    new: str
+    old: str = ""
+    new: str = ""
     all: bool = False
+    edits: tuple[_Piece, ...] = ()
 
 
 def _edit(part: CallPart) -> EditChange | None:
@@ -196,11 +208,23 @@ def _edit(part: CallPart) -> EditChange | None:
                 return EditChange(path=wanted.path, old=None, new=wanted.content)
             case "edit":
                 edit = msgspec.json.decode(declared_arguments(part), type=_Replace)
-                return EditChange(path=edit.path, old=edit.old, new=edit.new, everywhere=edit.all)
+                pieces = [_Piece(edit.old, edit.new, edit.all)] if edit.old else []
+                return _pieces(edit.path, [*pieces, *edit.edits])
             case _:
                 return None
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
+
+
+def _pieces(path: str, pieces: list[_Piece]) -> EditChange | None:
+    if not pieces:
+        return None
+    return EditChange(
+        path=path,
+        old=_BETWEEN.join(each.old for each in pieces),
+        new=_BETWEEN.join(each.new for each in pieces),
+        everywhere=any(each.all for each in pieces),
+    )
 
 
 class _Todo(msgspec.Struct, frozen=True):
