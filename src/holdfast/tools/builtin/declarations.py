@@ -93,7 +93,7 @@ class TodoItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One task."""
 
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="The task, in one line.")]
-    state: Annotated[Literal["open", "doing", "done"], msgspec.Meta(description="Its state.")] = "open"
+    state: Annotated[Literal["open", "doing", "done"], msgspec.Meta(description="Status.")] = "open"
 
 
 class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,8 +104,8 @@ class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 READ_SCHEMA = schema_of(
     "read",
-    "Read a text file, or look at an image. Each line comes as its number, a tab and its text. Long files come in "
-    "windows: the last line says how to read on. Other binary files are refused.",
+    "Read a text file, or look at an image. Lines are prefixed with their number and a tab. Long files are "
+    "paginated: the last line gives the next offset. Other binary files are refused.",
     ReadArguments,
 )
 
@@ -148,7 +148,7 @@ FETCH_SCHEMA = schema_of(
     "fetch",
     "Fetch a page by HTTP GET and read it as text; HTML becomes Markdown. Only public addresses can be asked, "
     "without cookies or passwords. A redirect to another host is reported, not followed. "
-    "Long pages come in parts: the last line says how to read on.",
+    "Long pages are paginated: the last line gives the next offset.",
     FetchArguments,
 )
 
