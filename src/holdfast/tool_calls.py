@@ -18,6 +18,9 @@ Outcome = Literal["ok", "failed", "denied", "not_started", "interrupted"]
 Mode = Literal["ask", "accept-edits", "plan", "yolo"]
 """The approval mode of a run."""
 
+OnApproval = Literal["deny", "stop"]
+"""What becomes of a call that needs approval if no user can be asked: it is denied, or the turn ends."""
+
 FileCheck = Literal["after", "before", "other", "unreadable"]
 """The content of a changed file now: as intended, as before, something else, or unreadable."""
 

@@ -113,6 +113,7 @@ class Play:
             mode=self.scenario.mode,
             emit=self.witness.told,
             ask=self.scenario.ask() if self.scenario.ask else None,
+            on_approval=self.scenario.on_approval,
             limits=self.limits,
             context=self.scenario.context,
             fallback=self.scenario.fallback,

@@ -35,7 +35,7 @@ from holdfast.session.journal.store import Finding, MemoryStore, Reading, Store
 from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Think, Wait
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tool_calls import Effect, Mode, ProcessId
+from holdfast.tool_calls import Effect, Mode, OnApproval, ProcessId
 from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
 from holdfast.tools.toolbox import LocalToolbox
 
@@ -134,6 +134,7 @@ class Scenario:
     says: Sequence[tuple[float, When, str]] = ()
     then: Sequence[str] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
+    on_approval: OnApproval = "stop"
     limits: Limits = Limits()  # noqa: RUF009 - frozen
     context: context_settings.ContextSettings = context_settings.ContextSettings()  # noqa: RUF009 - frozen
 
@@ -291,6 +292,13 @@ SCENARIOS = {
             mode="ask",
             ask=nobody_answers,
             stops=86_400,
+        ),
+        Scenario(
+            "nobody to ask, so it is denied",
+            [calls("look", "a") + calls("act", "b"), calls("act", "c"), [Say("done without it")]],
+            [LOOK, ACT],
+            mode="ask",
+            on_approval="deny",
         ),
         Scenario("nobody to ask", [calls("look", "a") + calls("act", "b")], [LOOK, ACT], mode="ask"),
         Scenario(

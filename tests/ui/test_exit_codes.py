@@ -9,7 +9,7 @@ import pytest
 from holdfast.errors import EXIT_APPROVAL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_RETRYABLE, ProviderFault
 from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.session.model_notices import REASONS
-from holdfast.ui.headless.run import exit_code
+from holdfast.ui.headless.turn_end import exit_code
 
 CODES: dict[tuple[Cause, ProviderFault | None], int] = {
     ("finished", None): EXIT_OK,

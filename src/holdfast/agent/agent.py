@@ -46,7 +46,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Reading, Store
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Image, Mode
+from holdfast.tool_calls import Image, Mode, OnApproval
 from holdfast.tools.tool import Toolbox
 
 
@@ -68,7 +68,8 @@ class Agent:
     runs, None between turns.
 
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
-    block or raise. Without `ask`, a call that needs approval ends the turn. `project` holds what runs without asking.
+    block or raise. Without `ask`, a call that needs approval ends the turn, or is denied with `on_approval="deny"`, and
+    the turn goes on. `project` holds what runs without asking.
     `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
     `providers` selects the current model's validation profile, `defaults` returns the settings a model begins with. A
     turn whose model does not answer continues with the model `fallback`. `reading` is the store's content, if known.
@@ -85,6 +86,7 @@ class Agent:
         mode: Mode,
         emit: Callable[[Event], None],
         ask: Asker | None = None,
+        on_approval: OnApproval = "stop",
         limits: Limits | None = None,
         project: Project | None = None,
         debug: bool = False,
@@ -139,6 +141,7 @@ class Agent:
             emit=emit,
             permissions=self.permissions,
             ask=ask,
+            on_approval=on_approval,
             limits=limits,
             settings=context,
             fallback=fallback,

@@ -20,7 +20,7 @@ from holdfast.session.journal.model_settings import (
     SamplingTemperature,
     ServiceTier,
 )
-from holdfast.tool_calls import Effect, Mode, Pattern
+from holdfast.tool_calls import Effect, Mode, OnApproval, Pattern
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -228,13 +228,15 @@ class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
-    `fallback_model` stands in, for one turn, for a `model` that does not answer.
+    `fallback_model` stands in, for one turn, for a `model` that does not answer. `on_approval` applies where no user
+    can be asked.
     """
 
     model: str | None = None
     effort: Effort | None = None
     fallback_model: str | None = None
     permission_mode: Mode = "ask"
+    on_approval: OnApproval = "deny"
     pid_namespace: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)

@@ -104,6 +104,15 @@ def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
     return f"Not started: {_told(cause, detail)} before this call began. It had no effect."
 
 
+def denied_unasked(why: str) -> str:
+    """Return the result of a call that needs approval in a run where no user can be asked; `why` is the question."""
+    return (
+        f"Denied: {why} It needs the user's approval, and no user can be asked in this run. It was not started "
+        "and had no effect. Go on with what needs no approval, and do not do the same in another way. If the "
+        "request cannot be completed without this call, say so in your answer, with the call."
+    )
+
+
 _LOOKED: dict[FileCheck, str] = {
     "after": "The change had landed all the same: {path} was read afterwards and holds exactly the intended content.",
     "before": "The change did not land: {path} was read afterwards and still holds its earlier content.",

@@ -120,6 +120,9 @@ class Calls:
                 denied = why
             case Ask(why=why):
                 await self._finish(together)
+                if self._context.ask is None and self._context.on_approval == "deny":
+                    self._deny_unasked(call, plan, why)
+                    return False
                 answered = await self._answer(call, plan, why)
                 if answered.allowed:
                     again = decide(plan, self._context.permissions.policy())  # the mode may be another by now
@@ -130,6 +133,13 @@ class Calls:
         if denied:
             self._journal.append(e.CallEnded(call=call.part.id, outcome="denied", text=valid_unicode(denied)))
         return not denied
+
+    def _deny_unasked(self, call: OpenCall, plan: Plan, why: str) -> None:
+        """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
+        own = call.part.id
+        asked = () if call.asked else (e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=suggested(plan)),)
+        denied = valid_unicode(model_notices.denied_unasked(why))
+        self._journal.append(*asked, e.CallEnded(call=own, outcome="denied", text=denied))
 
     async def _answer(self, call: OpenCall, plan: Plan, why: str) -> e.ApprovalAnswered:
         """Ask the user and return the journalled answer. A question already in the journal is not journalled twice."""

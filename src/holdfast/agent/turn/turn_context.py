@@ -18,13 +18,15 @@ from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.turn.asker import Asker
 from holdfast.config.settings import Limits
 from holdfast.session.conversation.context_settings import ContextSettings
+from holdfast.tool_calls import OnApproval
 from holdfast.tools.tool import Toolbox
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a session provides to each of its turns.
 
-    `fallback` is the model that stands in for one that does not answer, "" if there is none.
+    `on_approval` is what becomes of a call that needs approval if there is no `ask`. `fallback` is the model that
+    stands in for one that does not answer, "" if there is none.
     """
 
     journal: JournalWriter
@@ -37,6 +39,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     emit: Callable[[Event], None]
     permissions: Permissions
     ask: Asker | None
+    on_approval: OnApproval
     limits: Limits
     settings: ContextSettings
     fallback: str

@@ -225,6 +225,16 @@ def result(session: str, ended: RunEnded) -> dict[str, object]:
         "is_error": ended.exit_code != 0,
         "exit_code": ended.exit_code,
         "result": conversation.answer if conversation.turns == ended.turn.turn else "",
+        "denied": [
+            {
+                "id": each.call.id,
+                "name": each.call.name,
+                "arguments": each.call.arguments,
+                "reason": each.reason,
+                "allow_with": each.option or None,
+            }
+            for each in ended.denied
+        ],
         "steps": conversation.turn_steps,
         "usage": {
             "input_tokens": usage.input_tokens,

@@ -15,6 +15,7 @@ from holdfast.errors import ProviderFault
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Entry, TurnEnded
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
+from holdfast.ui.headless.denied_calls import DeniedCall
 
 
 class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,13 +34,15 @@ class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run: its turn, with the conversation and the exit code at that time.
 
-    `fault` is that of the provider if it ended the turn.
+    `fault` is that of the provider if it ended the turn, `denied` the calls of the turn that did not run because they
+    were not allowed.
     """
 
     turn: TurnEnded
     conversation: Conversation
     exit_code: int
     fault: ProviderFault | None = None
+    denied: tuple[DeniedCall, ...] = ()
 
 
 class OutputFormat(Protocol):

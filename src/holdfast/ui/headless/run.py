@@ -9,25 +9,19 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.debug_log.log import Log
-from holdfast.agent.events import CheckFinding, Event, TurnFailed
+from holdfast.agent.events import CheckFinding, Event
 from holdfast.agent.sessions import OpenSession, create, fork, resume
 from holdfast.agent.stop_cause import StopCause
 from holdfast.config.settings import read_config
 from holdfast.errors import (
-    EXIT_APPROVAL,
-    EXIT_FAILED,
     EXIT_INTERRUPTED,
-    EXIT_OK,
-    EXIT_RETRYABLE,
-    RETRYABLE,
     HoldfastError,
-    ProviderFault,
     StateError,
     UsageError,
 )
@@ -45,6 +39,7 @@ from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
 from holdfast.ui.headless.output_format import OutputFormat, RunEnded, RunOpened
 from holdfast.ui.headless.status_lines import last_turn
 from holdfast.ui.headless.text_output import TextOutput
+from holdfast.ui.headless.turn_end import TurnWatch
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note
 from holdfast.ui.startup.project_trust import judge_project, project_of
@@ -111,7 +106,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
     """Run one turn and return its exit code once the reader has all output; a stopped turn does not wait for it."""
     runner = asyncio.Runner()
     loop = runner.get_loop()
-    faults: list[ProviderFault] = []
+    watch = TurnWatch()
     signalled: list[StopCause] = []
 
     async def connected(model: str) -> Model:
@@ -130,8 +125,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
         agent.stop(why)
 
     def emit(event: Event) -> None:
-        if isinstance(event, TurnFailed):
-            faults.append(event.fault)
+        watch.see(event)
         output.event(event)
 
     output = _output(options.arguments.output_format, reader_gone)
@@ -143,6 +137,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
                 toolbox=session.toolbox,
                 connect=connected,
                 mode=options.mode,
+                on_approval=options.config.on_approval,
                 emit=emit,
                 limits=options.limits,
                 context=options.config.context,
@@ -160,7 +155,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
                     agent.use_model(options.model)
                 agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
             _heed_signals(loop, stop)
-            ended = runner.run(_turn(agent, prompt, session=session, mode=options.mode, output=output, faults=faults))
+            ended = runner.run(_turn(agent, prompt, session=session, mode=options.mode, output=output, watch=watch))
         late = bool(signalled) and ended.turn.cause not in STOPPED  # for the turn, not for what waits for its reader
         if ended.turn.cause not in STOPPED and not late:
             patience = None
@@ -189,7 +184,7 @@ async def _turn(
     session: OpenSession,
     mode: Mode,
     output: OutputFormat,
-    faults: Sequence[ProviderFault],
+    watch: TurnWatch,
 ) -> RunEnded:
     """Run the turn, show it and return how it ended."""
     try:
@@ -217,27 +212,11 @@ async def _turn(
                 turn = TurnEnded(turn=before.turns + 1, reason="error", cause="storage", detail=str(error))
             output.fail(RunEnded(turn=turn, conversation=after, exit_code=error.exit_code), str(error))
             raise
-        fault = faults[-1] if faults and turn.cause == "provider" else None
-        ended = RunEnded(turn=turn, conversation=agent.conversation, exit_code=exit_code(turn, fault), fault=fault)
+        ended = watch.ended(turn, agent.conversation)
         output.end(ended)
         return ended
     finally:
         await agent.close()
-
-
-def exit_code(turn: TurnEnded, fault: ProviderFault | None) -> int:
-    """Return the exit code for how a turn ended; `fault` is that of the provider, if it ended the turn."""
-    match turn.cause:
-        case "finished":
-            return EXIT_OK
-        case "approval":
-            return EXIT_APPROVAL
-        case "user" | "signal" | "output" | "external":
-            return EXIT_INTERRUPTED
-        case "provider" if fault in RETRYABLE:
-            return EXIT_RETRYABLE
-        case _:
-            return EXIT_FAILED
 
 
 def _output(kind: str, on_closed: Callable[[str], None]) -> OutputFormat:

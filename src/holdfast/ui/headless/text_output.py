@@ -62,6 +62,8 @@ class TextOutput:
         if not self._out.terminal and (answer := ended.conversation.answer):
             self._write(answer)
         self._end_line()
+        for denied in ended.denied:
+            self._note(f"denied: {denied.line}")
         if ended.turn.cause != "finished":
             advice = f". {COMMAND_LINE[ended.fault]}" if ended.fault is not None else ""
             for said in self._narrator.sentences(ended.turn):

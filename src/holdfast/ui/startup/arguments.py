@@ -8,7 +8,7 @@ from typing import NoReturn, get_args
 from holdfast import __version__
 from holdfast.session.journal.model_settings import EFFORTS, Effort
 from holdfast.text import literal
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, OnApproval
 
 EPILOG = """\
 commands:
@@ -21,7 +21,7 @@ commands:
   holdfast completion bash|zsh|fish                               print a shell completion script
   holdfast demo                                                   watch a demo (no key, no network)
 
-exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed, no terminal to ask · 4 damaged document
+exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed (--on-approval stop) · 4 damaged document
             75 provider failure, try again · 130 interrupted
 """
 
@@ -39,6 +39,7 @@ class Arguments(argparse.Namespace):
     output_format: str = "text"
     permission_mode: Mode | None = None
     yolo: bool = False
+    on_approval: OnApproval | None = None
     max_steps: int | None = None
     timeout: float | None = None
     cwd: str | None = None
@@ -93,6 +94,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         help="model for the rest of a turn whose model is overloaded or does not answer")  # fmt: skip
     add("--permission-mode", choices=get_args(Mode), default=None, help="what runs without asking (default: ask)")
     add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
+    add("--on-approval", choices=get_args(OnApproval), default=None,
+        help="with -p, a call that needs approval is denied, or ends the turn (default: deny)")  # fmt: skip
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this time")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")

@@ -56,6 +56,7 @@ def given(arguments: Arguments) -> Layer:
         "service_tier": arguments.service_tier,
         "fallback_model": arguments.fallback_model,
         "permission_mode": "yolo" if arguments.yolo else arguments.permission_mode,
+        "on_approval": arguments.on_approval,
         "limits.max_steps": arguments.max_steps,
         "limits.timeout": arguments.timeout,
     }

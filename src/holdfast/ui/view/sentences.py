@@ -41,7 +41,7 @@ NoteKind = Literal[
 """The subject of a note; `trouble` (a failed append, a finding of a check) is the only one that is not journalled."""
 
 SentenceKind = NoteKind | Literal["prompt", "answer", "queue", "approval", "started", "call", "unapproved", "end"]
-"""The subject of a sentence; an `unapproved` call ended because no user could be asked."""
+"""The subject of a sentence; an `unapproved` call did not run because no user could be asked."""
 
 _REASON = 300  # characters; a long reason ends with what is known of the effect
 _TITLE = 100  # characters of the most telling argument
@@ -66,11 +66,15 @@ _Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged |
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """What an entry says; `detail` is more text that the sentence does not contain."""
+    """What an entry says; `detail` is more text that the sentence does not contain.
+
+    `asked` is the question that no user could answer, if the sentence is about an `unapproved` call.
+    """
 
     kind: SentenceKind
     text: str
     detail: str = ""
+    asked: e.ApprovalAsked | None = None
 
 
 class Narrator:
@@ -78,7 +82,7 @@ class Narrator:
 
     def __init__(self) -> None:
         self._titles: dict[str, str] = {}  # of calls and user commands
-        self._asked: set[str] = set()
+        self._asked: dict[str, e.ApprovalAsked] = {}
         self._queued: dict[str, str] = {}
         self._failed = ""  # why the last request failed for good
 
@@ -153,18 +157,19 @@ class Narrator:
     def _call(self, entry: _Call) -> Iterator[Sentence]:
         match entry:
             case e.ApprovalAsked(call=call, why=why):
-                self._asked.add(call)
+                self._asked[call] = entry
                 yield Sentence("approval", f"Approval requested for {self.title(call)}: {why}")
             case e.ApprovalAnswered(call=call, allowed=allowed, words=words):
-                self._asked.discard(call)
+                self._asked.pop(call, None)
                 yield Sentence("approval", f"{'Allowed' if allowed else 'Refused'}. {words}".rstrip())
             case e.CallStarted(call=call):
                 yield Sentence("started", f"→ {self.title(call)}")
             case e.ShellStarted(id=call, command=command):
                 title = self._titles[call] = f"! {' '.join(command.split())}"
                 yield Sentence("started", f"→ {title}")
-            case e.CallEnded(outcome="not_started", call=call) if call in self._asked:
-                yield Sentence("unapproved", f"{MARKS['not_started']} {self.title(call)} needs approval; not run")
+            case e.CallEnded(outcome="not_started" | "denied", call=call) if call in self._asked:
+                text = f"{MARKS[entry.outcome]} {self.title(call)} needs approval; not run"
+                yield Sentence("unapproved", text, asked=self._asked[call])
             case e.CallEnded(call=call) | e.ShellEnded(id=call):
                 yield _ended(self.title(call), entry)
             case e.CallLate(call=call, outcome=outcome, text=text):
