@@ -284,6 +284,24 @@ def test_max_steps_are_exact(world: World) -> None:
     assert len(world.results) == 5
 
 
+def test_a_run_ends_before_the_request_that_it_cannot_pay(world: World) -> None:
+    world.script(*[(bash(f"echo {number} >> ran"),) for number in range(5)])
+    ran = world.ask("run", "--max-cost", "0.000001", "--output-format", "json")
+    assert ran.code == 5, ran.err
+    result = json.loads(ran.out)
+    assert (result["stop_reason"], result["cause"], result["steps"]) == ("max_cost", "max_cost", 1)
+    assert result["detail"].endswith(" of $1e-06")
+    assert world.lines("ran") == ["0"]
+    world.script(WHOLE)
+    assert world.run("-c", "-p", "go on", "--yolo", "--max-cost", "1").code == 0
+    assert "the run reached its cost limit" in world.said[1]
+    world.verify()
+    told = world.run("-m", "openai-chat:of-ones-own", "-p", "x", "--max-cost", "1")
+    assert told.code == 2
+    assert "max_cost cannot be kept: the price of 'openai-chat:of-ones-own' is not known." in told.err
+    assert world.run("-p", "x", "--max-cost", "nan").code == 2
+
+
 def test_the_output_limit_and_a_refusal(world: World) -> None:
     world.script((HALF, bash("echo x >> ran"), Finish("length")), (Say("No."), Finish("refusal")), WHOLE)
     assert world.ask("first").code == 1

@@ -16,6 +16,7 @@ from verdicts import verdict
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
+from holdfast.agent.turn.budget import Budget
 from holdfast.errors import UsageError
 from holdfast.providers.model import Model
 from holdfast.session.conversation.conversation import Conversation, UserMessage
@@ -336,7 +337,8 @@ class Play:
             self.witness = Witness(self.store, self.events.append)
             subject = self.agent()
         if isinstance(subject, Agent):
-            subject._context = replace(subject._context, limits=self.scenario.limits)  # it is in no hurry
+            own = subject._context
+            subject._context = replace(own, limits=self.scenario.limits, budget=Budget(None))  # it is in no hurry
         try:
             self.loop.run_until_complete(self.loop.create_task(self._afterwards(subject)))
         except Exception as error:  # noqa: BLE001 - whatever it is, the prompt did not work

@@ -300,6 +300,13 @@ SCENARIOS = {
             mode="ask",
             on_approval="deny",
         ),
+        Scenario(
+            "a bound on the cost",  # each response costs a cent: the second prompt of the two finds nothing left
+            [calls("look", "a") + calls("act", "b"), calls("act", "c")],
+            [LOOK, ACT],
+            limits=Limits(max_cost=0.02),
+            then=["and then"],
+        ),
         Scenario("nobody to ask", [calls("look", "a") + calls("act", "b")], [LOOK, ACT], mode="ask"),
         Scenario(
             "long command",

@@ -30,6 +30,7 @@ from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.budget import Budget
 from holdfast.agent.turn.fallback import back_to_chosen
 from holdfast.agent.turn.message_queue import following, queued, recalled
 from holdfast.agent.turn.turn import Turn
@@ -100,6 +101,7 @@ class Agent:
     ) -> None:
         if log is not None:
             connect, emit = log.connecting(connect), log.beside(emit)
+        emit = (budget := Budget(None if limits is None else limits.max_cost)).beside(emit)
         limits, context, reading = limits or Limits(), context or ContextSettings(), reading or store.read()
         checks = Checks(debug=debug, emit=emit, providers=providers)
         self.journal = JournalWriter(
@@ -143,6 +145,7 @@ class Agent:
             ask=ask,
             on_approval=on_approval,
             limits=limits,
+            budget=budget,
             settings=context,
             fallback=fallback,
             log=log,

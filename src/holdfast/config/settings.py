@@ -23,6 +23,7 @@ from holdfast.session.journal.model_settings import (
 from holdfast.tool_calls import Effect, Mode, OnApproval, Pattern
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Dollars = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -43,11 +44,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Limits of a turn, in seconds. None means no limit.
 
     The limits on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
-    as events. `max_steps` counts the model requests of one turn, `attempts` those of one response. `timeout` covers a
+    as events. `max_steps` counts the model requests of one turn, `attempts` those of one response. `max_cost` is
+    the known cost of a run, in US dollars, from which on no request begins. `timeout` covers a
     whole turn, except the time in which an approval prompt waits. `providers` has the exceptions, by provider name.
     """
 
     max_steps: Count | None = 200
+    max_cost: Dollars | None = None
     timeout: Seconds | None = None
     connect: Seconds = 10.0
     write: Seconds = 30.0

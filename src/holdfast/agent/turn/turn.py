@@ -39,7 +39,7 @@ from holdfast.errors import ApprovalUnavailable, InvalidRequest, ProviderFailed,
 from holdfast.session.conversation.prune_results import prune_entry
 from holdfast.session.journal.entries import TurnEnded
 
-_CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
+_CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_cost", "max_tokens", "refusal", "approval"})
 
 
 class Turn:
@@ -98,6 +98,7 @@ class Turn:
         limit = context.limits.max_steps
         if limit is not None and conversation.turn_steps >= limit:
             return StopCause("max_steps", f"{limit} request{'s' * (limit > 1)}")
+        context.budget.check(self.stop)
         journal.append(*steering(conversation), *prune_entry(conversation, context.settings))
         if await context.compacting.is_due(self.stop):
             await self._requests.shorten("auto")

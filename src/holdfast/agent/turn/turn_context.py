@@ -16,6 +16,7 @@ from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.budget import Budget
 from holdfast.config.settings import Limits
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.tool_calls import OnApproval
@@ -41,6 +42,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     ask: Asker | None
     on_approval: OnApproval
     limits: Limits
+    budget: Budget
     settings: ContextSettings
     fallback: str
     log: Log | None

@@ -20,13 +20,14 @@ from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, Pr
 FORMAT = 1
 """The version of this journal format. A journal with a higher one is refused, never rewritten."""
 
-StopReason = Literal["end_turn", "max_tokens", "max_steps", "refusal", "cancelled", "timeout", "error"]
-"""Why a turn stopped, in the words of the Agent Client Protocol, plus `timeout` and `error`."""
+StopReason = Literal["end_turn", "max_tokens", "max_steps", "max_cost", "refusal", "cancelled", "timeout", "error"]
+"""Why a turn stopped, in the words of the Agent Client Protocol, plus `max_cost`, `timeout` and `error`."""
 
 Cause = Literal[
     "finished",  # the model ended its answer
     "max_tokens",  # the model's output limit
     "max_steps",  # holdfast's limit on requests per turn
+    "max_cost",  # the user's limit on what a run costs
     "refusal",  # the model or its filter refused
     "user",  # ESC, Ctrl+C
     "signal",  # SIGTERM, SIGHUP

@@ -41,6 +41,7 @@ from holdfast.ui.headless.status_lines import last_turn
 from holdfast.ui.headless.text_output import TextOutput
 from holdfast.ui.headless.turn_end import TurnWatch
 from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.cost_limit import refuse_unpriced
 from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note
 from holdfast.ui.startup.project_trust import judge_project, project_of
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
@@ -95,6 +96,7 @@ def _session(options: RunOptions) -> OpenSession:
             f"Model {DEMO!r} is available only in the full-screen UI. Leave out -p, "
             "or pass another model with -m PROVIDER:MODEL."
         )
+    refuse_unpriced(options)
     preload(options.endpoint(options.model))
     if summary is None:
         settings = options.settings_of(options.model)

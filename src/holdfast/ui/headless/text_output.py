@@ -66,6 +66,8 @@ class TextOutput:
             self._note(f"denied: {denied.line}")
         if ended.turn.cause != "finished":
             advice = f". {COMMAND_LINE[ended.fault]}" if ended.fault is not None else ""
+            if ended.turn.cause == "max_cost":
+                advice = ". Raise --max-cost, and continue with -c"
             for said in self._narrator.sentences(ended.turn):
                 self._note(f"{status_line(said)}{advice}")
         elif not ended.conversation.answer:

@@ -7,6 +7,7 @@ from holdfast.errors import (
     EXIT_APPROVAL,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
+    EXIT_MAX_COST,
     EXIT_OK,
     EXIT_RETRYABLE,
     RETRYABLE,
@@ -54,6 +55,8 @@ def exit_code(turn: TurnEnded, fault: ProviderFault | None) -> int:
             return EXIT_OK
         case "approval":
             return EXIT_APPROVAL
+        case "max_cost":
+            return EXIT_MAX_COST
         case "user" | "signal" | "output" | "external":
             return EXIT_INTERRUPTED
         case "provider" if fault in RETRYABLE:

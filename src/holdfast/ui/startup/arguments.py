@@ -22,7 +22,7 @@ commands:
   holdfast demo                                                   watch a demo (no key, no network)
 
 exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed (--on-approval stop) · 4 damaged document
-            75 provider failure, try again · 130 interrupted
+            5 cost limit reached · 75 provider failure, try again · 130 interrupted
 """
 
 
@@ -41,6 +41,7 @@ class Arguments(argparse.Namespace):
     yolo: bool = False
     on_approval: OnApproval | None = None
     max_steps: int | None = None
+    max_cost: float | None = None
     timeout: float | None = None
     cwd: str | None = None
     continue_: bool = False
@@ -97,6 +98,12 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--on-approval", choices=get_args(OnApproval), default=None,
         help="with -p, a call that needs approval is denied, or ends the turn (default: deny)")  # fmt: skip
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")
+    add(
+        "--max-cost",
+        type=float,
+        metavar="DOLLARS",
+        help="end the turn before a request once the run has cost this much",
+    )
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this time")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")
     add("--trust-project", action=argparse.BooleanOptionalAction, default=None,

@@ -201,9 +201,9 @@ def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | 
 
     Raise `UsageError` for a limit that is not positive, and for a model that is to be its own fallback.
     """
-    limits = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
+    limits = {"max_steps": arguments.max_steps, "max_cost": arguments.max_cost, "timeout": arguments.timeout}
     for name, value in limits.items():
-        if value is not None and not value > 0:
+        if value is not None and not 0 < value < float("inf"):
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} must be greater than 0, not {value!r}.")
     model, fallback = arguments.model or config.model, arguments.fallback_model or config.fallback_model
