@@ -61,6 +61,7 @@ LATER = {
     "holdfast.session.verify": "only `verify` needs it",
     "holdfast.testing": "no product",
     "holdfast.tools.builtin": "a tool is imported when it is called",
+    "holdfast.tools.shell": "only a command is read and judged with it",
     "holdfast.tools.process": "only a command starts a process",
     "holdfast.ui.commands": "other commands",
     "holdfast.ui.demo": "another command",
