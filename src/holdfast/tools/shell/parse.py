@@ -3,7 +3,7 @@
 The grammar is lenient: it takes a backtick in a here-document for text, the word after a redirection's target for a
 further target, and `! ls` after `time` for arguments. So its tree only says where things may stand. Every kind of node
 and every operator is in a closed table (`syntax.py`); every character between nodes must be a blank or an end of line;
-and every word is read again (`quoting.py`). What does not agree makes the command unclear, which asks the user.
+and every word is read again (`quotes.py`). What does not agree makes the command unclear, which asks the user.
 
 Laws (`tests/tools/shell/test_parse_laws.py`): what bash refuses is unclear, a fixed word is what bash hands over, and
 a command that bash runs is one of those found.

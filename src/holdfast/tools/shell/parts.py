@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.tools.shell import syntax
 from holdfast.tools.shell.command_line import Assignment, Folder, Redirect, RedirectKind, SimpleCommand, Word
-from holdfast.tools.shell.quoting import UnreadableError, expect_substitutions, read_word
+from holdfast.tools.shell.quotes import UnreadableError, expect_substitutions, read_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -238,7 +238,7 @@ class PartReader(ABC):
             case "arithmetic_expansion":
                 inner = {at: stop for child in node.children for at, stop in self.inner(child, folders).items()}
                 size = 2 if raw.startswith(b"$[") else 3
-                words = self.arithmetic(start + size, node.end_byte - (1 if size == 2 else 2), inner)  # noqa: PLR2004
+                words = self.arithmetic(start + size, node.end_byte - (1 if size == 2 else 2), inner)  # noqa: PLR2004 - `]` or `))`
                 self.emit(SimpleCommand(words=tuple(words), raw=string(raw)), folders)
             case "simple_expansion":
                 following = self.source[node.end_byte : node.end_byte + 1]

@@ -42,7 +42,7 @@ from holdfast.ui.tui.agent_thread.messages import (
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.choices import CommandTarget, offer, offer_a_model, pick_prompt, pick_session, pick_turn
-from holdfast.ui.tui.command_parser import parse_command
+from holdfast.ui.tui.command_parser import parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.external_editor import edited, editors
 from holdfast.ui.tui.key_order import KeyOrder
@@ -277,7 +277,7 @@ class HoldfastApp(App[int]):
         self.completions.look(self.composer.before)
 
     def _do(self, text: str, *, later: bool) -> None:
-        line = parse_command(text)
+        line = parse_slash_command(text)
         if text.startswith("!") and (command := text.lstrip("!").strip()):
             self.controller.run_command(command, share=text.startswith("!!"))
         elif line is None:

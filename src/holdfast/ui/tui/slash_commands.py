@@ -25,7 +25,7 @@ from holdfast.ui.tui.choices import (
     pick_session,
     pick_turn,
 )
-from holdfast.ui.tui.command_parser import CommandLine, Name
+from holdfast.ui.tui.command_parser import SlashInput, Name
 from holdfast.ui.tui.model_picker import pick_model
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
@@ -49,7 +49,7 @@ _RUNS: dict[Mode, str] = {
 }
 
 
-def act(line: CommandLine, target: CommandTarget) -> None:
+def act(line: SlashInput, target: CommandTarget) -> None:
     """Run the command. Raise `HoldfastError`, with a message for the user, if that fails."""
     DOES[line.command.name](target, line.rest)
 

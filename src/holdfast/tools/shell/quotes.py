@@ -102,6 +102,7 @@ def _special(  # noqa: C901, PLR0911, PLR0912 - an arm for each character with a
         case b"$" | b"`":
             return _expansion(source, at, end, inner, read)
         case b"<" | b">" if at in inner:
+            read.literal += b"/dev/fd/"
             read.varies(single=True)
             return inner[at]
         case b"*" | b"?":
@@ -113,7 +114,7 @@ def _special(  # noqa: C901, PLR0911, PLR0912 - an arm for each character with a
         case b"~" if at == start or source[at - 1 : at] in {b":", b"="}:
             read.varies(single=True)
         case b"#" if at == start:
-            raise UnreadableError("A comment stands where a word was expected.")
+            raise UnreadableError("A comment stands in place of a word.")
         case other if other in _ENDS_WORD:
             raise UnreadableError(f"Where {_shown(source[start:end])} ends is not clear.")
         case _:
