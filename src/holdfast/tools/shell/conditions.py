@@ -41,7 +41,7 @@ def _test_more(words: tuple[Word, ...]) -> str:
     if words and words[0].text == "!":
         words = words[1:]
     if any(word.text.startswith(("-v", "-R")) for word in words):
-        return "" if len(words) == 2 and _is_name(words[1]) else "a condition may run a variable's name"  # noqa: PLR2004
+        return "" if len(words) == 2 and _is_name(words[1]) else "a condition may run a variable's name"  # noqa: PLR2004 - the operator and its word
     if all(word.fixed for word in words):
         return ""
     single = all(word.fixed or word.single or word.pattern for word in words)

@@ -2,7 +2,7 @@
 
 A sub-command is here with the options that make it do more, or, where a further word makes it write (`branch`, `tag`),
 with the only options it may have. git refreshes its cache of the files' times while it reads (`.git/index`); that is
-not counted as writing. What the repository's settings make git run is told by `git_settings.py`.
+not counted as writing. What the repository's settings make git run `git_settings.py` finds.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from holdfast.tools.shell.command_line import Word
 from holdfast.tools.shell.options import may_be_option
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class GitReader(msgspec.Struct, frozen=True, kw_only=True):
     """A sub-command of git that only reads.
 
     `more` are options that do more (a long one also when it is cut short). With `only`, no option but these may stand
-    there. `words` are the first words allowed behind it, if it has sub-commands of its own. With `list_options`, other
+    there. `words` are the first words allowed behind it, if it has further sub-commands. With `list_options`, other
     words may stand only beside one of these; without any of them, only as many as `most`.
     """
 
@@ -32,34 +32,34 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _DIFF = "--output --ext-diff --show-signature --no-index -O"
-READINGS = (
-    Reading(names="status", more="--show-signature"),
-    Reading(names="log show diff diff-tree diff-index diff-files whatchanged rev-list shortlog", more=_DIFF),
-    Reading(names="rev-parse", more="--parseopt --sq-quote"),
-    Reading(names="ls-files ls-tree merge-base name-rev show-ref for-each-ref count-objects version check-ignore"),
-    Reading(names="describe check-attr cherry"),
-    Reading(names="cat-file", more="--textconv --filters"),
-    Reading(names="blame annotate", more="--contents -S"),
-    Reading(names="grep", more="-O --open-files-in-pager --ext-grep --textconv -f --no-index"),
-    Reading(
+GIT_READERS = (
+    GitReader(names="status", more="--show-signature"),
+    GitReader(names="log show diff diff-tree diff-index diff-files whatchanged rev-list shortlog", more=_DIFF),
+    GitReader(names="rev-parse", more="--parseopt --sq-quote"),
+    GitReader(names="ls-files ls-tree merge-base name-rev show-ref for-each-ref count-objects version check-ignore"),
+    GitReader(names="describe check-attr cherry"),
+    GitReader(names="cat-file", more="--textconv --filters"),
+    GitReader(names="blame annotate", more="--contents -S"),
+    GitReader(names="grep", more="-O --open-files-in-pager --ext-grep --textconv -f --no-index"),
+    GitReader(
         names="branch",
         only="-a --all -r --remotes -v -vv --verbose -l --list --show-current --contains --no-contains --merged "
         "--no-merged --points-at --sort --format --color --no-color --column --no-column -i --ignore-case --abbrev -q",
         list_options="-l --list --contains --no-contains --merged --no-merged --points-at",
         most=0,
     ),
-    Reading(
+    GitReader(
         names="tag",
         only="-l --list -n --contains --no-contains --merged --no-merged --points-at --sort --format --column "
         "--color --no-color -i --ignore-case",
         list_options="-l --list --contains --no-contains --merged --no-merged --points-at",
         most=0,
     ),
-    Reading(names="remote", only="-v --verbose --all --push", words="get-url", most=0),
-    Reading(names="stash", words="list show", more=_DIFF, most=-1),
-    Reading(names="worktree", words="list", only="--porcelain -v -z", most=-1),
-    Reading(names="reflog", words="show", more=_DIFF, most=0),
-    Reading(
+    GitReader(names="remote", only="-v --verbose --all --push", words="get-url", most=0),
+    GitReader(names="stash", words="list show", more=_DIFF, most=-1),
+    GitReader(names="worktree", words="list", only="--porcelain -v -z", most=-1),
+    GitReader(names="reflog", words="show", more=_DIFF, most=0),
+    GitReader(
         names="config",
         only="--get --get-all --get-regexp --list -l --show-origin --show-scope --global --local --system --worktree "
         "--name-only -z --null --bool --int --path --type --includes --default --all",
@@ -68,7 +68,7 @@ READINGS = (
         most=-1,
     ),
 )
-_BY_NAME = {name: each for each in READINGS for name in each.names.split()}
+_BY_NAME = {name: each for each in GIT_READERS for name in each.names.split()}
 _GLOBAL = ("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects", "--version")
 
 
@@ -90,7 +90,7 @@ def git_more(words: tuple[Word, ...]) -> str:
 
 
 def _sub_command_more(  # noqa: PLR0911 - a return for each reason
-    name: str, words: tuple[Word, ...], known: Reading
+    name: str, words: tuple[Word, ...], known: GitReader
 ) -> str:
     more, only, lists = (known.more.split(), known.only.split(), known.list_options.split())
     operands: list[Word] = []

@@ -8,14 +8,14 @@ from holdfast.tools.shell.command_line import Word
 from holdfast.tools.shell.readers import Reader
 
 
-class Options(msgspec.Struct, frozen=True):
+class GivenOptions(msgspec.Struct, frozen=True):
     """The words of a program: its options with their names (without dashes), and the others."""
 
     given: tuple[tuple[str, Word], ...]
     operands: tuple[Word, ...]
 
 
-def options_of(words: tuple[Word, ...], reader: Reader) -> Options:
+def options_of(words: tuple[Word, ...], reader: Reader) -> GivenOptions:
     """Return the options and operands among the words after a program's name."""
     given: list[tuple[str, Word]] = []
     operands: list[Word] = []
@@ -40,7 +40,7 @@ def options_of(words: tuple[Word, ...], reader: Reader) -> Options:
                     break
         else:
             operands.append(word)
-    return Options(tuple(given), tuple(operands))
+    return GivenOptions(tuple(given), tuple(operands))
 
 
 def may_be_option(word: Word) -> bool:

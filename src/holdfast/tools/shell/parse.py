@@ -115,6 +115,9 @@ class _Reading(PartReader):
                 self.comment(child)
                 continue
             if child.type in syntax.WORDS:
+                if not (free or ends_line or self.source[child.start_byte - 1 : child.start_byte].isspace()):
+                    self.fail("Where a word ends is not clear.")
+                free = False
                 self.word(child, every)
                 continue
             if child.type in {"file_redirect", "herestring_redirect"} and node.type in syntax.OWN_SHELL:
@@ -122,7 +125,7 @@ class _Reading(PartReader):
                     SimpleCommand(redirects=tuple(self.redirect(child, every)[0]), raw=string(self.text(child))), every
                 )
                 continue
-            if not (free or ends_line or child.type in syntax.CLAUSES):
+            if not (free or ends_line or child.type in syntax.PARTS_OF_STATEMENTS):
                 self.fail("Where a command begins is not clear.")
             good, after = self.statement(child, every)
             every, free = every | after, False
@@ -168,6 +171,8 @@ class _Reading(PartReader):
                 self.comment(child)
                 continue
             begun = len(self.commands)
+            if stages and re.match(rb"(?:!|time)[ \t\n\\]", self.source[child.start_byte : child.end_byte]):
+                self.fail("`time` and `!` are programs behind a pipe.")
             self.statement(child, folders)
             stages.append(tuple(range(begun, len(self.commands))))
         self.pipelines.append(tuple(stages))
@@ -181,7 +186,7 @@ class _Reading(PartReader):
         if node.type == "redirected_statement":
             for child in node.children:
                 if at != node.start_byte:
-                    self.gap(at, child.start_byte, lines=False)
+                    self.apart(at, child.start_byte)
                 at = child.end_byte
                 if child.type in syntax.REDIRECTS:
                     pieces.append(child)
@@ -218,7 +223,7 @@ class _Reading(PartReader):
         single = node.type == "variable_assignment"
         at = node.start_byte
         for child in [node] if single else node.children:
-            self.gap(at, child.start_byte, lines=False)
+            (self.gap_in_line if at == node.start_byte else self.apart)(at, child.start_byte)
             at = child.end_byte
             if child.type == "variable_assignment" and node.type != "declaration_command":
                 if words:
@@ -239,7 +244,7 @@ class _Reading(PartReader):
     ) -> tuple[Folders, Folders]:
         """Keep a command; return where the shell may be after it."""
         words = command.words
-        while words and words[0].raw == "time":
+        while words and words[0].raw == "time" and command.raw.startswith("time"):
             words = words[2:] if len(words) > 1 and words[1].raw == "-p" else words[1:]
         name = words[0] if words else None
         if name is not None and (name.raw in syntax.RESERVED or _ASSIGNS.match(name.raw)):

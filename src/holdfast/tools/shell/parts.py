@@ -41,9 +41,21 @@ class PartReader(ABC):
     def gap(self, start: int, end: int, *, lines: bool) -> bool:
         """Fail unless only blanks stand there; return whether a line ends there."""
         between = self.source[start:end].replace(b"\\\n", b"")
+        if end > start and not between:  # bash joins what stands before and behind it
+            self.fail("A line is continued within a word.")
         if between.strip(b" \t\n" if lines else b" \t"):
             self.fail(f"A part was not understood: {between.decode(errors='replace').strip()[:40]!r}.")
         return b"\n" in between
+
+    def gap_in_line(self, start: int, end: int) -> None:
+        """Fail unless only blanks stand there, in one line."""
+        self.gap(start, end, lines=False)
+
+    def apart(self, start: int, end: int) -> None:
+        """Fail unless a blank stands between two words, or a redirection begins where the first ends."""
+        self.gap(start, end, lines=False)
+        if start == end and self.source[end : end + 1] not in {b"<", b">", b"&"}:
+            self.fail("Where a word ends is not clear.")
 
     @abstractmethod
     def statement(self, node: Node, folders: Folders) -> tuple[Folders, Folders]:
@@ -91,7 +103,7 @@ class PartReader(ABC):
             return self.here(node, folders)
         operator, targets, at, raw = "", list[Word](), node.start_byte, string(self.text(node))
         for child in node.children:
-            self.gap(at, child.start_byte, lines=False)
+            (self.apart if targets else self.gap_in_line)(at, child.start_byte)
             if child.type == "file_descriptor":
                 if child.end_byte < len(self.source) and self.source[child.end_byte] not in b"<>":
                     self.fail("A redirection was not understood.")
@@ -165,7 +177,7 @@ class PartReader(ABC):
             return self.arithmetic(opening.end_byte, closing.start_byte, inner)
         words, at, end = [bare[0]], opening.end_byte, closing.start_byte
         while True:
-            blank = syntax.BLANK.match(self.source, at, end)
+            blank = syntax.BETWEEN_WORDS.match(self.source, at, end)
             at = blank.end() if blank else at
             if at >= end:
                 return [*words, bare[1]]

@@ -19,7 +19,7 @@ from holdfast.tools.shell.command_line import Assignment, CommandLine, Redirect,
 from holdfast.tools.shell.conditions import SHELL_WORDS
 from holdfast.tools.shell.git_commands import git_more
 from holdfast.tools.shell.options import may_be_option, options_of
-from holdfast.tools.shell.readers import BY_NAME, HARMLESS_VARIABLES, VERSIONS, Reader
+from holdfast.tools.shell.readers import HARMLESS_VARIABLES, READERS_BY_NAME, VERSIONS, Reader
 from holdfast.tools.shell.scripts import awk_more, sed_more
 
 HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
@@ -89,8 +89,8 @@ def words_more(words: tuple[Word, ...], nested: int = 0) -> str:  # noqa: PLR091
             return "`jq` may read other files"
         case _ if name in SHELL_WORDS:
             return SHELL_WORDS[name](rest)
-        case _ if name in BY_NAME:
-            return _reader_more(name, rest, BY_NAME[name])
+        case _ if name in READERS_BY_NAME:
+            return _reader_more(name, rest, READERS_BY_NAME[name])
         case _:
             return f"{name!r} is not known to only read"
 
@@ -115,7 +115,7 @@ def paths_read(command: SimpleCommand) -> tuple[str, ...]:
         return ()
     if name == "find":
         return tuple(_find_paths(rest))
-    reader = BY_NAME.get(name)
+    reader = READERS_BY_NAME.get(name)
     if name in SHELL_WORDS and name not in {"cd", "pushd", "[", "test", "[["}:
         return ()
     if reader is None:
@@ -129,7 +129,7 @@ def paths_read(command: SimpleCommand) -> tuple[str, ...]:
         del found[0]
     paths = [word.text for word in found if word.fixed or word.pattern]
     for option, word in options.given:
-        if option in {"e", "regexp"} and reader.operands == "pattern" and reader is not BY_NAME.get("fd"):
+        if option in {"e", "regexp"} and reader.operands == "pattern" and reader is not READERS_BY_NAME.get("fd"):
             continue
         text = word.text if word.fixed else word.raw
         values = (text.partition("=")[2], text[2:] if not text.startswith("--") else "") if text[:1] == "-" else (text,)
@@ -263,7 +263,7 @@ def _xargs_more(words: tuple[Word, ...], nested: int) -> str:
     if at >= len(words):
         return ""  # it prints what it is given
     name = program_name(words[at].text)
-    reader = BY_NAME.get(name)
+    reader = READERS_BY_NAME.get(name)
     if reader is None or not reader.any_option:
         return f"what `xargs` hands to {name!r} may be an option"
     if why := words_more(words[at:], nested + 1):

@@ -100,7 +100,7 @@ READERS = (
 )
 """The programs whose words follow the usual rules. Those with a language of their own have a module of their own."""
 
-BY_NAME: dict[str, Reader] = {name: row for row in READERS for name in row.names}
+READERS_BY_NAME: dict[str, Reader] = {name: row for row in READERS for name in row.names}
 
 VERSIONS: dict[str, frozenset[str]] = {
     name: frozenset(options.split())

@@ -45,7 +45,7 @@ SIMPLE = frozenset(
     {"command", "declaration_command", "unset_command", "variable_assignment", "variable_assignments", "test_command"}
 )
 OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
-CLAUSES = frozenset({"case_item", "elif_clause", "else_clause", "do_group"})
+PARTS_OF_STATEMENTS = frozenset({"case_item", "elif_clause", "else_clause", "do_group"})
 LOOPS = frozenset({"while_statement", "for_statement"})
 SURE = frozenset(
     {"if_statement", "elif_clause", "else_clause", "while_statement", "for_statement", "case_statement", "case_item"}
@@ -89,7 +89,7 @@ MOVES = frozenset({"pushd", "popd", "builtin", "command"})
 
 CONDITION_OPERATORS = frozenset({b"&&", b"||", b"!", b"(", b")", b"<", b">", b"=~", b"==", b"=", b"!="})
 PLAIN_REGEX = re.compile(rb"(?:[\w.^|()*+?{}\[\]/:=,@%~-]|\\[.+*?()\[\]{}|/$^]|\$(?![\w({\[*@#?!'\"-]))+")
-BLANK = re.compile(rb"(?:[ \t\n]|\\\n)+")
+BETWEEN_WORDS = re.compile(rb"(?:[ \t\n]|\\\n)+")
 
 ARITHMETIC = Word("((", fixed=True, raw="((")
 PLAIN_ARITHMETIC = re.compile(r"[\w \t+*/%<>=!&|^~?:,()-]*", re.ASCII)

@@ -1,4 +1,4 @@
-"""Says which words of a command a person may allow for good: a program, and its sub-command if it has some. Pure.
+"""Says which words of a command the user may allow permanently: a program, and its sub-command if it has some. Pure.
 
 What stands behind those words is not remembered, so that it must not decide what is run: nothing is remembered of
 programs that get a program or code in their words. Which those are, `command_words.py` and the tables in
