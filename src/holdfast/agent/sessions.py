@@ -38,13 +38,20 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
     reading: Reading
 
 
-def create(catalog: Catalog, *, cwd: Path, model: str, settings: ModelSettings = NO_SETTINGS) -> OpenSession:
-    """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable."""
+def create(
+    catalog: Catalog, *, cwd: Path, model: str, settings: ModelSettings = NO_SETTINGS, instructions: str = ""
+) -> OpenSession:
+    """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable.
+
+    `instructions` are the user's own, which end its system prompt.
+    """
     session = catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
         toolbox = LocalToolbox(cwd, folder)
         opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox)
+        if instructions:
+            opened = msgspec.structs.replace(opened, system=f"{opened.system}\n\n{valid_unicode(instructions)}")
         chosen = () if settings == NO_SETTINGS else (ModelSettingsChanged(settings=settings),)
         store.append([opened, *chosen], expected=0)
         reading = store.read()

@@ -75,6 +75,7 @@ class StreamJsonOutput:
             cwd=opened.cwd,
             tools=list(opened.tools),
             resumed=opened.resumed,
+            kept=opened.kept,
             account=list(account(opened.last_turn)),
         )
 

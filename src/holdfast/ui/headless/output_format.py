@@ -19,7 +19,7 @@ from holdfast.ui.headless.denied_calls import DeniedCall
 
 
 class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
-    """The start of a run; `last_turn` has the entries of the previous turn."""
+    """The start of a run; `last_turn` has the entries of the previous turn. Without `kept` it is deleted at the end."""
 
     session: str
     model: str
@@ -27,6 +27,7 @@ class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     tools: tuple[str, ...]
     resumed: bool
+    kept: bool = True
     last_turn: tuple[Entry, ...] = ()
     settings: ModelSettings = NO_SETTINGS
 

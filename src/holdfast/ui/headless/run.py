@@ -31,9 +31,9 @@ from holdfast.providers.model import Model
 from holdfast.providers.model_table import window_of
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Cause, TurnEnded
+from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
-from holdfast.tool_calls import Mode
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
 from holdfast.ui.headless.output_format import OutputFormat, RunEnded, RunOpened
@@ -60,10 +60,12 @@ LAST_WORDS = 1.0
 def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     """Run one turn and return the exit code. Raise `HoldfastError` if it cannot start."""
     gc.disable()  # until the SDK is imported: garbage collection would take a tenth of that time
-    own = read_config(homes(environ).config)
+    places = homes(environ)
+    own = read_config(places.config)
+    delete_abandoned(places.temporary_sessions)
     cwd = working_directory(arguments.cwd)
     prompt = _prompt(arguments.prompt or "", sys.stdin)
-    summary = chosen(Catalog(homes(environ).sessions), arguments, cwd=cwd)
+    summary = chosen(Catalog(places.sessions), arguments, cwd=cwd)
     judge_project(environ, cwd if summary is None else Path(summary.cwd or cwd), trusted=arguments.trust_project)
     options = run_options(arguments, environ, own=own, cwd=cwd, resumed=summary)
     remove_keys(options.providers)
@@ -78,6 +80,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             return _run(options, session, prompt, log)
     finally:
         session.store.close()
+        if arguments.no_session and not delete_temporary(folder := options.catalog.folder(session.id)):
+            debug_log_note(f"The session of this run could not be deleted. The next run tries again: {folder}")
 
 
 def _session(options: RunOptions) -> OpenSession:
@@ -100,7 +104,13 @@ def _session(options: RunOptions) -> OpenSession:
     preload(options.endpoint(options.model))
     if summary is None:
         settings = options.settings_of(options.model)
-        return create(options.catalog, cwd=options.cwd, model=options.model, settings=settings)
+        return create(
+            options.catalog,
+            cwd=options.cwd,
+            model=options.model,
+            settings=settings,
+            instructions=options.instructions,
+        )
     return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)
 
 
@@ -157,7 +167,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
                     agent.use_model(options.model)
                 agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
             _heed_signals(loop, stop)
-            ended = runner.run(_turn(agent, prompt, session=session, mode=options.mode, output=output, watch=watch))
+            ended = runner.run(_turn(agent, prompt, session=session, options=options, output=output, watch=watch))
         late = bool(signalled) and ended.turn.cause not in STOPPED  # for the turn, not for what waits for its reader
         if ended.turn.cause not in STOPPED and not late:
             patience = None
@@ -166,7 +176,11 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
     if unwritten:
         raise StateError(
             f"Output of session {session.id!r} was lost: cannot write to standard output: {unwritten}. "
-            f"The journal has it all: holdfast sessions show {session.id}"
+            + (
+                "Nothing of it is kept (--no-session)."
+                if options.arguments.no_session
+                else f"The journal has it all: holdfast sessions show {session.id}"
+            )
         )
     return EXIT_INTERRUPTED if late else ended.exit_code
 
@@ -184,7 +198,7 @@ async def _turn(
     prompt: str,
     *,
     session: OpenSession,
-    mode: Mode,
+    options: RunOptions,
     output: OutputFormat,
     watch: TurnWatch,
 ) -> RunEnded:
@@ -195,10 +209,11 @@ async def _turn(
             RunOpened(
                 session=session.id,
                 model=before.chosen_model,
-                mode=mode,
+                mode=options.mode,
                 cwd=str(session.cwd),
                 tools=tuple(tool.name for tool in session.toolbox.schemas),
                 resumed=before.turns > 0,
+                kept=not options.arguments.no_session,
                 last_turn=last_turn(record.entry for record in session.reading.records),
                 settings=before.settings,
             )

@@ -32,7 +32,7 @@ class TextOutput:
 
     def begin(self, opened: RunOpened) -> None:
         """Print the session's ID and how its last turn ended."""
-        how = "resumed" if opened.resumed else "new"
+        how = "resumed" if opened.resumed else "new" if opened.kept else "new, not kept"
         effort = f" · effort {opened.settings.effort}" if opened.settings.effort else ""
         self._note(f"session {opened.session} ({how}) · {opened.model}{effort} · {opened.mode}")
         for entry in opened.last_turn:

@@ -43,6 +43,9 @@ class Arguments(argparse.Namespace):
     max_steps: int | None = None
     max_cost: float | None = None
     timeout: float | None = None
+    append_system_prompt: str | None = None
+    append_system_prompt_file: str | None = None
+    no_session: bool = False
     cwd: str | None = None
     continue_: bool = False
     resume: str | None = None
@@ -76,6 +79,7 @@ def parser() -> Parser:
     add("-r", "--resume", nargs="?", const="", metavar="ID",
         help="resume a session by ID or unique prefix; without ID, pick one")  # fmt: skip
     add("--fork", "--fork-session", dest="fork", action="store_true", help="fork: continue in a copy (with -c or -r)")
+    add("--no-session", action="store_true", help="with -p: keep nothing of the session when the run ends")
     add("--output-format", choices=("text", "json", "stream-json"), default="text")
     add("--debug", action="store_true", help="write a debug log and validate the conversation after every step")
     add_settings(parser)
@@ -105,6 +109,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         help="end the turn before a request once the run has cost this much",
     )
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this time")
+    add("--append-system-prompt", metavar="TEXT", help="end the system prompt of a new session with this text")
+    add("--append-system-prompt-file", metavar="FILE", help="end the system prompt of a new session with this file")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")
     add("--trust-project", action=argparse.BooleanOptionalAction, default=None,
         help="trust (or stop trusting) this project's .holdfast/config.toml; remembered")  # fmt: skip

@@ -25,6 +25,7 @@ from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode
 from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.own_instructions import own_instructions
 from holdfast.ui.startup.project_trust import trusted_project
 
 DEMO = "demo"
@@ -37,7 +38,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     `config` has the user's settings, overridden by the project's if trusted, then by the command line. `model` is ""
     if none is configured. `environ` is the run's own environment; stored keys are only in `keys`. `unread` says what is
     wrong with the key file, "" if nothing. `project` is the project's config if it is in use; `notices` say what else
-    the user should know, e.g. that it is ignored. With `fork` the session is copied, with `choose` the user picks one.
+    the user should know, e.g. that it is ignored. `instructions` end the system prompt of a new session. With `fork`
+    the session is copied, with `choose` the user picks one.
     """
 
     cwd: Path
@@ -52,6 +54,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     project: ProjectFile | None = None
     resumed: SessionSummary | None = None
+    instructions: str = ""
     fork: bool = False
     choose: bool = False
 
@@ -75,7 +78,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def catalog(self) -> Catalog:
-        return Catalog(homes(self.environ).sessions)
+        """Return the sessions, or the temporary ones for a run whose session is not kept."""
+        places = homes(self.environ)
+        return Catalog(places.temporary_sessions if self.arguments.no_session else places.sessions)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -152,6 +157,7 @@ def run_options(
         notices=tuple(notices),
         project=project,
         resumed=resumed,
+        instructions=own_instructions(arguments),
         fork=arguments.fork,
     )
 

@@ -329,7 +329,8 @@ class SessionController:
         if not self._is_open:
             catalog, cwd, model, settings = self.catalog, self.cwd, self._chosen, self._settings
             self._is_open = True
-            self.agent.open(lambda: create(catalog, cwd=cwd, model=model, settings=settings))
+            own = self.options.instructions
+            self.agent.open(lambda: create(catalog, cwd=cwd, model=model, settings=settings, instructions=own))
 
     def _check_writable(self) -> None:
         if self._read:
