@@ -167,10 +167,10 @@ class Agent:
         """Return the current conversation."""
         return self.journal.conversation
 
-    async def run(self, prompt: str, *, images: tuple[Image, ...] = ()) -> e.TurnEnded:
+    async def run(self, prompt: str, *, images: tuple[Image, ...] = (), queued: str = "") -> e.TurnEnded:
         """Run one turn, and one for each message queued during it; return how the last one ended.
 
-        The `images` come before the text of the prompt.
+        The `images` come before the text. `queued` is the id of the held message that the prompt was, if it was one.
 
         The prompt is durable before anything happens. Raises `UsageError` for a blank prompt or while another turn
         runs, `StorageFailed` or `AppendConflict` if the prompt could not be journalled: then nothing has happened. A
@@ -182,7 +182,7 @@ class Agent:
             found = await self.recovery.look(claim.stop)
             self.recovery.recover(found.processes)
             turn = self.conversation.turns + 1
-            accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), images=images)
+            accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), queued=queued, images=images)
             self.journal.append(*found.changed, *back_to_chosen(self.conversation), accepted)
             return await self._begin(claim, found.raised)
 

@@ -110,6 +110,15 @@ class StreamJsonOutput:
         self._line(type="error", message=message)
         self.end(ended)
 
+    def answer(self, request: str, *, error: str = "") -> None:
+        """Print the answer to a control request."""
+        how = {"subtype": "error", "error": error} if error else {"subtype": "success"}
+        self._line(type="control_response", response={**how, "request_id": request})
+
+    def bad_line(self, number: int, message: str) -> None:
+        """Print that a line of the input was skipped."""
+        self._line(type="error", message=message, line=number)
+
     def close(self, within: float | None) -> str:
         """Wait for the reader."""
         return self._out.close(within)

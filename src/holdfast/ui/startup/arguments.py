@@ -36,6 +36,7 @@ class Arguments(argparse.Namespace):
     max_output: int | None = None
     service_tier: str | None = None
     fallback_model: str | None = None
+    input_format: str = "text"
     output_format: str = "text"
     permission_mode: Mode | None = None
     yolo: bool = False
@@ -80,6 +81,8 @@ def parser() -> Parser:
         help="resume a session by ID or unique prefix; without ID, pick one")  # fmt: skip
     add("--fork", "--fork-session", dest="fork", action="store_true", help="fork: continue in a copy (with -c or -r)")
     add("--no-session", action="store_true", help="with -p: keep nothing of the session when the run ends")
+    add("--input-format", choices=("text", "stream-json"), default="text",
+        help="with -p: read prompts as JSON lines from standard input, one turn each")  # fmt: skip
     add("--output-format", choices=("text", "json", "stream-json"), default="text")
     add("--debug", action="store_true", help="write a debug log and validate the conversation after every step")
     add_settings(parser)
