@@ -42,6 +42,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.session.model_notices import REASONS
 from holdfast.tool_calls import FileChange, FileSeen, Outcome, Pattern, ProcessId
 from shown_images import picture
@@ -136,6 +137,9 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(CallLate, call=ids, outcome=outcomes, text=texts),
     st.builds(ShellStarted, id=ids, command=texts, shared=st.booleans()),
     st.builds(ShellEnded, id=ids, outcome=outcomes, text=texts, note=texts),
+    st.builds(TaskStarted, id=ids, call=ids, command=texts, moved=st.booleans()),
+    st.builds(TaskEnded, id=ids, outcome=outcomes, text=texts, note=texts),
+    st.builds(TaskTold, task=ids),
     causes.flatmap(
         lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
     ),

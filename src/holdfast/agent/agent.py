@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 
-import msgspec
-
+from holdfast.agent.background_tasks import BackgroundTasks
+from holdfast.agent.claim import Claim
 from holdfast.agent.context.compaction import Compacting
 from holdfast.agent.context.summary_request import Summarizer
 from holdfast.agent.conversation_checks import Checks
@@ -49,17 +49,6 @@ from holdfast.session.journal.store import Reading, Store
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image, Mode, OnApproval
 from holdfast.tools.tool import Toolbox
-
-
-class _Claim(msgspec.Struct, frozen=True, eq=False):
-    """The session while one thing runs in it: a prompt and the messages queued behind it, a compaction, a rewind.
-
-    `begun` is set once messages can be queued, or nothing runs any more; `over` in the latter case only.
-    """
-
-    stop: StopSignal
-    begun: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-    over: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class Agent:
@@ -116,9 +105,16 @@ class Agent:
         self._emit = emit
         self._defaults = defaults
         self._commands = UserCommands(self.journal, toolbox, emit)
+        self.tasks = BackgroundTasks(self.journal, toolbox)
         self._detached = DetachedTasks()
         self.recovery = Recovery(
-            self.journal, reading, toolbox=toolbox, commands=self._commands, checks=checks, detached=self._detached
+            self.journal,
+            reading,
+            toolbox=toolbox,
+            commands=self._commands,
+            tasks=self.tasks,
+            checks=checks,
+            detached=self._detached,
         )
         self._connection = Connection(connect, limits, self._detached)
         self._compacting = Compacting(
@@ -139,6 +135,7 @@ class Agent:
             connection=self._connection,
             compacting=self._compacting,
             toolbox=toolbox,
+            tasks=self.tasks,
             detached=self._detached,
             emit=emit,
             permissions=self.permissions,
@@ -151,7 +148,7 @@ class Agent:
             log=log,
         )
         self.turn: Turn | None = None
-        self._claim: _Claim | None = None
+        self._claim: Claim | None = None
 
     @property
     def mode(self) -> Mode:
@@ -208,7 +205,7 @@ class Agent:
         with self._claimed() as claim:
             await self._recover(claim)
 
-    async def _recover(self, claim: _Claim) -> None:
+    async def _recover(self, claim: Claim) -> None:
         found = await self.recovery.look(claim.stop, files=False)
         self.recovery.recover(found.processes)
         if found.raised is not None:
@@ -330,7 +327,7 @@ class Agent:
         try:
             if self._claim is not None:
                 await self._claim.over.wait()
-            await self._commands.end(limits.stop_grace)
+            await asyncio.gather(self._commands.end(limits.stop_grace), self.tasks.end(limits.stop_grace))
             await self._connection.drop()
             await self._toolbox.close()
             await self._detached.end(limits.drop_wait)
@@ -340,24 +337,24 @@ class Agent:
     # --- one thing at a time ------------------------------------------------------------------------------------
 
     @contextmanager
-    def _claimed(self) -> Generator[_Claim]:
+    def _claimed(self) -> Generator[Claim]:
         """Claim the session; raises `UsageError` while something runs. A turn that has begun releases it by itself."""
         if self._claim is not None:
             raise UsageError("Session is busy: a turn is running. Stop it, or wait for it to finish.")
-        claim = self._claim = _Claim(StopSignal(self._detached))
+        claim = self._claim = Claim(StopSignal(self._detached))
         try:
             yield claim
         finally:
             if self.turn is None:
                 self._release(claim)
 
-    def _release(self, claim: _Claim) -> None:
+    def _release(self, claim: Claim) -> None:
         if self._claim is claim:
             self._claim = self.turn = None
         claim.begun.set()
         claim.over.set()
 
-    async def _begin(self, claim: _Claim, raised: BaseException | None) -> e.TurnEnded:
+    async def _begin(self, claim: Claim, raised: BaseException | None) -> e.TurnEnded:
         """Run the turn whose prompt is journalled in its own task: a caller that is cancelled only stops it."""
         turn = self._next_turn(claim.stop)
         claim.begun.set()
@@ -369,7 +366,7 @@ class Agent:
         turn = self.turn = Turn(self._context, stop)
         return turn
 
-    async def _turns(self, claim: _Claim, turn: Turn) -> e.TurnEnded:
+    async def _turns(self, claim: Claim, turn: Turn) -> e.TurnEnded:
         """Run the turn whose prompt is journalled, then one for each message that waited for its end."""
         try:
             while True:
@@ -391,7 +388,7 @@ class Agent:
         finally:
             self._release(claim)  # in one step with the check above, so that no message can be queued in between
 
-    def _never_begun(self, claim: _Claim, task: asyncio.Task[e.TurnEnded]) -> None:
+    def _never_begun(self, claim: Claim, task: asyncio.Task[e.TurnEnded]) -> None:
         if task.cancelled() and self._claim is claim:  # the event loop closed before the task's first step
             self.recovery.settle_turn(StopCause("external"))
             self._release(claim)

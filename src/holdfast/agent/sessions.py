@@ -13,6 +13,7 @@ import msgspec
 from holdfast import __version__
 from holdfast.agent.context.system_prompt import system_prompt
 from holdfast.agent.recovery.settle import settle, settle_command
+from holdfast.agent.recovery.settle_tasks import settle_task
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
@@ -182,6 +183,7 @@ def fork(catalog: Catalog, summary: SessionSummary) -> OpenSession:
         entries = fork_entries(reading, session, opened=again)
         copied, stop_cause = fold(entries), StopCause("fork")
         commands = (settle_command(shell.started, stop_cause) for shell in copied.open_shells)
-        store.append((*entries, *settle(copied, stop_cause), *commands), expected=0)
+        tasks = (settle_task(task.started, stop_cause) for task in copied.open_tasks)
+        store.append((*entries, *settle(copied, stop_cause), *commands, *tasks), expected=0)
     store.close()
     return resume(catalog, catalog.find(session))

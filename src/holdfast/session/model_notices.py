@@ -207,6 +207,25 @@ def shared(command: str, outcome: Outcome, text: str) -> str:
     return f"[The user ran a shell command and shared its output{how}:\n$ {command}\n{text}]"
 
 
+def task_ended(task: str, command: str, outcome: Outcome, text: str) -> str:
+    """Return the note for the model about the end of a background task."""
+    return f"[Note from holdfast: background task {task} has ended ({outcome}):\n$ {command}\n{text}]"
+
+
+def interrupted_task(cause: Cause, detail: str = "", *, printed: str = "") -> str:
+    """Return what is known of a background task whose end nobody saw."""
+    if cause == "fork":
+        return "It belongs to the original of this copy, where it may still run. It is no task of this session."
+    text = f"It has ended, and how is unknown: {_told(cause, detail)}. {_UNKNOWN}"
+    return f"{text}\nWhat it had printed last:\n{printed}" if printed.strip() else text
+
+
+def became_task(cause: Cause, detail: str, task: str) -> str:
+    """Return the result of a call that was interrupted while its command was started as a background task."""
+    begun = f"Interrupted: {_told(cause, detail)} while this call was starting background task {task}."
+    return f"{begun} What became of the task is reported for itself."
+
+
 def files_changed(files: Iterable[FileSeen]) -> str:
     """Return a sentence for the user about files that changed since the model last saw them."""
     return _files_that(files, "changed since the model last saw them", "deleted since then")

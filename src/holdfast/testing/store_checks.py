@@ -14,6 +14,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import Store
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.testing.named_law import NamedLaw
 from holdfast.tool_calls import FileChange, FileSeen, Image, Pattern, ProcessId, ToolSchema
 
@@ -125,6 +126,9 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.TurnEnded(turn=1, reason="cancelled", cause="user", detail="ESC", note="[Note: stopped.]"),
     e.FilesChanged(files=(FileSeen(path="a.py"),), note="[Note: it is gone.]"),
     e.Repaired(findings=("Entry 3 is missing.",), note="[Note: an entry was lost.]"),
+    TaskStarted(id="t21", call="c7f2", command="npm run dev", spool="c7f2.out", moved=True),
+    TaskEnded(id="t21", outcome="failed", text="(exit code 1, 0.1 s)", seconds=0.125, note="[Note: t21 has ended.]"),
+    TaskTold(task="t21"),
 )
 """One entry of each kind, with every field set."""
 

@@ -51,7 +51,7 @@ def suggested(plan: Plan) -> Pattern | None:
         return None
     if plan.host:
         return Pattern(effect="read", text=plan.host)
-    if plan.effect == "execute" and _is_plain(plan.command):
+    if plan.effect == "execute" and not plan.folder and _is_plain(plan.command):
         words = plan.command.split()
         for known in map(str.split, _RUN_THE_PROJECT):
             if words[: len(known)] == known and harmless(known, words[len(known) :]):
@@ -106,7 +106,9 @@ def _matches(pattern: Pattern, plan: Plan) -> bool:
         return False
     match plan.effect:
         case "execute":
-            return _is_plain(plan.command) and _words_match(pattern.text.split(), plan.command.split())
+            return (
+                not plan.folder and _is_plain(plan.command) and _words_match(pattern.text.split(), plan.command.split())
+            )
         case "write":
             path = plan.change.path if plan.change is not None else ""
             return bool(path) and not obeyed(plan) and _path_matches(pattern.text, path)

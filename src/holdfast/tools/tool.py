@@ -19,11 +19,13 @@ from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, 
 class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output.
 
-    Everything beneath `private` (absolute, resolved) is holdfast's own and never written by a file tool.
+    `outputs` (absolute, resolved) is the folder of whole outputs that are kept, None if none are. Everything beneath
+    `private` (absolute, resolved) is holdfast's own and never written by a file tool.
     """
 
     root: Path
     spool: Path
+    outputs: Path | None = None
     private: tuple[Path, ...] = ()
 
 
@@ -51,18 +53,35 @@ class Traces(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
+class Tasks(Protocol):
+    """The background tasks of a session, as its tools see them."""
+
+    async def look(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
+        """Return what the task has printed since the last look, and its state; wait up to `seconds` for its end.
+
+        A look by a `call` that a rewind took back does not count. Raises `ToolFailed` for an unknown task.
+        """
+        ...
+
+    async def stop(self, task: str) -> ToolOutput:
+        """End the task and return that it has ended; raises `ToolFailed` for an unknown task."""
+        ...
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a running call gets.
 
     `stop` is set when the call should end soon: a tool that waits must watch it and return what it has, with
     `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. `began` must be called with
-    a process as soon as one runs, so that recovery can find it.
+    a process as soon as one runs, so that recovery can find it. `tasks` are the session's background tasks, if it can
+    have any.
     """
 
     call: str
     stop: asyncio.Event
     emit: Callable[[str], None]
     began: Callable[[ProcessId], None] = msgspec.field(default=lambda _: None)
+    tasks: Tasks | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,8 +90,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `title` is one line for the user ("edit src/app.py", "run: make test"); `detail` is more (a diff, the whole
     command). `outside` names a path outside the workspace that it touches, else None; `host` is a network host that it
     contacts, else "". `change` is set for file edits; `known_as` is a name under which another program would run the
-    file. `command` is set for shell commands, `spool` (a file name in the workspace's spool folder) is its live output.
-    `run` may be called once.
+    file. `command` is set for shell commands, which run in `folder` (relative to the workspace, "" for the workspace
+    itself); `spool` (a file name in the workspace's spool folder) is the live output, `kept` the file that will have
+    all of it, "" if none will. `run` may be called once. In the `background` it goes on while the turn does. `release`,
+    if any, is called when a running command is moved there: its time limit is lifted.
     """
 
     effect: Effect
@@ -83,7 +104,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     change: FileChange | None = None
     known_as: str = ""
     spool: str | None = None
+    kept: str = ""
     command: str = ""
+    folder: str = ""
+    background: bool = False
+    release: Callable[[], None] | None = None
     host: str = ""
 
 

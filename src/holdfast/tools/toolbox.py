@@ -24,11 +24,11 @@ from holdfast.tools.workspace.file_snapshots import present
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
 if TYPE_CHECKING:
-    from holdfast.tools.process.supervisor_client import Supervisor
+    from holdfast.tools.process.supervisors import Supervisors
 
 
 class LocalToolbox:
-    """read, write, edit, bash, grep and glob for this machine's files and processes; fetch and todo."""
+    """read, write, edit, bash with its tasks, grep and glob for this machine's files and processes; fetch and todo."""
 
     def __init__(self, cwd: Path, session_folder: Path, *, declared: Container[str] | None = None) -> None:
         """Serve a session that works in `cwd` and keeps its own files in `session_folder`. Starts no process yet.
@@ -41,6 +41,7 @@ class LocalToolbox:
         self._workspace = Workspace(
             root=Path(os.path.realpath(cwd)),
             spool=session_folder / "spool",
+            outputs=Path(os.path.realpath(session_folder / "outputs")),
             private=tuple(Path(os.path.realpath(folder)) for folder in own),
         )
         try:
@@ -66,17 +67,15 @@ class LocalToolbox:
         from holdfast.tools.arguments.tolerant_tool import ToolNames  # noqa: PLC0415 - when a tool is called
         from holdfast.tools.builtin.builtin_tools import builtin_tools  # noqa: PLC0415 - when a tool is called
 
-        run = self._supervisor.capture if shutil.which("rg") else None
-        tools = builtin_tools(self._workspace, self._supervisor, search=run, networks=self._networks)
+        run = self._supervisors.capture if shutil.which("rg") else None
+        tools = builtin_tools(self._workspace, self._supervisors, search=run, networks=self._networks)
         return ToolNames({each.name: tools[each.name] for each in self.schemas})
 
     @cached_property
-    def _supervisor(self) -> Supervisor:
-        from holdfast.tools.process.supervisor_client import Supervisor  # noqa: PLC0415 - when a command may run
+    def _supervisors(self) -> Supervisors:
+        from holdfast.tools.process.supervisors import Supervisors  # noqa: PLC0415 - when a command may run
 
-        supervisor = Supervisor(self._folder)
-        supervisor.contained = self._contained
-        return supervisor
+        return Supervisors(self._folder, contained=self._contained)
 
     def contain(self) -> None:
         """Run commands in a PID namespace, if bubblewrap can create one (decision 0010). Call this before `tools`."""
@@ -94,7 +93,7 @@ class LocalToolbox:
         """
         from holdfast.tools.process.end_record import read_end  # noqa: PLC0415 - when there is something to look for
         from holdfast.tools.process.process_table import boot  # noqa: PLC0415 - when there is something to look for
-        from holdfast.tools.process.supervisor_client import left_nothing, wait_gone  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.supervisor_locks import left_nothing, wait_gone  # noqa: PLC0415 - when there is something to look for
 
         if not await wait_gone(self._folder):
             return False
@@ -129,7 +128,7 @@ class LocalToolbox:
         """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises."""
         from holdfast.tools.process.command_traces import traces_of  # noqa: PLC0415 - when there is something to look for
 
-        return traces_of(self._workspace.spool / spool, since)
+        return traces_of(self._workspace.spool / spool, since, outputs=self._workspace.outputs)
 
     def forget(self, spool: str) -> None:
         """Delete what a command left; its call has its outcome."""
@@ -144,6 +143,10 @@ class LocalToolbox:
 
             for call, change in edits.items():
                 remove_unfinished(self._workspace.root, call, change)
+        if next(self._folder.glob("keeper-*.lock"), None) is not None:
+            from holdfast.tools.process.supervisor_locks import remove_locks  # noqa: PLC0415 - when there is something to look for
+
+            remove_locks(self._folder)
         with contextlib.suppress(OSError):  # holdfast's folder cannot be read: nothing in it can be deleted
             for left in self._workspace.spool.iterdir():
                 from holdfast.tools.process.supervisor_client import remove_entry  # noqa: PLC0415 - when there is something to look for
@@ -152,5 +155,5 @@ class LocalToolbox:
 
     async def close(self) -> None:
         """End all processes of the tools, within a second."""
-        if "_supervisor" in vars(self):  # it is made for the first command
-            await self._supervisor.close()
+        if "_supervisors" in vars(self):  # they are made for the first command
+            await self._supervisors.close()

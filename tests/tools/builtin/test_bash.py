@@ -11,13 +11,16 @@ import pytest
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.builtin.bash import BashTool, facts
-from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
+from holdfast.tools.process.supervisor_client import CommandFinished
+from holdfast.tools.process.supervisors import Supervisors
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput, Workspace
 from process_leaks import linux_only
 
+ALONE = "to keep one running, start it with background: true"
+
 
 def tool(folder: Path) -> BashTool:
-    return BashTool(Workspace(root=folder, spool=folder), Supervisor(folder))
+    return BashTool(Workspace(root=folder, spool=folder), Supervisors(folder))
 
 
 def plan(folder: Path, **arguments: object) -> Plan:
@@ -28,7 +31,7 @@ def output(folder: Path, *, stop_at: str = "", **arguments: object) -> ToolOutpu
     """Return what a run gives; with `stop_at`, one that is stopped when that text was shown."""
 
     async def main() -> ToolOutput:
-        supervisor = Supervisor(folder)
+        supervisor = Supervisors(folder)
         stop = asyncio.Event()
         shown: list[str] = []
 
@@ -134,8 +137,8 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
     ("told", "sentence"),
     [
         ({"code": 1}, "exit code 1, 1.2 s"),
-        ({"leftovers": 1}, "exit code 0, 1.2 s; 1 process it left behind was ended"),
-        ({"leftovers": 2}, "exit code 0, 1.2 s; 2 processes it left behind were ended"),
+        ({"leftovers": 1}, f"exit code 0, 1.2 s; 1 process it left behind was ended; {ALONE}"),
+        ({"leftovers": 2}, f"exit code 0, 1.2 s; 2 processes it left behind were ended; {ALONE}"),
         ({"unkept": "disk full"}, "exit code 0, 1.2 s; some of its output could not be kept: disk full"),
         (
             {"cause": "stop", "survivors": 1},

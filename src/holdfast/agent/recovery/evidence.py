@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.agent.recovery.settle import Evidence
-from holdfast.session.conversation.conversation import OpenCall, OpenShell
+from holdfast.session.conversation.conversation import OpenCall, OpenShell, OpenTask
 from holdfast.session.journal.entries import CallEnded, CallStarted, ResponseEnded
 from holdfast.session.journal.store import Reading
 from holdfast.tool_calls import FileChange, FileSeen
@@ -58,10 +58,13 @@ def gather_evidence(
 MAY_RUN = "processes that it had started may still be running"
 
 
-async def leftover_processes(toolbox: Toolbox, calls: Sequence[OpenCall], shells: Sequence[OpenShell] = ()) -> str:
-    """Return a note about processes left by these calls and commands, "" if all have exited by themselves."""
+async def leftover_processes(
+    toolbox: Toolbox, calls: Sequence[OpenCall], shells: Sequence[OpenShell] = (), tasks: Sequence[OpenTask] = ()
+) -> str:
+    """Return a note about processes left by these calls, commands and tasks, "" if all have exited by themselves."""
     begun = [(call.started.call, call.started.spool, call.process) for call in calls if call.started is not None]
     begun += [(shell.started.id, shell.started.spool, shell.process) for shell in shells]
+    begun += [(task.started.call, task.started.spool, task.process) for task in tasks]
     quiet = await toolbox.quiet({spool: process for _, spool, process in begun if spool is not None})
     found = await toolbox.reap({own: process for own, _, process in begun})
     return "; ".join(said for said in (found, "" if quiet else MAY_RUN) if said)

@@ -77,7 +77,10 @@ def settle(
                 cut=stop_cause.cause,
             )
         )
-    entries.extend(_ended(call, stop_cause, known) for call in conversation.open_calls)
+    tasks = {task.started.call: task.started.id for task in conversation.open_tasks}
+    entries.extend(
+        _ended(call, stop_cause, known, task=tasks.get(call.part.id, "")) for call in conversation.open_calls
+    )
     if conversation.open_turn is not None:
         entries.append(
             TurnEnded(
@@ -109,10 +112,14 @@ def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: f
     return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
-def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence) -> CallEnded:
+def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str) -> CallEnded:
+    """Return the outcome of a call; `task` is the background task that it had begun to start, or ""."""
     own = call.part.id
     if own in known.ended:
         return known.ended[own]
+    if task:
+        text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task)
+        return CallEnded(call=own, outcome="interrupted", text=text, seconds=known.seconds.get(own, 0.0))
     if call.started is None and not known.gap:
         text = model_notices.not_started(stop_cause.cause, stop_cause.detail, asked=call.asked is not None)
         return CallEnded(call=own, outcome="not_started", text=text)

@@ -190,7 +190,7 @@ class Calls:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await plan.run(ToolContext(call=call.id, stop=self._stop.event, emit=emit, began=began))
+            output = await self._output(call.id, plan, emit, began)
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         except asyncio.CancelledError:
@@ -201,9 +201,21 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
             output = ToolOutput(text=text, ok=False)
+        if output is None:  # moved to the background: the call has its result
+            return
         self._record(call, output, round(asyncio.get_running_loop().time() - since, 3))
-        if plan.spool is not None:
+        if plan.spool is not None and not plan.background:
             self._toolbox.forget(plan.spool)
+
+    async def _output(
+        self, call: str, plan: Plan, emit: Callable[[str], None], began: Callable[[ProcessId], None]
+    ) -> ToolOutput | None:
+        """Run the plan and return its output, None if it was moved to the background."""
+        tasks = self._context.tasks
+        context = ToolContext(call=call, stop=self._stop.event, emit=emit, began=began, tasks=tasks)
+        if plan.background:
+            return await tasks.start(call, plan)
+        return await plan.run(context) if plan.release is None else await tasks.attend(call, plan, context)
 
     def _record(self, call: CallPart, output: ToolOutput, seconds: float) -> None:
         text = valid_unicode(output.text)

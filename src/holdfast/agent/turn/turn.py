@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import asyncio
 
+from holdfast.agent.background_tasks import untold
 from holdfast.agent.events import TurnFailed
 from holdfast.agent.model_request.cancellation import StopSignal, TurnStopped, stop_cause_of
 from holdfast.agent.stop_cause import StopCause
@@ -99,7 +100,7 @@ class Turn:
         if limit is not None and conversation.turn_steps >= limit:
             return StopCause("max_steps", f"{limit} request{'s' * (limit > 1)}")
         context.budget.check(self.stop)
-        journal.append(*steering(conversation), *prune_entry(conversation, context.settings))
+        journal.append(*untold(conversation), *steering(conversation), *prune_entry(conversation, context.settings))
         if await context.compacting.is_due(self.stop):
             await self._requests.shorten("auto")
         finish = await self._requests.send()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.context.compaction import Compacting
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
@@ -36,6 +37,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     connection: Connection
     compacting: Compacting
     toolbox: Toolbox
+    tasks: BackgroundTasks
     detached: DetachedTasks
     emit: Callable[[Event], None]
     permissions: Permissions

@@ -25,10 +25,12 @@ import msgspec
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
 from holdfast.session.conversation.message_builder import MessageBuilder, unsigned, without
+from holdfast.session.conversation.task_record import TaskRecord
 from holdfast.session.conversation.token_estimate import recounted
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.tool_calls import FileSeen, Image, Mode, Pattern
 
 
@@ -54,15 +56,14 @@ class Fold:
         self._lasting: list[tuple[str, str]] = []  # those that survive a rewind, with their call
         self._files: dict[str, tuple[FileSeen, ...]] = {}  # by path: as last seen, then as reported changed
         self._looks: list[tuple[str, tuple[FileSeen, ...]]] = []  # every addition to it, in order
-        self._turns = 0
-        self._steps = 0
-        self._turn_steps = 0
+        self._turns = self._steps = self._turn_steps = 0
         self._open_turn: int | None = None
         self._streaming: c.Streaming | None = None
         self._models_without_vision: frozenset[str] = frozenset()
         self._refused: frozenset[tuple[str, Image]] = frozenset()
         self._last_end: e.TurnEnded | None = None
         self._shells: dict[str, c.OpenShell] = {}  # user commands without an end
+        self.tasks = TaskRecord()
         self._allowed: dict[Pattern, None] = {}
         self._mode: Mode | None = None  # as an answer set it
         self._queued: dict[str, c.QueuedMessage] = {}  # by id
@@ -120,6 +121,8 @@ class Fold:
                 self._shells[entry.id] = c.OpenShell(entry)
             case e.FilesChanged() | e.ShellEnded() | e.Repaired():
                 self._found(entry)
+            case TaskStarted() | TaskEnded() | TaskTold():
+                self._task(entry)
 
     def _named(self, entry: e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled) -> None:
         match entry:
@@ -146,26 +149,24 @@ class Fold:
         }
 
     def _found(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired) -> None:
-        match entry:
-            case e.FilesChanged():
-                for file in entry.files:
-                    known = self._files.get(file.path)
-                    self._look(file.path, (known[0], file) if known else (file,))
-                if self._open_turn is None:
-                    self._note(entry.note)
-                elif entry.note.strip():  # in a resumed turn: no prompt follows
-                    self._exchange.texts.append(entry.note)
-            case e.ShellEnded():
+        if not isinstance(entry, e.FilesChanged):
+            if isinstance(entry, e.ShellEnded):
                 self._shells.pop(entry.id, None)
-                self._note(entry.note, lasts=True)
-            case e.Repaired():
-                self._note(entry.note, lasts=True)
+            self._note(entry.note, lasts=True)
+            return
+        for file in entry.files:
+            known = self._files.get(file.path)
+            self._look(file.path, (known[0], file) if known else (file,))
+        if self._open_turn is None:
+            self._note(entry.note)
+        elif entry.note.strip():  # in a resumed turn: no prompt follows
+            self._exchange.texts.append(entry.note)
 
     def after(self, entries: Iterable[e.Entry]) -> c.Conversation:
         """Return the conversation as it would be after more entries, without folding them in."""
         ahead = copy.copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, list | dict | MessageBuilder):
+            if isinstance(value, list | dict | MessageBuilder | TaskRecord):
                 setattr(ahead, name, value.copy())  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
         for entry in entries:
             ahead.add(entry)
@@ -174,7 +175,6 @@ class Fold:
     def conversation(self) -> c.Conversation:
         """Return the conversation as of the last entry."""
         hidden, cut = self._exchange.hidden, self._exchange.cut
-        prompts = (before.asked for before in self._prompts.values())
         return c.Conversation(
             opened=self._opened,
             model=self._model,
@@ -192,12 +192,12 @@ class Fold:
             last_end=self._last_end,
             usage=self._usage,
             open_shells=tuple(self._shells.values()),
+            open_tasks=self.tasks.open,
+            untold_tasks=self.tasks.untold(self._notes),
             allowed=tuple(self._allowed),
             mode=self._mode,
             queued=tuple(self._queued.values()),
-            prompts=tuple(
-                msgspec.structs.replace(each, at=max(each.at - hidden, -1)) if hidden else each for each in prompts
-            ),
+            prompts=tuple(before.asked.after(hidden) for before in self._prompts.values()),
             rewound=tuple(self._rewound),
             counted=self._counted,
             compacted=cut.entry if cut else None,
@@ -240,8 +240,10 @@ class Fold:
     def _progress(self, entry: e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessStarted) -> None:
         calls = self._exchange.open
         call = calls.get(entry.call)
-        if isinstance(entry, e.ProcessStarted) and (shell := self._shells.get(entry.call)):
-            self._shells[entry.call] = msgspec.structs.replace(shell, process=entry.process)
+        if isinstance(entry, e.ProcessStarted):
+            self.tasks.process(entry)
+            if shell := self._shells.get(entry.call):
+                self._shells[entry.call] = msgspec.structs.replace(shell, process=entry.process)
         if call is None:
             return
         match entry:
@@ -326,16 +328,14 @@ class Fold:
         """Close what the journal left open without an end."""
         if self._streaming is not None:
             streaming, self._streaming = self._streaming, None
-            parts = (TextPart(streaming.text),)
-            self._exchange.response(streaming.step, streaming.model, parts, cut=True)
+            self._exchange.response(streaming.step, streaming.model, (TextPart(streaming.text),), cut=True)
         self._exchange.settle()
         self._open_turn = None
 
     def _response(self, entry: e.ResponseEnded) -> None:
         self._streaming = None
         self._usage += entry.usage
-        is_cut = entry.cut is not None
-        place = self._exchange.response(entry.step, entry.model, entry.parts, cut=is_cut)
+        place = self._exchange.response(entry.step, entry.model, entry.parts, cut=entry.cut is not None)
         if place is not None and entry.usage.input_tokens:
             self._counted = c.Counted(entry.model, place, entry.usage.input_tokens)
 
@@ -373,6 +373,16 @@ class Fold:
                 self._note(model_notices.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
         elif entry.seen is not None:
             self._look(entry.seen.path, (entry.seen,))
+
+    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> None:
+        match entry:
+            case TaskStarted():
+                self.tasks.begin(entry, self._exchange.open.get(entry.call))
+            case TaskEnded():
+                self._note(entry.note if self.tasks.end(entry) else "", lasts=True)
+            case TaskTold():
+                if note := self.tasks.note(entry.task, self._notes):
+                    self._exchange.texts.append(self._notes.pop(self._notes.index(note)))
 
     def _note(self, note: str, *, lasts: bool = False, call: str = "") -> None:
         if note.strip():

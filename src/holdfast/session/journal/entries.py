@@ -14,6 +14,7 @@ from holdfast.session.journal.approvals import ApprovalAnswered as ApprovalAnswe
 from holdfast.session.journal.approvals import ApprovalAsked as ApprovalAsked  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, ProcessId, ToolSchema
 
@@ -44,17 +45,14 @@ Cause = Literal[
 ]
 """What ended a turn or cut a response. Set by holdfast's own code, never guessed from a library's exception."""
 
-
 When = Literal["steer", "later"]
 """When a message sent during a turn is delivered: with its next request, or as the prompt of the next turn."""
-
 
 Part = TextPart | ThinkingPart | CallPart
 """The parts of a response."""
 
 Why = Literal["asked", "auto", "overflow"]
 """Why a conversation was compacted: the user asked, the window was nearly full, or the provider rejected it."""
-
 
 ModelReason = Literal["", "fallback", "back"]
 """Why later requests go to another model; "" if the user chose it."""
@@ -354,6 +352,9 @@ Entry = (
     | TurnEnded
     | FilesChanged
     | Repaired
+    | TaskStarted
+    | TaskEnded
+    | TaskTold
 )
 
 _encoder = msgspec.json.Encoder()
@@ -377,6 +378,4 @@ def title_entry(title: str) -> Titled:
 
 def kind(entry: Entry) -> str:
     """Return the entry's tag, as stored in the `kind` column."""
-    tag = entry.__struct_config__.tag
-    assert isinstance(tag, str)
-    return tag
+    return str(entry.__struct_config__.tag)

@@ -55,9 +55,36 @@ class BashArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `bash`."""
 
     command: Annotated[str, msgspec.Meta(min_length=1, description="The command, as for `bash -c`.")]
-    timeout: Annotated[
-        float, msgspec.Meta(ge=1, le=3600, description="Seconds after which it is ended; 120 if not given.")
-    ] = 120.0
+    timeout: (
+        Annotated[
+            float,
+            msgspec.Meta(
+                ge=1, le=3600, description="Seconds after which it is ended; 120 if not given, none in the background."
+            ),
+        ]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
+    cwd: Annotated[
+        str, msgspec.Meta(min_length=1, description="The folder to run in, relative to the workspace or absolute.")
+    ] = "."
+    background: Annotated[
+        bool, msgspec.Meta(description="Run it as a background task: the call ends at once, the command runs on.")
+    ] = False
+
+
+class TaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `task`."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1, description="The task, as bash named it.")]
+    wait_seconds: Annotated[
+        float, msgspec.Meta(ge=0, le=30, description="Seconds to wait at most for its end; 0: only look.")
+    ] = 0.0
+
+
+class StopTaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `stop_task`."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1, description="The task, as bash named it.")]
 
 
 class GrepArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,12 +150,24 @@ EDIT_SCHEMA = schema_of(
     EditArguments,
 )
 
-_BASH = """Run a shell command in the workspace and return its output, stdout and stderr together.
-Every command starts in a new shell in the workspace folder. It has no terminal and no input, so nothing can be \
-answered: use flags such as --yes. When the command ends, its background processes are ended too. Of a long output you \
-see the beginning and the end; redirect it to a file if you need all of it."""
+_BASH = """Run a shell command and return its output, stdout and stderr together.
+Every command starts in a new shell in the workspace folder, or in `cwd`. It has no terminal and no input, so nothing \
+can be answered: use flags such as --yes. When the command ends, the processes it left behind are ended too. What must \
+run on, such as a server or a watcher, is a task of its own: set `background`. Of a long output you see the beginning \
+and the end, and the name of a file with all of it."""
 
 BASH_SCHEMA = schema_of("bash", _BASH, BashArguments)
+
+TASK_SCHEMA = schema_of(
+    "task",
+    "Look at a background task: what it has printed since your last look, and whether it still runs. "
+    "You are told of its end without asking.",
+    TaskArguments,
+)
+
+STOP_TASK_SCHEMA = schema_of(
+    "stop_task", "End a background task that you no longer need, with every process of it.", StopTaskArguments
+)
 
 GREP_SCHEMA = schema_of(
     "grep",
@@ -164,6 +203,8 @@ DECLARATIONS = (
     WRITE_SCHEMA,
     EDIT_SCHEMA,
     BASH_SCHEMA,
+    TASK_SCHEMA,
+    STOP_TASK_SCHEMA,
     GREP_SCHEMA,
     GLOB_SCHEMA,
     FETCH_SCHEMA,

@@ -22,6 +22,7 @@ from holdfast.agent.events import (
 )
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.session.model_notices import what_happened
 from holdfast.ui.headless.output_format import RunEnded, RunOpened
 from holdfast.ui.headless.status_lines import account
@@ -129,8 +130,8 @@ class StreamJsonOutput:
                 self._line(type="message", role="user", content=entry.text, turn=entry.turn)
             case e.Queued() | e.Recalled() | e.Steered() | e.Rewound() | e.ShellStarted() | e.ShellEnded():
                 self._said(entry)
-            case e.Pruned() | e.Compacted() | e.Uncompacted():
-                self._left_out(entry)
+            case e.Pruned() | e.Compacted() | e.Uncompacted() | TaskStarted() | TaskEnded() | TaskTold():
+                self._beside(entry)
             case e.ResponseEnded():
                 text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
                 if text:
@@ -182,6 +183,23 @@ class StreamJsonOutput:
                 self._line(type="files_changed", changed=changed, gone=gone)
             case e.Repaired():
                 self._line(type="damage", findings=list(entry.findings))
+
+    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> None:
+        match entry:
+            case TaskStarted():
+                self._line(type="task_start", id=entry.id, call=entry.call, command=entry.command, moved=entry.moved)
+            case TaskEnded():
+                self._line(
+                    type="task_result", id=entry.id, outcome=entry.outcome, content=entry.text, seconds=entry.seconds
+                )
+            case TaskTold():
+                self._line(type="task_told", id=entry.task)
+
+    def _beside(self, entry: e.Pruned | e.Compacted | e.Uncompacted | TaskStarted | TaskEnded | TaskTold) -> None:
+        if isinstance(entry, e.Pruned | e.Compacted | e.Uncompacted):
+            self._left_out(entry)
+        else:
+            self._task(entry)
 
     def _left_out(self, entry: e.Pruned | e.Compacted | e.Uncompacted) -> None:
         match entry:
@@ -246,6 +264,7 @@ def result(session: str, ended: RunEnded) -> dict[str, object]:
             for each in ended.denied
         ],
         "steps": conversation.turn_steps,
+        "tasks_ended": list(ended.tasks),
         "usage": {
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,

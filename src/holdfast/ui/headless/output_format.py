@@ -36,7 +36,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run: its turn, with the conversation and the exit code at that time.
 
     `fault` is that of the provider if it ended the turn, `denied` the calls of the turn that did not run because they
-    were not allowed.
+    were not allowed, `tasks` background tasks that ended with the run.
     """
 
     turn: TurnEnded
@@ -44,6 +44,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
     fault: ProviderFault | None = None
     denied: tuple[DeniedCall, ...] = ()
+    tasks: tuple[str, ...] = ()
 
 
 class OutputFormat(Protocol):

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
+import msgspec
+
 from holdfast.agent.agent import Agent
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import CheckFinding, Event
@@ -54,6 +56,9 @@ LONGEST_STDIN = 10 * 1024 * 1024
 
 STOPPED: frozenset[Cause] = frozenset({"user", "signal", "output", "external", "timeout"})
 """Stop causes after which a slow reader delays the exit by at most LAST_WORDS."""
+
+TASKS_END = 3.0
+"""Seconds that background tasks get to end with the run; what has not ended by then ends with the supervisor."""
 
 LAST_WORDS = 1.0
 """Seconds that a stopped run waits for its reader. After a regular end, a slow reader receives everything."""
@@ -280,7 +285,8 @@ async def _turn(agent: Agent, prompt: str, *, opened: RunOpened, output: OutputF
                 turn = TurnEnded(turn=before.turns + 1, reason="error", cause="storage", detail=str(error))
             output.fail(RunEnded(turn=turn, conversation=after, exit_code=error.exit_code), str(error))
             raise
-        ended = watch.ended(turn, agent.conversation)
+        tasks = await agent.tasks.end(TASKS_END, "the end of the run")
+        ended = msgspec.structs.replace(watch.ended(turn, agent.conversation), tasks=tasks)
         output.end(ended)
         return ended
     finally:

@@ -12,7 +12,7 @@ from holdfast.ui.view.sentences import Narrator, Sentence
 def status_line(said: Sentence) -> str:
     """Return the sentence as a status line, "" if it is none."""
     match said.kind:
-        case "started" | "call" | "late" | "context" | "files" | "retry" | "failed" | "end":
+        case "started" | "call" | "late" | "task" | "context" | "files" | "retry" | "failed" | "end":
             return said.text
         case "unapproved":
             return f"{said.text}. {allowing(said.asked)}"

@@ -16,6 +16,7 @@ import msgspec
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.session.model_notices import NO_OUTPUT, files_changed, what_happened
 from holdfast.text import printable
 from holdfast.ui.view.columns import count_noun, home
@@ -34,6 +35,7 @@ NoteKind = Literal[
     "files",
     "rewound",
     "context",
+    "task",
     "damage",
     "repaired",
     "trouble",
@@ -132,6 +134,8 @@ class Narrator:
                     yield Sentence("end", f"Turn {how}: {what_happened(cause, more)}")
             case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
                 yield from _context(entry)
+            case TaskStarted() | TaskEnded() | TaskTold():
+                yield from self._task(entry)
 
     def _message(self, entry: _Message) -> Iterator[Sentence]:
         match entry:
@@ -176,6 +180,18 @@ class Narrator:
                 how = outcome.replace("_", " ")
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
 
+    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> Iterator[Sentence]:
+        match entry:
+            case TaskStarted(id=task, command=command):
+                title = self._titles[task] = f"task {task}: {' '.join(command.split())}"
+                yield Sentence("task", f"→ {title}{' (moved to the background)' if entry.moved else ''}")
+            case TaskEnded(id=task):
+                title = self._titles.get(task, f"task {task}")
+                said = _ended(title, entry)
+                yield Sentence("task", said.text, said.detail)
+            case TaskTold():
+                pass  # its end was said
+
 
 def settings_text(settings: ModelSettings) -> str:
     """Return the settings as a sentence."""
@@ -211,7 +227,7 @@ def _retried(failed: e.RequestFailed) -> str:
     return _WITHOUT.get(failed.fault, told)
 
 
-def _ended(title: str, entry: e.CallEnded | e.ShellEnded) -> Sentence:
+def _ended(title: str, entry: e.CallEnded | e.ShellEnded | TaskEnded) -> Sentence:
     """Return the sentence for an ended call: its outcome unless `ok`, the time, and the reason's first line."""
     took = f" ({entry.seconds:.1f} s)" if entry.seconds >= 1 else ""
     shared = ", shared with the model" if isinstance(entry, e.ShellEnded) and entry.note else ""
