@@ -232,7 +232,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
     `fallback_model` stands in, for one turn, for a `model` that does not answer. `on_approval` applies where no user
-    can be asked.
+    can be asked. With `wake`, a background task that ends by itself while nothing runs begins a turn.
     """
 
     model: str | None = None
@@ -241,6 +241,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     permission_mode: Mode = "ask"
     on_approval: OnApproval = "deny"
     pid_namespace: bool = False
+    wake: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)
     fetch: Fetch = msgspec.field(default_factory=Fetch)

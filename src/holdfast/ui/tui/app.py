@@ -38,6 +38,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     Refused,
     SessionClosed,
     SessionOpenedMessage,
+    TaskOutput,
     Window,
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
@@ -48,10 +49,12 @@ from holdfast.ui.tui.external_editor import edited, editors
 from holdfast.ui.tui.key_order import KeyOrder
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
+from holdfast.ui.tui.tasks.task_list import leave
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.composer import Composer
+from holdfast.ui.tui.widgets.help_pages import lines_page
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.transcript import Transcript
 from holdfast.ui.view.columns import home
@@ -88,6 +91,7 @@ class HoldfastApp(App[int]):
         Binding("ctrl+c", "give_up", "Interrupt, clear, quit", show=False, priority=True),
         Binding("ctrl+d", "leave_if_empty", "Quit", show=False, priority=True),
         Binding("ctrl+q", "quit", "Quit", show=False),
+        Binding("ctrl+b", "background", "Move to the background", show=False, priority=True),
         Binding("shift+tab", "mode", "Permission mode", show=False, priority=True),
         Binding("ctrl+l", "redraw", "Redraw", show=False),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
@@ -226,6 +230,8 @@ class HoldfastApp(App[int]):
                 self.dialogs.say(message, also=True)
             case InUse():
                 offer(told, self._target)
+            case TaskOutput(task=task, text=text):
+                self.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
             case CurrentConversation() | InputAccepted() | Window() | Closed():
                 pass  # in the status line
             case _:
@@ -340,9 +346,9 @@ class HoldfastApp(App[int]):
         elif self.composer.text:
             self.composer.clear_into_history()
         elif self._again("ctrl+c"):
-            self.exit(0)
+            leave(self._target)
         else:
-            self._say_again()
+            self.dialogs.say_for(AGAIN, QUITS)
 
     def action_leave_if_empty(self) -> None:
         """Quit if the prompt is empty; in a dialog or a text field, delete a character."""
@@ -351,7 +357,15 @@ class HoldfastApp(App[int]):
         if self.composer.text:
             self.composer.action_delete_right()
         else:
-            self.exit(0)
+            leave(self._target)
+
+    async def action_quit(self) -> None:
+        """Quit; while background tasks run, ask."""
+        leave(self._target)
+
+    def action_background(self) -> None:
+        """Move the model's running command to the background."""
+        self.controller.agent.tasks.move()
 
     def action_mode(self) -> None:
         """Switch to the next approval mode; `yolo` is skipped unless the user has chosen it by name."""
@@ -384,13 +398,3 @@ class HoldfastApp(App[int]):
         again = self._pressed[0] == key and now - self._pressed[1] < AGAIN
         self._pressed = (key, 0.0 if again else now)
         return again
-
-    def _say_again(self) -> None:
-        """Show what a second Ctrl+C does, as long as it does that."""
-        self.dialogs.say(QUITS)
-
-        def over() -> None:
-            if self.dialogs.said == QUITS:
-                self.dialogs.say("")
-
-        self.set_timer(AGAIN, over)

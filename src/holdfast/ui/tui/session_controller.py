@@ -25,6 +25,7 @@ from holdfast.session.conversation.conversation import PromptMark
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import Effort, ModelSettings
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.system.git import branch_or_commit
 from holdfast.tool_calls import Mode
 from holdfast.tools.builtin.declarations import DECLARATIONS
@@ -47,9 +48,11 @@ from holdfast.ui.tui.agent_thread.messages import (
     Refused,
     SessionClosed,
     SessionOpenedMessage,
+    TaskOutput,
     Window,
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
+from holdfast.ui.tui.tasks.known_tasks import KnownTasks
 from holdfast.ui.tui.widgets.status_line import Status
 
 STARTING_UP = "starting"
@@ -83,6 +86,8 @@ class SessionController:
         """The ID of the open session, "" if none is open."""
         self.prompts: tuple[PromptMark, ...] = ()
         """The prompts to which the conversation can be rewound."""
+        self.tasks = KnownTasks()
+        """The background tasks of the session."""
         self._settings = start.settings_of(start.model)
         self._status = Status(
             mode=start.mode, model=start.model, effort=self._settings.effort, branch=branch_or_commit(start.cwd)
@@ -147,8 +152,13 @@ class SessionController:
                 self._chosen = now.conversation.chosen_model
                 self._enter(told.session, Path(told.cwd), model=now.conversation.model, read=told.read)
                 self._know(now)
+                self._know_tasks(KnownTasks(told.facts))
             case SessionClosed():
                 self._enter("", self._start.cwd, model=self._chosen)
+                self._know_tasks(KnownTasks())
+            case Fact(entry=TaskStarted() | TaskEnded()):
+                self.tasks.take(told)
+                self._know_tasks(self.tasks)
             case CurrentConversation():
                 self._know(told)
             case Busy() | Idle() | InputAccepted():
@@ -169,7 +179,7 @@ class SessionController:
                 self._set(settings)
             case Fact(entry=e.ApprovalAnswered(mode=mode)) if mode is not None:  # in this session only
                 self.status = msgspec.structs.replace(self.status, mode=mode)
-            case InputReturned() | ErrorMessage() | Closed():
+            case InputReturned() | ErrorMessage() | TaskOutput() | Closed():
                 pass
             case _:
                 if self.status.doing and self.status.doing != STOPPING:
@@ -193,6 +203,10 @@ class SessionController:
         self.status = msgspec.structs.replace(
             self.status, queued=len(known.queued), context=now.tokens, usage=known.usage
         )
+
+    def _know_tasks(self, tasks: KnownTasks) -> None:
+        self.tasks = tasks
+        self.status = msgspec.structs.replace(self.status, tasks=len(tasks.running))
 
     def _proceed(self, told: Busy | Idle | InputAccepted) -> None:
         match told:

@@ -27,6 +27,7 @@ from holdfast.ui.tui.choices import (
 )
 from holdfast.ui.tui.command_parser import SlashInput, Name
 from holdfast.ui.tui.model_picker import pick_model
+from holdfast.ui.tui.tasks.task_list import leave, show_tasks
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
@@ -272,6 +273,7 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "export": _export,
     "permissions": _permissions,
     "theme": _theme,
+    "tasks": show_tasks,
     "diff": _diff,
     "copy": _copy,
     "status": lambda target, _: target.dialogs.read(rows_page("Status", _status(target))),
@@ -282,6 +284,6 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "config": _config,
     "doctor": _doctor,
     "setup": lambda target, _: leave_for_setup(target),
-    "quit": lambda target, _: target.app.exit(0),
+    "quit": lambda target, _: leave(target),
 }
 """The function of each command."""

@@ -31,7 +31,7 @@ from holdfast.ui.headless.attachments import attached
 from holdfast.ui.startup.debug_log_option import debug_log
 from holdfast.ui.startup.project_trust import project_of
 from holdfast.ui.startup.run_options import RunOptions
-from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
+from holdfast.ui.tui.agent_thread.command_loop import Begin, CommandLoop
 from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
 from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
@@ -46,6 +46,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     SessionClosed,
     Window,
 )
+from holdfast.ui.tui.agent_thread.task_commands import TaskCommands
 
 if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
@@ -77,6 +78,8 @@ class AgentThread:
         self._closing = ExitStack()  # closed together with the session
         self._asked: tuple[str, asyncio.Future[ApprovalAnswer]] | None = None
         self._turn: asyncio.Task[None] | None = None
+        wakes = self._take if options.config.wake else None
+        self.tasks = TaskCommands(self._commands, lambda: self._agent, send=send, begin=wakes)
 
     def start(self) -> None:
         """Start the thread; commands given before are served first."""
@@ -285,7 +288,7 @@ class AgentThread:
             toolbox=session.toolbox,
             connect=lambda name: self._connect(name, log),
             mode=self._mode,
-            emit=metered(self._send, lambda: agent.conversation),
+            emit=self.tasks.waking(metered(self._send, lambda: agent.conversation)),
             ask=self._ask,
             limits=options.limits,
             context=options.config.context,
