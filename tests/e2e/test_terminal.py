@@ -306,7 +306,7 @@ def test_what_is_remembered_is_not_asked_again(one_world: World) -> None:
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
-        terminal.wait_text(r"Always allow running `echo one` \(this folder\)")
+        terminal.wait_text(r"Always allow running echo one \(this folder\)")
         terminal.send("3")
         terminal.wait_text(r"echo one; echo two(.|\n)*1  Allow once")
         assert "(this folder)" not in terminal.text()

@@ -46,7 +46,8 @@ from holdfast.ui.tui.choices import CommandTarget, offer, offer_a_model, pick_pr
 from holdfast.ui.tui.command_parser import parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.external_editor import edited, editors
-from holdfast.ui.tui.key_order import KeyOrder
+from holdfast.ui.tui.keys.key_order import KeyOrder
+from holdfast.ui.tui.keys.key_routes import KeyRoutes
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
 from holdfast.ui.tui.tasks.task_list import leave
@@ -113,11 +114,12 @@ class HoldfastApp(App[int]):
         self.welcome = Static(id="welcome", markup=False)
         self.transcript = Transcript(id="transcript")
         self.dialogs = Dialogs(self)
-        self.approval = Approval(id="approval")
         self.completions = Completions(start.cwd)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
         self._order = KeyOrder()
+        self.approval = Approval(self.composer.take_over, id="approval")
+        self._routes = KeyRoutes(self.composer, self.approval, self._order)
         self._target = CommandTarget(self, self.controller, self.dialogs, self.transcript, self.composer)
 
     def compose(self) -> ComposeResult:
@@ -215,11 +217,11 @@ class HoldfastApp(App[int]):
             case Idle():
                 self._ticker.pause()
             case ApprovalRequested():
-                self.approval.ask(told, take=not self.composer.text)
+                self.approval.ask(told, mode=self.controller.status.mode, take=not self.composer.text)
                 self._ticker.pause()
             case ApprovalClosed():
                 self.approval.close()
-                self.composer.focus()
+                self.composer.take_over()
                 self._ticker.resume()
             case Refused(text=text, message=message):
                 self.composer.give_back(text)
@@ -262,11 +264,9 @@ class HoldfastApp(App[int]):
     # --- input of the user --------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Note an Enter on its way to the composer."""
-        entered = isinstance(event, events.Key) and event.key == "enter" and not event.is_forwarded
-        if entered and self.focused is self.composer:
-            self._order.pressed()
-        await super().on_event(event)
+        """Give keys to the approval prompt, if it has the focus."""
+        if len(self.screen_stack) > 1 or not self._routes.takes(event):
+            await super().on_event(event)
 
     def on_composer_entered(self) -> None:
         """Do what a key was to do behind Enter."""
@@ -294,8 +294,7 @@ class HoldfastApp(App[int]):
     def on_key(self, event: events.Key) -> None:
         """Send typed characters to the composer while the transcript has the focus after a click."""
         if self.transcript.has_focus and event.is_printable and event.character:
-            self.composer.focus()
-            self.composer.insert(event.character)
+            self.composer.take_over(event.character)
 
     # --- keys ---------------------------------------------------------------------------------------------------
 
@@ -368,8 +367,11 @@ class HoldfastApp(App[int]):
         self.controller.agent.tasks.move()
 
     def action_mode(self) -> None:
-        """Switch to the next approval mode; `yolo` is skipped unless the user has chosen it by name."""
-        self.controller.cycle_mode()
+        """Switch to the next approval mode, without `yolo` unless chosen by name; at an edit, allow all edits."""
+        if self.approval.offers("edits"):
+            self.approval.choose("edits")
+        else:
+            self.controller.cycle_mode()
 
     def action_edit(self) -> None:
         """Edit the prompt in $VISUAL or $EDITOR."""
@@ -389,8 +391,9 @@ class HoldfastApp(App[int]):
         self.transcript.toggle_all()
 
     def action_page(self, by: int) -> None:
-        """Scroll the transcript by a page."""
-        self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)
+        """Scroll the transcript by a page, or what is to be approved."""
+        if not self.approval.scroll_page(by):
+            self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)
 
     def _again(self, key: str) -> bool:
         """Return whether the same key was pressed a moment ago, without another one since."""

@@ -1,0 +1,96 @@
+"""The question about a call, as data: every surface offers the same choices, in the same order. Pure.
+
+A surface draws it in its own way and gives back `Choice.answer`. The first choice is the smallest permission, the last
+one refuses.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.agent.turn.asker import ApprovalAnswer
+from holdfast.tool_calls import Mode, Remember
+from holdfast.tools.approval_patterns import obeyed, suggested
+from holdfast.tools.tool import Plan
+
+ChoiceName = Literal[
+    "once",  # allow this call
+    "session",  # and what is like it, in this session
+    "project",  # and in every session of this folder
+    "edits",  # and every edit in this folder, in this session
+    "no",  # reject, with words for the model
+]
+"""What an answer does."""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """One possible answer. `label` is its text, in which `{}` stands for `subject`: a command, a file or a host.
+
+    `words` is whether the surface asks the user for words for the model.
+    """
+
+    name: ChoiceName
+    label: str
+    subject: str = ""
+    allows: bool = True
+    remember: Remember = ""
+    mode: Mode | None = None
+    words: bool = False
+
+    @property
+    def text(self) -> str:
+        """Return the label with its subject in backticks, for surfaces without styles."""
+        return self.label.replace("{}", f"`{self.subject}`", 1)
+
+    def answer(self, words: str = "") -> ApprovalAnswer:
+        """Return the answer that this choice gives."""
+        return ApprovalAnswer(allowed=self.allows, reason=words, remember=self.remember, mode=self.mode)
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question to the user: `text` is one line, `warnings` say in a few words each what makes the call dangerous."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+    choices: tuple[Choice, ...]
+
+    def choice(self, name: str) -> Choice | None:
+        """Return the choice of this name, None if it is not offered."""
+        return next((each for each in self.choices if each.name == name), None)
+
+
+ONCE = Choice(name="once", label="Allow once")
+NO = Choice(name="no", label="Reject with feedback", allows=False, words=True)
+EDITS = Choice(name="edits", label="Allow all edits in this folder (this session)", mode="accept-edits")
+
+
+def question_of(plan: Plan, *, mode: Mode) -> Question:
+    """Return the question about a planned call in a session of this approval mode."""
+    remembered = suggested(plan)
+    kept: list[Choice] = []
+    if remembered is not None:
+        what = {"execute": "running {}", "write": "edits to {}", "read": "pages from {}"}[remembered.effect]
+        scopes: tuple[tuple[Remember, str], ...] = (("session", "this session"), ("project", "this folder"))
+        for remember, scope in scopes:
+            if remember:
+                label = f"Always allow {what} ({scope})"
+                kept.append(Choice(name=remember, label=label, subject=remembered.text, remember=remember))
+    if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.change and not obeyed(plan):
+        kept.append(EDITS)
+    return Question(text=_text(plan), warnings=_warnings(plan), choices=(ONCE, *kept, NO))
+
+
+def _text(plan: Plan) -> str:
+    return "Run this command?" if plan.effect == "execute" else f"{plan.title[:1].upper()}{plan.title[1:]}?"
+
+
+def _warnings(plan: Plan) -> tuple[str, ...]:
+    """Return what makes the call dangerous."""
+    found: list[str] = []
+    if plan.outside is not None:
+        found.append(f"outside this folder, at {plan.outside}")
+    if plan.effect == "write" and obeyed(plan):
+        found.append("other programs run or obey this file by themselves")
+    return tuple(found)
