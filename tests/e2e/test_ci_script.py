@@ -30,14 +30,8 @@ def run(world: World, **more: str) -> subprocess.CompletedProcess[str]:
     (world.folder / "sum.py").write_text("def total(a, b):\n    return a - b\n")
     (world.folder / "test.log").write_text("assert total(1, 2) == 3\n")
     start = 'git init -q . && git add . && git commit -q -m start && exec sh fix.sh "$1"'
-    return subprocess.run(
-        ["sh", "-c", start, "sh", world.model],
-        cwd=world.folder,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["sh", "-c", start, "sh", world.model]
+    return subprocess.run(command, cwd=world.folder, env=environ, capture_output=True, text=True, check=False)
 
 
 def log(world: World) -> list[str]:

@@ -5,7 +5,7 @@ begins. A line that comes during a turn is queued: the entry is on disk before t
 prompt that was acknowledged, by a `message` or a `queued` line, is in the journal, whenever the process dies.
 
 A turn that is stopped, or that fails, holds back the messages behind it. They are this run's own, so each of them is
-sent all the same, in its order. Messages that an earlier run left waiting stay with the user.
+sent anyway, in its order. Messages that an earlier run left waiting stay with the user.
 
 Why lines are not read ahead into memory only: a prompt that is neither journalled nor refused would be lost in a crash
 without a trace. What this reads ahead is not acknowledged.

@@ -21,6 +21,6 @@ def refuse_unpriced(options: RunOptions) -> None:
         reports = provider.kind == "openai-chat" and provider.compat.reports_cost
         if not reports and facts_of(name, kind=provider.kind, overrides=overrides).prices is None:
             raise UsageError(
-                f"max_cost cannot be kept: the price of {name!r} is not known. Set `input_price` and `output_price` in "
-                f'[models."{name}"] of the config (0 if it costs nothing), or leave out the limit.'
+                f"--max-cost cannot be kept: the price of {name!r} is not known. Set `input_price` and `output_price` "
+                f'in [models."{name}"] of the config (0 if it costs nothing), or leave out the limit.'
             )
