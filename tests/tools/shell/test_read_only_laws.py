@@ -87,13 +87,14 @@ def test_what_may_be_read_is_known(command: str, paths: list[str]) -> None:
 
 # --- what strace sees ------------------------------------------------------------------------------------------------
 
-CALLS = "openat,open,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,"
-CALLS += (
-    "chmod,fchmod,fchmodat,chown,fchown,lchown,fchownat,truncate,ftruncate,mknod,mknodat,utimensat,setxattr,connect"
+CALLS = (
+    "openat,open,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,link,linkat,symlink,"
+    "symlinkat,chmod,fchmod,fchmodat,chown,fchown,lchown,fchownat,truncate,ftruncate,mknod,mknodat,"
+    "utimensat,setxattr,connect,bind,settimeofday,clock_settime,sethostname,kill,mount,ptrace"
 )
-CALLS += ",bind,settimeofday,clock_settime,sethostname,kill,mount,ptrace"
 HARMLESS = re.compile(
-    r'open(?:at)?\((?:AT_FDCWD, )?"/dev/(?:null|tty)"|"[^"]*\.git/index(?:\.lock)?"|connect\(.*sun_path="/(?:var/)?run/nscd'
+    r'open(?:at)?\((?:AT_FDCWD, )?"/dev/(?:null|tty)"|"[^"]*\.git/index(?:\.lock)?"'
+    r'|connect\(.*sun_path="/(?:var/)?run/nscd'
     r"|ENOENT|\.git/.*index"
 )
 OPENS = re.compile(r"\bopen(?:at)?\(.*\bO_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND)\b")
@@ -178,8 +179,6 @@ WORDS = [
     "-e",
     "-c",
     "-s",
-]
-WORDS += [
     "--output=out",
     "--output",
     "--out=out",
@@ -191,16 +190,12 @@ WORDS += [
     "-fprint",
     "'w out'",
     "'1w out'",
-]
-WORDS += [
     "s/o/0/",
     "'s/o/0/w out'",
     "'e touch out'",
     "'{print > \"out\"}'",
     "'{print}'",
     "'BEGIN{system(\"touch out\")}'",
-]
-WORDS += [
     "log",
     "show",
     "diff",
@@ -215,8 +210,6 @@ WORDS += [
     "-D",
     "-v",
     "-t",
-]
-WORDS += [
     "touch",
     "out",
     "--pre=touch",
@@ -228,8 +221,6 @@ WORDS += [
     "-u",
     "-l",
     "-a",
-]
-WORDS += [
     "'a[$(touch out)]'",
     "-eq",
     "=",

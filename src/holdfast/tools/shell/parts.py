@@ -138,7 +138,7 @@ class PartReader(ABC):
             line = self.source[at : close if close >= 0 else len(self.source)]
             if (line.lstrip(b"\t") if strips else line) == delimiter or (not quoted and line.endswith(b"\\")):
                 break
-            at = close + 1
+            at = close + 1 if close >= 0 else len(self.source)
         line_start = self.source.rfind(b"\n", 0, end.start_byte) + 1
         whole = self.source[line_start : end.end_byte]
         rest = self.source[end.end_byte : end.end_byte + 1]

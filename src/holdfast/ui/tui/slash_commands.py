@@ -25,7 +25,7 @@ from holdfast.ui.tui.choices import (
     pick_session,
     pick_turn,
 )
-from holdfast.ui.tui.command_parser import SlashInput, Name
+from holdfast.ui.tui.command_parser import Name, SlashInput
 from holdfast.ui.tui.model_picker import pick_model
 from holdfast.ui.tui.tasks.task_list import leave, show_tasks
 from holdfast.ui.tui.themes import DARK, LIGHT
