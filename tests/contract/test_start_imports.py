@@ -49,6 +49,7 @@ SCREEN = {
     "platformdirs": REQUEST["platformdirs"],
     "rich": "Textual measures and styles text with it",
     "textual": "the screen",
+    "tree_sitter": "Textual looks for it when it is imported (`textual._tree_sitter`); commands are read with it",
     "typing_extensions": "Textual imports it for old Pythons",
 }
 """The packages that may be loaded when the screen shows its prompt, and why; no request is sent by then."""
