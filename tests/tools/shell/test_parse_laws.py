@@ -261,6 +261,7 @@ def test_any_text_is_read(text: str) -> None:
     "text",
     [
         "a" * (MOST_CHARACTERS + 1),
+        "echo " + "${x:-" * 2_000 + "}" * 2_000,
         "( " * 500 + "ls" + " )" * 500,
         "$(" * 300 + ")" * 300,
         "cat <<E\n" + "x `\n" * 9_000,

@@ -24,6 +24,7 @@ _WRITERS = frozenset({"tee", "cp", "mv", "ln", "install", "touch", "mkdir", "tru
 _NO_DEVICES = ("/dev/tcp", "/dev/udp", "/dev/shm", "/dev/fd")  # noqa: S108 - names, nothing is made there
 _OUTSIDE = ("/", "~", "$HOME", '"$HOME', "${HOME", "../", '"/', "'/")
 _MOST_NESTED = 4
+_MOST_STARTED = 10
 
 
 def dangers(line: CommandLine) -> tuple[str, ...]:
@@ -50,7 +51,9 @@ def _line_dangers(line: CommandLine, nested: int) -> Iterator[str]:
 
 def _started(words: tuple[Word, ...]) -> Iterator[tuple[Word, ...]]:
     """Yield the words of a command, and those of each program that it starts with them."""
-    while words:
+    for _ in range(_MOST_STARTED):
+        if not words:
+            return
         yield words
         name = _name(words)
         if name in _PRIVILEGES | _STARTERS:

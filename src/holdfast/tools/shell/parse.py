@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.tools.shell import syntax
 from holdfast.tools.shell.command_line import Assignment, CommandLine, Redirect, SimpleCommand, Word
-from holdfast.tools.shell.parts import Folders, PartReader, string
+from holdfast.tools.shell.parts import MOST_DEPTH, Folders, PartReader, string
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 MOST_CHARACTERS = 50_000
-MOST_DEPTH = 60
 _MOST_FOLDERS = 8
 
 _SOMEWHERE = Word("a folder that is not known", fixed=False, raw="cd")

@@ -13,6 +13,9 @@ from holdfast.tools.shell.quotes import UnreadableError, expect_substitutions, r
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+MOST_DEPTH = 60
+"""How deeply the parts of a command may be nested."""
+
 Folders = frozenset[Folder]
 """The folders in which a command may run."""
 
@@ -234,7 +237,12 @@ class PartReader(ABC):
                 raw = self.text(each)
                 start = each.end_byte - len(raw.lstrip())
                 found[start] = each.end_byte
-                self.substitution(each, start, folders)
+                self.depth += 1
+                if self.depth > MOST_DEPTH:
+                    self.fail("Its parts are nested too deeply.")
+                else:
+                    self.substitution(each, start, folders)
+                self.depth -= 1
             else:
                 waiting.extend(reversed(each.children))
         return found
