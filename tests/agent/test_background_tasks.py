@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent_harness import FAST, opened
 from holdfast.agent.agent import Agent
-from holdfast.agent.background_tasks import MOST
+from holdfast.agent.background_tasks import MOST_TASKS
 from holdfast.agent.events import Event, Fact
 from holdfast.errors import StorageFailed
 from holdfast.providers.model import Model
@@ -267,16 +267,16 @@ async def test_what_cannot_be_journalled_is_not_begun_and_not_moved(tmp_path: Pa
 
 
 async def test_there_are_at_most_eight_and_unknown_ones_are_named(tmp_path: Path) -> None:
-    many = [Call("bash", {"command": "sleep 300", "background": True}) for _ in range(MOST + 1)]
+    many = [Call("bash", {"command": "sleep 300", "background": True}) for _ in range(MOST_TASKS + 1)]
     asks: Reply = [Call("task", {"id": "t0"}), Call("stop_task", {"id": "t0"})]
     async with scene(tmp_path, many, asks, [Say("ok")]) as it:
         await it.agent.run("begin")
         results = [entry for entry in it.entries if isinstance(entry, CallEnded)]
-        assert [each.outcome for each in results] == ["ok"] * MOST + ["failed"] * 3
-        assert "8 run already" in results[MOST].text
+        assert [each.outcome for each in results] == ["ok"] * MOST_TASKS + ["failed"] * 3
+        assert "8 run already" in results[MOST_TASKS].text
         assert "Task 't0' does not exist (expected one of t6" in results[-1].text
-        assert len(it.agent.conversation.open_tasks) == MOST
-    assert len(it.of(TaskEnded)) == MOST
+        assert len(it.agent.conversation.open_tasks) == MOST_TASKS
+    assert len(it.of(TaskEnded)) == MOST_TASKS
 
 
 async def test_looking_shows_what_is_new_since_the_last_look(tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
 """The background tasks of one session: commands of the model that run on while turns end and begin.
 
 How it works. `start` journals `task-started` before the command runs, and the task that runs it journals `task-ended`
-when it has ended, whatever the turn does by then. `attend` runs a command that a turn waits for, in a task of its own;
-`move` journals that it is a background task from now on, together with the result of its call, and lets it go. Nothing
-is handed over: the same process lives on (`tools/process/supervisors.py`).
+when it has ended, whatever the turn does by then. `attend` runs a command that a turn waits for in a separate asyncio
+task; `move` journals that it is a background task from now on, together with the result of its call, and lets it go.
+Nothing is handed over: the same process lives on (`tools/process/supervisors.py`).
 
 Who ends a task: itself, `stop`, and the end of the agent. A stop of the turn does not.
 
 Why is its end an entry, and not the result of a call that waits for it? A call has one result, in the next message, and
-a provider accepts no other. The end may come an hour later, between turns or in the middle of a request. So it is told
+a provider accepts no other. The end may come an hour later, between turns or in the middle of a request. So it is sent
 as a note: it joins the next request of a running turn (`untold`), or opens the next user message, once on any branch.
 
 Example: `npm run dev` is started as t9, used by three calls, and the user leaves. `close` ends it, and the journal has
@@ -31,7 +31,7 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import Outcome, ProcessId
 from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
 
-MOST = 8
+MOST_TASKS = 8
 """Tasks that may run at once."""
 
 BEGINS_WITHIN = 1.0
@@ -162,7 +162,7 @@ class BackgroundTasks:
             ends = (
                 attended.stop.is_set() or body is None or body.done() or not self._journal.fold.is_open(attended.call)
             )
-            if ends or body is None or release is None or len(self._running) >= MOST:
+            if ends or body is None or release is None or len(self._running) >= MOST_TASKS:
                 continue
             started = self._entry(attended, moved=True)
             text = f"The user moved it to the background: it runs on as task {started.id}."
@@ -178,10 +178,10 @@ class BackgroundTasks:
         return tuple(moved)
 
     def _check_room(self) -> None:
-        if len(self._running) >= MOST:
+        if len(self._running) >= MOST_TASKS:
             names = ", ".join(self._running)
             raise ToolFailed(
-                f"Background task was not started: {MOST} run already ({names}), which is the most. "
+                f"Background task was not started: {MOST_TASKS} run already ({names}), which is the most. "
                 "Stop one with stop_task. Nothing was run."
             )
 
@@ -218,7 +218,7 @@ class BackgroundTasks:
     # --- ending ---------------------------------------------------------------------------------------------------
 
     def _follow(self, started: TaskStarted, attended: _Attended, body: asyncio.Task[ToolOutput]) -> RunningTask:
-        """Have the end of the command journalled as the end of the task, whoever waits for it."""
+        """Have the end of the command journalled as the end of the task, no matter which caller waits."""
         task = self._running[started.id] = RunningTask(started, body=body, attended=attended)
         body.add_done_callback(lambda _: self._ended(task))
         return task
@@ -357,7 +357,7 @@ async def _body(plan: Plan, context: ToolContext) -> ToolOutput:
 
 def _how_to(kept: str) -> str:
     file = f" All of its output goes to {kept!r}." if kept else ""
-    return f"See its output with task, end it with stop_task. You are told when it ends.{file}"
+    return f"See its output with task, end it with stop_task. Its end is reported to you.{file}"
 
 
 def _whole(kept: str) -> str:

@@ -207,7 +207,7 @@ def shared(command: str, outcome: Outcome, text: str) -> str:
     return f"[The user ran a shell command and shared its output{how}:\n$ {command}\n{text}]"
 
 
-def task_ended(task: str, command: str, outcome: Outcome, text: str) -> str:
+def task_note(task: str, command: str, outcome: Outcome, text: str) -> str:
     """Return the note for the model about the end of a background task."""
     return f"[Note from holdfast: background task {task} has ended ({outcome}):\n$ {command}\n{text}]"
 

@@ -179,7 +179,7 @@ def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
     assert fold([*kept, *gone]).prompts == fold(kept).prompts
     assert Fold([*kept, *gone]).files == Fold(kept).files
     known = Fold(kept)
-    lasting = [  # damage, what is shared, ends of tasks, and late outcomes of calls that are part of it, are told on any branch
+    lasting = [  # damage, shared output, ends of tasks, late outcomes of calls that are part of it: on any branch
         each
         for each in gone
         if isinstance(each, Repaired | ShellEnded | TaskEnded)

@@ -24,7 +24,7 @@ from holdfast.session.journal.entries import (
     TurnEnded,
 )
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
-from holdfast.session.journal.store import StoredEntry, Reading
+from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.session.transfer.fork import fork_entries
 from holdfast.tool_calls import ProcessId

@@ -9,7 +9,7 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import Outcome
 from holdfast.tools.tool import Traces
 
-TAIL = 4_000
+LAST_CHARACTERS = 4_000
 """Characters of the end of an output that the end of a task reports; all of it is in a file."""
 
 
@@ -27,15 +27,15 @@ def settle_task(started: TaskStarted, stop_cause: StopCause, left: Traces | None
 
 def task_ended(started: TaskStarted, outcome: Outcome, text: str, seconds: float) -> TaskEnded:
     """Return the end of a task, with the note for the model."""
-    note = model_notices.task_ended(started.id, started.command, outcome, text)
+    note = model_notices.task_note(started.id, started.command, outcome, text)
     return TaskEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
 def last_of(text: str) -> str:
     """Return the end of a long text, whole lines if possible."""
-    if len(text) <= TAIL:
+    if len(text) <= LAST_CHARACTERS:
         return text
-    tail = text[-TAIL:]
+    tail = text[-LAST_CHARACTERS:]
     _, newline, lines = tail.partition("\n")
-    kept = lines if newline and len(lines) > TAIL // 2 else tail
+    kept = lines if newline and len(lines) > LAST_CHARACTERS // 2 else tail
     return f"[... {len(text) - len(kept)} characters before this ...]\n{kept}"

@@ -1,6 +1,6 @@
 """The entries of background tasks: commands that the model began, and that run on while turns end and begin.
 
-A task is a call's command under an id of its own. `task-started` comes before the command runs, or in one append with
+A task is a call's command with a separate id. `task-started` comes before the command runs, or in one append with
 the end of the call whose running command the user moved to the background. What follows is either `task-ended`, or
 nothing, if the agent died: then nothing of the task runs any more, and the next start writes its end.
 """

@@ -36,7 +36,7 @@ def keep(spool: Path, file: Path) -> bool:
             os.link(spool, file, follow_symlinks=False)
     except OSError:
         try:
-            shutil.copyfile(spool, file, follow_symlinks=False)
+            _copy(spool, file)
         except OSError:
             return False
     _remove_oldest(file.parent)
@@ -46,6 +46,13 @@ def keep(spool: Path, file: Path) -> bool:
 def is_kept(outputs: Path, path: Path) -> bool:
     """Return whether a resolved path is directly in the folder of kept outputs."""
     return path.parent == outputs and path.suffix == ".txt"
+
+
+def _copy(spool: Path, file: Path) -> None:
+    file.unlink(missing_ok=True)
+    target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(target, "wb") as copy, open_alone(spool) as stored:  # noqa: PTH123 - a descriptor
+        shutil.copyfileobj(stored, copy)
 
 
 def _remove_oldest(outputs: Path) -> None:

@@ -1,6 +1,6 @@
 """The tools `task` and `stop_task`: what a background task has printed, and its end.
 
-Both have the effect `read`: the person allowed the command when it began, and looking at it, or ending what the model
+Both have the effect `read`: the user allowed the command when it began, and looking at it, or ending what the model
 began itself, changes nothing else.
 """
 

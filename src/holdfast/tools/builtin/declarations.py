@@ -153,7 +153,7 @@ EDIT_SCHEMA = schema_of(
 _BASH = """Run a shell command and return its output, stdout and stderr together.
 Every command starts in a new shell in the workspace folder, or in `cwd`. It has no terminal and no input, so nothing \
 can be answered: use flags such as --yes. When the command ends, the processes it left behind are ended too. What must \
-run on, such as a server or a watcher, is a task of its own: set `background`. Of a long output you see the beginning \
+run on, such as a server or a watcher, is a background task: set `background`. Of a long output you see the beginning \
 and the end, and the name of a file with all of it."""
 
 BASH_SCHEMA = schema_of("bash", _BASH, BashArguments)
@@ -161,7 +161,7 @@ BASH_SCHEMA = schema_of("bash", _BASH, BashArguments)
 TASK_SCHEMA = schema_of(
     "task",
     "Look at a background task: what it has printed since your last look, and whether it still runs. "
-    "You are told of its end without asking.",
+    "Its end is reported to you without asking.",
     TaskArguments,
 )
 

@@ -39,7 +39,7 @@ class TaskCommands:
         async def move() -> None:
             agent = self._agent()
             if agent is None or not agent.tasks.move():
-                raise UsageError("Nothing was moved: the model runs no command that could go on in the background.")
+                raise UsageError("Nothing was moved: the model runs no command. Press Ctrl+B while one runs.")
 
         self._commands.submit(move)
 

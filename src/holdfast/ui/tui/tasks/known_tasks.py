@@ -1,4 +1,4 @@
-"""The background tasks as the screen knows them, from the facts it is told."""
+"""The background tasks as the screen knows them, from the facts it gets."""
 
 from __future__ import annotations
 
