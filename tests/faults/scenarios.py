@@ -60,7 +60,7 @@ class Ledger:
 class Does:
     """What a tool of a scenario does: tell something, wait `seconds`, look for a stop, so many `times`.
 
-    `deaf` is what it does not hear, `raises` that it ends with an exception.
+    In the `background` it is a task. `deaf` is what it does not hear, `raises` that it ends with an exception.
     """
 
     name: str
@@ -70,6 +70,7 @@ class Does:
     ok: bool = True
     raises: bool = False
     deaf: Literal["", "to stops", "to cancellations"] = ""
+    background: bool = False
 
     def tool(self, ledger: Ledger) -> FunctionTool:
         """Return the tool, which writes what it does into the ledger."""
@@ -90,7 +91,7 @@ class Does:
             ledger.finished[key] = output  # nothing is awaited after this: it is finished
             return output
 
-        return FunctionTool(self.name, self.effect, run)
+        return FunctionTool(self.name, self.effect, run, background=self.background)
 
     async def _pause(self, context: ToolContext) -> None:
         clock = asyncio.get_running_loop().time
@@ -426,6 +427,16 @@ SCENARIOS = {
             [[Hold("never")], [Wait(3), *calls("look", "a")], [Hold("never")], [Wait(3), Say("in one piece")]],
             [LOOK],
             limits=IMPATIENT,
+        ),
+        Scenario(
+            "background tasks",  # one ends while the turn runs, one after it
+            [calls("serve", "a", "b"), calls("act", "c"), calls("look", "d"), [Say("done")], [Say("and done")]],
+            [
+                Does("serve", "execute", times=3, seconds=4, background=True),
+                Does("act", "execute", times=2, seconds=7),
+                LOOK,
+            ],
+            then=["and then"],
         ),
         Scenario("a slow connection", [calls("look", "a"), [Say("seen")]], [LOOK], connecting=30),
     )
