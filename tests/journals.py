@@ -18,6 +18,7 @@ from holdfast.session.journal.entries import (
     Compacted,
     Entry,
     FilesChanged,
+    ModeChanged,
     ModelChanged,
     ModelSettingsChanged,
     Part,
@@ -84,6 +85,9 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.just(opened),
     st.builds(ModelChanged, models, st.sampled_from(("", "fallback", "back"))),
     st.builds(ModelSettingsChanged, settings=settings),
+    st.builds(
+        ModeChanged, mode=st.sampled_from(("ask", "accept-edits", "plan", "yolo")), why=st.sampled_from(("", "plan"))
+    ),
     st.builds(Titled, texts),
     st.builds(PromptAccepted, turn=turns, text=texts, queued=st.sampled_from(["", "a", "b"]), images=images),
     st.builds(Queued, id=ids, text=texts, when=st.sampled_from(["steer", "later"]), images=images),

@@ -157,7 +157,7 @@ class Agent:
 
     @mode.setter
     def mode(self, mode: Mode) -> None:
-        self.permissions.mode = mode
+        self.permissions.use(mode)
 
     @property
     def conversation(self) -> Conversation:

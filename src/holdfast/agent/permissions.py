@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.config.project_decisions import Project
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, StateError
+from holdfast.session.journal.mode_changes import ModeChanged
 from holdfast.tool_calls import Mode, Pattern
 from holdfast.tools.approval import Policy
+
+
+def resumed_mode(journalled: Mode | None, run: Mode, *, chosen: bool) -> Mode:
+    """Return the mode of a session that is opened: its own, else that of the run; the run's if it was `chosen` there.
+
+    `yolo` lasts only as long as the run in which it was chosen.
+    """
+    return run if chosen or journalled is None or journalled == "yolo" else journalled
 
 
 class Permissions:
@@ -17,6 +26,20 @@ class Permissions:
         """The approval mode. A change applies from the next decision on, also in a running turn."""
         self.project = project
         self._journal = journal
+
+    def resume(self, *, chosen: bool) -> None:
+        """Continue in the mode that the session was left in; with `chosen`, the mode of this run stays."""
+        self.mode = resumed_mode(self._journal.conversation.mode, self.mode, chosen=chosen)
+
+    def use(self, mode: Mode) -> None:
+        """Use the mode that the user chose, and journal it: a resumed session must not allow more than they did."""
+        if mode == self.mode:
+            return
+        self.mode = mode  # also if it cannot be journalled: it may allow less
+        try:
+            self._journal.append(ModeChanged(mode=mode))
+        except StateError as failed:
+            self._journal.not_recorded(failed)
 
     def policy(self) -> Policy:
         """Return what runs without asking at this moment."""

@@ -106,6 +106,27 @@ def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
     return f"Not started: {_told(cause, detail)} before this call began. It had no effect."
 
 
+def plan_not_approved(words: str, mode: str) -> str:
+    """Return the result of a plan that the user did not approve; `mode` is the one they left plan mode for, or ""."""
+    said = f" They said: {words}" if words.strip() else ""
+    if mode:
+        return (
+            f"The user did not approve this plan and left plan mode without it. Mode: {mode}.{said} Do not carry the "
+            "plan out: say so briefly, and wait for what they ask next."
+        )
+    return (
+        f"The user did not approve this plan yet; nothing else has changed.{said} Look further if you must, change "
+        "the plan, and present it again. Do not carry it out."
+    )
+
+
+PLAN_UNASKED = (
+    "Not approved: no user can be asked in this run, so the plan is its result. Nothing else has changed. Give the "
+    "whole plan as your answer, and do not carry it out."
+)
+"""The result of a plan that is presented in a run where no user can be asked."""
+
+
 def denied_unasked(why: str) -> str:
     """Return the result of a call that needs approval in a run where no user can be asked; `why` is the question."""
     return (

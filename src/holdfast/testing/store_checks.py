@@ -36,6 +36,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.ModelSettingsChanged(
         settings=ModelSettings(effort="high", temperature=0.5, max_output=4_096, service_tier="flex")
     ),
+    e.ModeChanged(mode="accept-edits", why="plan"),
     e.Titled(title="The engine, grüßend"),
     e.PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7", images=(_IMAGE,)),
     e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),

@@ -39,18 +39,20 @@ _DOES: dict[Effect, str] = {"read": "reads", "write": "changes files", "execute"
 
 
 def decide(plan: Plan, policy: Policy) -> Decision:
-    """Return whether the planned call may run.
+    """Return whether the planned call may run. A plan that the model presents is always the user's to decide.
 
     A path outside the workspace or a network host always needs approval, except in mode `yolo`. Mode `plan` allows only
     reading, whatever patterns the user has allowed.
     """
+    if plan.presents:
+        return Ask("The model presents a plan. Decide whether it is carried out.")
     match policy.mode:
         case "yolo":
             return Allow()
         case "plan" if plan.effect != "read":
             return Deny(
                 f"Plan mode allows only reading: {plan.title!r} {_DOES[plan.effect]}. "
-                "It was not run. Continue reading, or present your plan and ask the user to leave plan mode."
+                "It was not run. Continue reading, or present your plan: the user decides whether it is carried out."
             )
         case "plan" | "ask" | "accept-edits":
             from holdfast.tools.approval_patterns import allowed  # noqa: PLC0415 - tables of programs, for the first call

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, ProcessId, ToolSchema
+from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, Mode, ProcessId, ToolSchema
 
 
 class Workspace(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `stop` is set when the call should end soon: a tool that waits must watch it and return what it has, with
     `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. `began` must be called with
     a process as soon as one runs, so that recovery can find it. `tasks` are the session's background tasks, if it can
-    have any.
+    have any. `mode` is the approval mode of the session now.
     """
 
     call: str
@@ -82,6 +82,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     emit: Callable[[str], None]
     began: Callable[[ProcessId], None] = msgspec.field(default=lambda _: None)
     tasks: Tasks | None = None
+    mode: Mode = "ask"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +94,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     file. `command` is set for shell commands, which run in `folder` (relative to the workspace, "" for the workspace
     itself); `spool` (a file name in the workspace's spool folder) is the live output, `kept` the file that will have
     all of it, "" if none will. `run` may be called once. In the `background` it goes on while the turn does. `release`,
-    if any, is called when a running command is moved there: its time limit is lifted.
+    if any, is called when a running command is moved there: its time limit is lifted. `presents` is whether `detail` is
+    a plan of the model, in Markdown: the user is then asked in every mode.
     """
 
     effect: Effect
@@ -110,6 +112,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     background: bool = False
     release: Callable[[], None] | None = None
     host: str = ""
+    presents: bool = False
 
 
 class Tool(Protocol):

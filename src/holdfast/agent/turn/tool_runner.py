@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
@@ -22,7 +23,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import ProcessId, is_stale
+from holdfast.tool_calls import Mode, ProcessId, is_stale
 from holdfast.tools.approval import Allow, Ask, Deny, decide
 from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
@@ -120,13 +121,15 @@ class Calls:
                 denied = why
             case Ask(why=why):
                 await self._finish(together)
-                if self._context.ask is None and self._context.on_approval == "deny":
+                if self._context.ask is None and (plan.presents or self._context.on_approval == "deny"):
                     self._deny_unasked(call, plan, why)
                     return False
-                answered = await self._answer(call, plan, why)
+                answered, mode = await self._answer(call, plan, why)
                 if answered.allowed:
                     again = decide(plan, self._context.permissions.policy())  # the mode may be another by now
                     denied = again.why if isinstance(again, Deny) else ""
+                elif plan.presents:
+                    denied = model_notices.plan_not_approved(answered.words, mode or "")
                 else:
                     said = answered.words
                     denied = "Denied by the user; not started." + (f" They said: {said}" if said.strip() else "")
@@ -138,11 +141,11 @@ class Calls:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
         own = call.part.id
         asked = () if call.asked else (e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=suggested(plan)),)
-        denied = valid_unicode(model_notices.denied_unasked(why))
+        denied = model_notices.PLAN_UNASKED if plan.presents else valid_unicode(model_notices.denied_unasked(why))
         self._journal.append(*asked, e.CallEnded(call=own, outcome="denied", text=denied))
 
-    async def _answer(self, call: OpenCall, plan: Plan, why: str) -> e.ApprovalAnswered:
-        """Ask the user and return the journalled answer. A question already in the journal is not journalled twice."""
+    async def _answer(self, call: OpenCall, plan: Plan, why: str) -> tuple[e.ApprovalAnswered, Mode | None]:
+        """Ask the user and return the journalled answer, and the mode it sets. No question is journalled twice."""
         own = call.part.id
         pattern = suggested(plan)
         if call.asked is None:
@@ -159,15 +162,22 @@ class Calls:
             words=valid_unicode(answer.reason),
             remember=remember,
             pattern=pattern if remember else None,
-            mode=answer.mode,
+            mode=None if plan.presents else answer.mode,
         )
-        self._journal.append(answered)
+        mode = self._mode_after(plan, answer)
+        changed = (e.ModeChanged(mode=mode, why="plan"),) if plan.presents and mode else ()
+        self._journal.append(answered, *changed)  # at once: a crash leaves no approved plan without its mode
         if remember == "project":
             self._context.permissions.remember(answered.remembered)
-        if answer.mode is not None:
-            self._context.permissions.mode = answer.mode
+        if mode is not None:
+            self._context.permissions.mode = mode
         self._to(Signal.ANSWER)
-        return answered
+        return answered, mode
+
+    def _mode_after(self, plan: Plan, answer: ApprovalAnswer) -> Mode | None:
+        """Return the mode that the answer sets, None if it sets none. An approved plan is never left in plan mode."""
+        planning = self._context.permissions.mode == "plan"
+        return "ask" if plan.presents and answer.allowed and answer.mode is None and planning else answer.mode
 
     def _start(self, call: CallPart, plan: Plan) -> asyncio.Task[None]:
         """Journal that the call starts, then start it."""
@@ -212,7 +222,8 @@ class Calls:
     ) -> ToolOutput | None:
         """Run the plan and return its output, None if it was moved to the background."""
         tasks = self._context.tasks
-        context = ToolContext(call=call, stop=self._stop.event, emit=emit, began=began, tasks=tasks)
+        mode = self._context.permissions.mode
+        context = ToolContext(call=call, stop=self._stop.event, emit=emit, began=began, tasks=tasks, mode=mode)
         if plan.background:
             return await tasks.start(call, plan)
         return await plan.run(context) if plan.release is None else await tasks.attend(call, plan, context)

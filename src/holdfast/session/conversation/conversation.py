@@ -184,7 +184,7 @@ class Conversation(msgspec.Struct, frozen=True):
     `rewound` the turns that were rewound. `counted` is the last token count by a provider. `compacted` is the note that
     replaces older messages. `models_without_vision` are models that reject images, `refused` are rejected images with
     the model that rejected them. `settings` are those of the next request. `mode` is
-    the approval mode that an answer set for the session, None if none did.
+    the approval mode that the user or an answer set for it, None if none did.
     """
 
     opened: e.SessionOpened | None

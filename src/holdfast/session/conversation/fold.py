@@ -65,7 +65,7 @@ class Fold:
         self._shells: dict[str, c.OpenShell] = {}  # user commands without an end
         self.tasks = TaskRecord()
         self._allowed: dict[Pattern, None] = {}
-        self._mode: Mode | None = None  # as an answer set it
+        self._mode: Mode | None = None  # as an answer or the user set it
         self._queued: dict[str, c.QueuedMessage] = {}  # by id
         self._prompts: dict[int, c.RewindPoint] = {}  # by turn
         self._rewound: list[int] = []
@@ -99,6 +99,8 @@ class Fold:
         match entry:
             case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.Titled():
                 self._named(entry)
+            case e.ModeChanged():
+                self._mode = entry.mode
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered() | e.Rewound():
                 self._said(entry)
             case e.Pruned():

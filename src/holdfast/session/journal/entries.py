@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast.session.journal.approvals import ApprovalAnswered as ApprovalAnswered  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import ApprovalAsked as ApprovalAsked  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
@@ -328,6 +329,7 @@ Entry = (
     SessionOpened
     | ModelChanged
     | ModelSettingsChanged
+    | ModeChanged
     | Titled
     | PromptAccepted
     | Queued

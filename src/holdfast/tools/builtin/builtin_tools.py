@@ -10,6 +10,7 @@ from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.fetch import FetchTool
 from holdfast.tools.builtin.glob import GlobTool
 from holdfast.tools.builtin.grep import GrepTool, RunProgram
+from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.builtin.read_write import ReadTool, WriteTool
 from holdfast.tools.builtin.todo import TodoTool
 from holdfast.tools.process.supervisors import Supervisors
@@ -33,5 +34,6 @@ def builtin_tools(
         GlobTool(workspace),
         fetch,
         TodoTool(),
+        PresentPlanTool(),
     )
     return {tool.schema.name: tool for tool in tools}

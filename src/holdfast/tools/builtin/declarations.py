@@ -129,6 +129,18 @@ class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     items: Annotated[list[TodoItem], msgspec.Meta(max_length=50, description="The whole list, in order.")]
 
 
+class PresentPlanArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `present_plan`."""
+
+    plan: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=20_000,
+            description="The whole plan in Markdown: what changes where, how it is checked, what is risky.",
+        ),
+    ]
+
+
 READ_SCHEMA = schema_of(
     "read",
     "Read a text file, or look at an image. Lines are prefixed with their number and a tab. Long files are "
@@ -198,6 +210,14 @@ TODO_SCHEMA = schema_of(
     TodoArguments,
 )
 
+PRESENT_PLAN_SCHEMA = schema_of(
+    "present_plan",
+    "Show the user your plan and ask whether to carry it out. In plan mode, call this once you know what has to be "
+    "done; outside it, only if the user asked for a plan. The user approves it, has it changed, or leaves plan mode "
+    "without it; the result says which. Call nothing else together with it.",
+    PresentPlanArguments,
+)
+
 DECLARATIONS = (
     READ_SCHEMA,
     WRITE_SCHEMA,
@@ -209,5 +229,6 @@ DECLARATIONS = (
     GLOB_SCHEMA,
     FETCH_SCHEMA,
     TODO_SCHEMA,
+    PRESENT_PLAN_SCHEMA,
 )
 """All of them, in the order in which a session declares them."""

@@ -229,6 +229,7 @@ def _agent(
         defaults=options.settings_of,
         fallback=options.fallback,
     )
+    agent.permissions.resume(chosen=options.mode_chosen)
     if options.resumed is not None:
         if options.arguments.model or not options.resumed.model:
             agent.use_model(options.model)
@@ -250,7 +251,7 @@ def _opened(agent: Agent, session: OpenSession, options: RunOptions) -> RunOpene
     return RunOpened(
         session=session.id,
         model=before.chosen_model,
-        mode=options.mode,
+        mode=agent.mode,
         cwd=str(session.cwd),
         tools=tuple(tool.name for tool in session.toolbox.schemas),
         resumed=before.turns > 0,

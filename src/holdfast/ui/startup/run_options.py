@@ -63,6 +63,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.config.permission_mode
 
     @property
+    def mode_chosen(self) -> bool:
+        """Return whether the command line names the mode: a resumed session then does not keep its own."""
+        return self.arguments.yolo or self.arguments.permission_mode is not None
+
+    @property
     def chosen_settings(self) -> ModelSettings:
         """Return the settings on the command line."""
         return _settings(self.arguments)

@@ -16,6 +16,7 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
+from holdfast.agent.permissions import resumed_mode
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.protocols.settings.setting_notes import setting_notes
@@ -151,6 +152,8 @@ class SessionController:
                 self._settings = now.conversation.settings
                 self._chosen = now.conversation.chosen_model
                 self._enter(told.session, Path(told.cwd), model=now.conversation.model, read=told.read)
+                mode = resumed_mode(now.conversation.mode, self._mode, chosen=self._start.mode_chosen)
+                self.status = msgspec.structs.replace(self.status, mode=mode)
                 self._know(now)
                 self._know_tasks(KnownTasks(told.facts))
             case SessionClosed():
@@ -177,7 +180,7 @@ class SessionController:
                 self._show_model(model)
             case Fact(entry=e.ModelSettingsChanged(settings=settings)):
                 self._set(settings)
-            case Fact(entry=e.ApprovalAnswered(mode=mode)) if mode is not None:  # in this session only
+            case Fact(entry=e.ApprovalAnswered(mode=mode) | e.ModeChanged(mode=mode, why="plan")) if mode is not None:
                 self.status = msgspec.structs.replace(self.status, mode=mode)
             case InputReturned() | ErrorMessage() | TaskOutput() | Closed():
                 pass

@@ -21,6 +21,10 @@ ChoiceName = Literal[
     "project",  # and in every session of this folder
     "edits",  # and every edit in this folder, in this session
     "no",  # reject, with words for the model
+    "free",  # approve the plan, edits run without asking
+    "each",  # approve the plan, each change is asked about
+    "keep",  # do not approve the plan, with words for the model
+    "leave",  # do not approve the plan, and leave plan mode
 ]
 """What an answer does."""
 
@@ -66,8 +70,18 @@ NO = Choice(name="no", label="Reject with feedback", allows=False, words=True)
 EDITS = Choice(name="edits", label="Allow all edits in this folder (this session)", mode="accept-edits")
 
 
+PLAN_CHOICES = (
+    Choice(name="free", label="Approve, and edit freely (accept edits)", mode="accept-edits"),
+    Choice(name="each", label="Approve, and ask about each change", mode="ask"),
+    Choice(name="keep", label="Keep planning: say what to change", allows=False, words=True),
+    Choice(name="leave", label="Leave plan mode, carry nothing out", allows=False, mode="ask"),
+)
+
+
 def question_of(plan: Plan, *, mode: Mode) -> Question:
     """Return the question about a planned call in a session of this approval mode."""
+    if plan.presents:
+        return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
     remembered = suggested(plan)
     kept: list[Choice] = []
     if remembered is not None:

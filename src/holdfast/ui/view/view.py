@@ -157,6 +157,7 @@ class View:
                 e.SessionOpened()
                 | e.ModelChanged()
                 | e.ModelSettingsChanged()
+                | e.ModeChanged()
                 | e.Titled()
                 | e.Pruned()
                 | e.Compacted()

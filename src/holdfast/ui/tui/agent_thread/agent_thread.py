@@ -136,8 +136,7 @@ class AgentThread:
     def prompt(self, text: str, when: When = "steer") -> None:
         """Run a turn; while one runs, queue the text for it or for the next one.
 
-        Text that is not accepted comes back as `Refused`, queued text that a stopped turn did not reach as
-        `InputReturned`.
+        Text not accepted comes back as `Refused`, queued text that a stopped turn did not reach as `InputReturned`.
         """
         self._commands.submit_user_action(lambda: self._take(text, when))
 
@@ -301,6 +300,7 @@ class AgentThread:
             defaults=options.settings_of,
             fallback=options.fallback,
         )
+        agent.permissions.resume(chosen=options.mode_chosen)
         return agent
 
     async def _connect(self, name: str, log: Log | None) -> Model:

@@ -13,7 +13,7 @@ from holdfast.tools.tool import Plan
 from holdfast.ui.tui.render.call_renderer import Diff
 from holdfast.ui.tui.render.diff import Change, paired
 from holdfast.ui.tui.render.lines import Fragment, clean
-from holdfast.ui.tui.render.markdown import Code
+from holdfast.ui.tui.render.markdown import Code, Markdown
 from holdfast.ui.tui.render.plain_text import PIECE, Text
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -23,6 +23,8 @@ def plan_fragments(plan: Plan) -> list[Fragment]:
     """Return the fragments of what a call will do, none if the question says it all."""
     if not plan.detail.strip():
         return []
+    if plan.presents:
+        return Markdown().pieces(literal(plan.detail))
     lines = tuple(clean(literal(plan.detail)).rstrip("\n").split("\n"))
     if plan.change is not None and lines[0].startswith("---"):
         return _diff(lines[2:])
