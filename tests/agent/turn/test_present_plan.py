@@ -32,7 +32,7 @@ from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.tool import Plan
 
 ALL: tuple[Mode, ...] = ("ask", "accept-edits", "plan", "yolo")
-PLAN = {"plan": "# Fix it\n\n1. Change `a.py`."}
+PLAN: dict[str, object] = {"plan": "# Fix it\n\n1. Change `a.py`."}
 FREE = ApprovalAnswer(allowed=True, mode="accept-edits")
 
 

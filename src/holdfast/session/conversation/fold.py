@@ -283,8 +283,7 @@ class Fold:
             self._hold()
         self._turns = max(self._turns, entry.turn)
         self._open_turn = entry.turn
-        self._turn_steps = 0
-        self._fell_back = False
+        self._turn_steps, self._fell_back = 0, False
 
     def _rewind(self, entry: e.Rewound) -> None:
         """Restore the state before the prompt. Ids, token usage, the model, its settings and the queue stay."""
@@ -298,8 +297,7 @@ class Fold:
         self._notes.extend(note for call, note in self._lasting[before.lasting :] if not call or call in kept)
         del self._looks[before.files :]
         self._files = dict(self._looks)
-        self._last_end = before.last_end
-        self._turn_steps = 0
+        self._last_end, self._turn_steps = before.last_end, 0
         self._rewound.append(entry.turn)
         self._note(entry.note)
 

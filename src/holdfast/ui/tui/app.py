@@ -124,13 +124,8 @@ class HoldfastApp(App[int]):
 
     def compose(self) -> ComposeResult:
         """Yield the widgets, from the top."""
-        yield self.welcome
-        yield self.transcript
-        yield self.dialogs.notice
-        yield self.approval
-        yield self.completions
-        yield self.composer
-        yield self.status_line
+        yield from (self.welcome, self.transcript, self.dialogs.notice, self.approval)
+        yield from (self.completions, self.composer, self.status_line)
 
     def on_mount(self) -> None:
         """Start: show the prompt first, then do what takes time."""

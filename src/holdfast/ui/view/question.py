@@ -107,4 +107,9 @@ def _warnings(plan: Plan) -> tuple[str, ...]:
         found.append(f"outside this folder, at {plan.outside}")
     if plan.effect == "write" and obeyed(plan):
         found.append("other programs run or obey this file by themselves")
+    if plan.command:
+        from holdfast.tools.shell.dangers import dangers  # noqa: PLC0415 - a parser, for the first command
+        from holdfast.tools.shell.parse import parse_command  # noqa: PLC0415 - likewise
+
+        found += dangers(parse_command(plan.command))
     return tuple(found)

@@ -104,10 +104,8 @@ class Narrator:
                 yield Sentence("retry" if entry.why == "fallback" else "model", _SWITCHED[entry.why].format(model))
             case e.ModelSettingsChanged(settings=settings):
                 yield Sentence("model", settings_text(settings))
-            case e.ModeChanged(why=""):
-                pass  # the user did it, and the status line has it
-            case e.ModeChanged(mode=mode):
-                yield Sentence("session", f"Mode from here on: {mode}.")
+            case e.ModeChanged(mode=mode):  # the status line has what the user did
+                yield from (Sentence("session", f"Mode from here on: {mode}."),) if entry.why else ()
             case e.Titled(title=title):
                 yield Sentence("session", f"Session renamed to {title!r}." if title else "Session title cleared.")
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered():
