@@ -43,8 +43,10 @@ class Permissions:
 
     def policy(self) -> Policy:
         """Return what runs without asking at this moment."""
-        project = self.project.patterns if self.project is not None else ()
-        return Policy(self.mode, (*project, *self._journal.conversation.allowed))
+        allowed = self._journal.conversation.allowed
+        if self.project is None:
+            return Policy(self.mode, allowed)
+        return Policy(self.mode, (*self.project.patterns, *allowed), self.project.rules)
 
     def remember(self, patterns: tuple[Pattern, ...]) -> None:
         """Allow the patterns in the project from now on; they are journalled for the session already."""

@@ -228,6 +228,20 @@ class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             raise ValueError("A price is incomplete (expected both `input_price` and `output_price`)")
 
 
+class PermissionLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Rules about calls, each as it is written: `holdfast.tools.permission_rules` reads them."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class PermissionSettings(PermissionLists, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The user's own rules, and whether those in the settings of Claude Code count too."""
+
+    claude_settings: bool = True
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
@@ -242,6 +256,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     on_approval: OnApproval = "deny"
     pid_namespace: bool = False
     wake: bool = False
+    permissions: PermissionSettings = msgspec.field(default_factory=PermissionSettings)
     limits: Limits = msgspec.field(default_factory=Limits)
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)
     fetch: Fetch = msgspec.field(default_factory=Fetch)
@@ -294,6 +309,7 @@ class ProjectConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     permission_mode: Literal["ask", "accept-edits", "plan"] | None = None
     limits: ProjectLimits = msgspec.field(default_factory=ProjectLimits)
     allow: Allowed = msgspec.field(default_factory=Allowed)
+    permissions: PermissionLists = msgspec.field(default_factory=PermissionLists)
 
 
 def with_project(config: Config, project: ProjectConfig) -> Config:
@@ -346,10 +362,12 @@ def _near(error: str, config: type[Config | ProjectConfig]) -> str:
         return ""
     own = {
         name
-        for kind in (Config, Limits, Fetch, ContextSettings, Server, ModelOverrides)
+        for kind in (Config, PermissionSettings, Limits, Fetch, ContextSettings, Server, ModelOverrides)
         for name in kind.__struct_fields__
     }
-    projects = {name for kind in (ProjectConfig, ProjectLimits, Allowed) for name in kind.__struct_fields__}
+    projects = {
+        name for kind in (ProjectConfig, ProjectLimits, Allowed, PermissionLists) for name in kind.__struct_fields__
+    }
     if config is ProjectConfig and unknown[1] in own - projects:
         return "Only your own config may set this, not a project's. "
     near = difflib.get_close_matches(unknown[1], sorted(projects if config is ProjectConfig else own), n=1)

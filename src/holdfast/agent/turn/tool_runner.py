@@ -23,7 +23,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Mode, ProcessId, is_stale
+from holdfast.tool_calls import Mode, Pattern, ProcessId, is_stale
 from holdfast.tools.approval import Allow, Ask, Deny, decide
 from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
@@ -111,7 +111,7 @@ class Calls:
     async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
         """Return whether the call may start. If not, its outcome is journalled here."""
         denied = ""
-        decision = decide(plan, self._context.permissions.policy())
+        decision = decide(plan, self._context.permissions.policy(), tool=call.part.name)
         if isinstance(decision, Allow) and call.asked is not None:  # asked before a crash: the user still decides
             decision = Ask(call.asked.why)
         match decision:
@@ -126,7 +126,8 @@ class Calls:
                     return False
                 answered, mode = await self._answer(call, plan, why)
                 if answered.allowed:
-                    again = decide(plan, self._context.permissions.policy())  # the mode may be another by now
+                    # The mode may be another by now.
+                    again = decide(plan, self._context.permissions.policy(), tool=call.part.name)
                     denied = again.why if isinstance(again, Deny) else ""
                 elif plan.presents:
                     denied = model_notices.plan_not_approved(answered.words, mode or "")
@@ -140,28 +141,31 @@ class Calls:
     def _deny_unasked(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
         own = call.part.id
-        asked = () if call.asked else (e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=suggested(plan)),)
+        pattern, patterns = _one_or_several(suggested(plan).patterns)
+        question = e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns)
+        asked = () if call.asked else (question,)
         denied = model_notices.PLAN_UNASKED if plan.presents else valid_unicode(model_notices.denied_unasked(why))
         self._journal.append(*asked, e.CallEnded(call=own, outcome="denied", text=denied))
 
     async def _answer(self, call: OpenCall, plan: Plan, why: str) -> tuple[e.ApprovalAnswered, Mode | None]:
         """Ask the user and return the journalled answer, and the mode it sets. No question is journalled twice."""
         own = call.part.id
-        pattern = suggested(plan)
+        pattern, patterns = _one_or_several(suggested(plan).patterns)
         if call.asked is None:
-            self._journal.append(e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern))
+            self._journal.append(e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns))
         ask = self._context.ask
         if ask is None:
             raise ApprovalUnavailable(why)
         self._to(Signal.ASK)
         answer = await self._stop.race(ask(call.part, plan, why))
-        remember = answer.remember if answer.allowed and pattern is not None else ""
+        remember = answer.remember if answer.allowed and (pattern is not None or patterns) else ""
         answered = e.ApprovalAnswered(
             call=own,
             allowed=answer.allowed,
             words=valid_unicode(answer.reason),
             remember=remember,
             pattern=pattern if remember else None,
+            patterns=patterns if remember else (),
             mode=None if plan.presents else answer.mode,
         )
         mode = self._mode_after(plan, answer)
@@ -255,6 +259,11 @@ class Calls:
         tasks.clear()
         self._running = {call: running for call, running in self._running.items() if not running.task.done()}
         self._to(Signal.RAN)
+
+
+def _one_or_several(patterns: tuple[Pattern, ...]) -> tuple[Pattern | None, tuple[Pattern, ...]]:
+    """Return what a question's entry has: one pattern by itself, or several."""
+    return (patterns[0], ()) if len(patterns) == 1 else (None, patterns)
 
 
 async def _wait(tasks: set[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:

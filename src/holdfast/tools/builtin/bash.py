@@ -17,6 +17,7 @@ from holdfast.tools.process.supervisors import CommandRequest, Supervisors
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
+from holdfast.tools.workspace.command_surroundings import on_disk
 from holdfast.tools.workspace.safe_paths import resolve
 
 DEFAULT = 120.0  # seconds after which a command is ended that is waited for
@@ -38,6 +39,8 @@ class BashTool:
         wanted = parse_arguments(arguments, BashArguments, tool="bash")
         if "\0" in wanted.command:
             raise ToolFailed("The command contains a NUL character, which no program accepts. Nothing was run.")
+        from holdfast.tools.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+
         place = resolve(self._workspace.root, wanted.cwd)
         if not place.path.is_dir():
             raise ToolFailed(
@@ -83,6 +86,9 @@ class BashTool:
             ),
             detail=wanted.command,
             command=wanted.command,
+            line=command_parts(
+                wanted.command, root=str(self._workspace.root), folder=str(place.path), around=on_disk()
+            ),
             folder=folder,
             outside=place.outside,
             spool=name,

@@ -58,8 +58,13 @@ class ReadTool:
         async def run(context: ToolContext) -> ToolOutput:
             return await in_thread(partial(_window, place, wanted.offset, wanted.limit), context.stop)
 
-        outside = None if kept else place.outside
-        return Plan(effect="read", title=escape_newlines(f"read {place.name}"), outside=outside, run=run)
+        return Plan(
+            effect="read",
+            title=escape_newlines(f"read {place.name}"),
+            outside=None if kept else place.outside,
+            reads=(str(place.path),),
+            run=run,
+        )
 
 
 class WriteTool:

@@ -47,7 +47,7 @@ from holdfast.ui.headless.turn_end import TurnWatch
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.cost_limit import refuse_unpriced
 from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note
-from holdfast.ui.startup.project_trust import judge_project, project_of
+from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
 from holdfast.ui.startup.session_choice import chosen, working_directory
 
@@ -221,7 +221,7 @@ def _agent(
         limits=options.limits,
         context=options.config.context,
         window=lambda name: window_of(name, options.config.models),
-        project=project_of(options.environ, session.cwd),
+        project=options.project_of(session.cwd),
         debug=options.arguments.debug,
         log=log,
         reading=session.reading,

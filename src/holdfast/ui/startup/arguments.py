@@ -53,6 +53,8 @@ class Arguments(argparse.Namespace):
     fork: bool = False
     debug: bool = False
     trust_project: bool | None = None
+    allow: list[str] | None = None
+    deny: list[str] | None = None
 
 
 class Parser(argparse.ArgumentParser):
@@ -104,6 +106,9 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
     add("--on-approval", choices=get_args(OnApproval), default=None,
         help="with -p, a call that needs approval is denied, or ends the turn (default: deny)")  # fmt: skip
+    add("--allow", action="append", metavar="RULE",
+        help="allow calls without asking, e.g. 'Bash(git commit *)'; repeatable")  # fmt: skip
+    add("--deny", action="append", metavar="RULE", help="never run such calls, in any mode; repeatable")
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")
     add(
         "--max-cost",

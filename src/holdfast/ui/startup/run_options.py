@@ -5,13 +5,14 @@ Every interface reads this one value. What lives, such as a connection to a mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from holdfast.config.project_config import ProjectFile
-from holdfast.config.settings import Config, Limits, ProjectConfig, with_project
+from holdfast.config.project_decisions import Project
+from holdfast.config.settings import Config, Limits, with_project
 from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, endpoint_with_key, found, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
@@ -26,7 +27,8 @@ from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import own_instructions
-from holdfast.ui.startup.project_trust import trusted_project
+from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
+from holdfast.ui.startup.session_rules import project_of, session_rules
 
 DEMO = "demo"
 """The model of users without a configured one, in the full-screen UI only."""
@@ -80,6 +82,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def fallback(self) -> str:
         """Return the model that stands in for one that does not answer, "" if there is none."""
         return self.config.fallback_model or ""
+
+    def project_of(self, cwd: Path) -> Project:
+        """Return what is decided about calls in `cwd`: what the user allowed there, and every rule."""
+        return project_of(self.environ, cwd, config=self.config, arguments=self.arguments)
 
     @property
     def catalog(self) -> Catalog:
@@ -135,7 +141,7 @@ def run_options(
     own: Config,
     cwd: Path,
     resumed: SessionSummary | None = None,
-    ask: Callable[[ProjectFile, ProjectConfig], bool] | None = None,
+    ask: AskTrust | None = None,
 ) -> RunOptions:
     """Return the options of a run; `own` is the user's config, `ask` asks whether to trust the project's.
 
@@ -144,9 +150,12 @@ def run_options(
     notices: list[str] = []
     where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
     project = trusted_project(environ, where, ask=ask, say=notices.append)
+    if own.permissions.claude_settings:
+        ask_about_claude(environ, where, ask=ask, say=notices.append)
     config = _overridden(own if project is None else with_project(own, project.config()), arguments, resumed)
     providers = known_providers(config.providers, config.models)
     _settings(arguments)
+    notices += session_rules(environ, where, config=config, arguments=arguments).faults
     _check_fallback(config, providers)
     kept, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(

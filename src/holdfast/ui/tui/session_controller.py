@@ -28,7 +28,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import Effort, ModelSettings
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.system.git import branch_or_commit
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, Pattern
 from holdfast.tools.builtin.declarations import DECLARATIONS
 from holdfast.ui.startup.crash_report import keep_traceback
 from holdfast.ui.startup.run_options import RunOptions
@@ -89,6 +89,8 @@ class SessionController:
         """The prompts to which the conversation can be rewound."""
         self.tasks = KnownTasks()
         """The background tasks of the session."""
+        self.allowed: tuple[Pattern, ...] = ()
+        """What the user allowed in the session."""
         self._settings = start.settings_of(start.model)
         self._status = Status(
             mode=start.mode, model=start.model, effort=self._settings.effort, branch=branch_or_commit(start.cwd)
@@ -194,7 +196,7 @@ class SessionController:
 
     def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
         self._read = read
-        self.session, self.cwd, self.prompts = session, cwd, ()
+        self.session, self.cwd, self.prompts, self.allowed = session, cwd, (), ()
         branch = branch_or_commit(cwd)
         self.status = Status(
             mode=self._mode, model=model, effort=self._settings.effort, branch=branch, doing=self._starting
@@ -202,7 +204,7 @@ class SessionController:
 
     def _know(self, now: CurrentConversation) -> None:
         known = now.conversation
-        self.prompts = known.prompts
+        self.prompts, self.allowed = known.prompts, known.allowed
         self.status = msgspec.structs.replace(
             self.status, queued=len(known.queued), context=now.tokens, usage=known.usage
         )

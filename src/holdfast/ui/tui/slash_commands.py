@@ -16,7 +16,6 @@ from holdfast.session.journal.parts import Usage
 from holdfast.system.git import branch_or_commit
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
-from holdfast.ui.startup.project_trust import project_of
 from holdfast.ui.tui.choices import (
     PROVIDERS_OWN,
     CommandTarget,
@@ -179,14 +178,21 @@ def _permissions(target: CommandTarget, rest: str) -> None:
     choices = [
         Choice(f"mode {mode}", mode, f"{_RUNS[mode]}{', current' * (mode == now)}", now=mode == now) for mode in modes
     ]
-    kept = project_of(target.controller.environ, target.controller.cwd).remembered
+    project = target.controller.options.project_of(target.controller.cwd)
+    kept = project.remembered
+    choices.append(Choice("rules", "show all rules", f"{len(project.rules.rules)} in settings and options"))
     choices += [
         Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder") for at, each in enumerate(kept)
     ]
 
     def chosen(value: str) -> None:
+        from holdfast.ui.commands.config import rule_lines, rule_rows  # noqa: PLC0415 - when it is asked for
+
         what, _, which = value.partition(" ")
-        if what == "mode":
+        if what == "rules":
+            shown = list(rule_lines(rule_rows(project, target.controller.allowed)))
+            target.dialogs.read(lines_page("Permission rules", shown or ["none"]))
+        elif what == "mode":
             _permissions(target, which)
         else:
             target.controller.agent.forbid(kept[int(which)])

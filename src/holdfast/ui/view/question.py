@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.agent.turn.asker import ApprovalAnswer
-from holdfast.tool_calls import Mode, Remember
+from holdfast.tool_calls import Effect, Mode, Pattern, Remember
 from holdfast.tools.approval_patterns import obeyed, suggested
 from holdfast.tools.tool import Plan
 
@@ -82,18 +82,27 @@ def question_of(plan: Plan, *, mode: Mode) -> Question:
     """Return the question about a planned call in a session of this approval mode."""
     if plan.presents:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
-    remembered = suggested(plan)
+    remembered = suggested(plan).patterns
     kept: list[Choice] = []
-    if remembered is not None:
-        what = {"execute": "running {}", "write": "edits to {}", "read": "pages from {}"}[remembered.effect]
+    if remembered:
+        what, subject = _remembered(remembered)
         scopes: tuple[tuple[Remember, str], ...] = (("session", "this session"), ("project", "this folder"))
         for remember, scope in scopes:
             if remember:
                 label = f"Always allow {what} ({scope})"
-                kept.append(Choice(name=remember, label=label, subject=remembered.text, remember=remember))
+                kept.append(Choice(name=remember, label=label, subject=subject, remember=remember))
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.change and not obeyed(plan):
         kept.append(EDITS)
     return Question(text=_text(plan), warnings=_warnings(plan), choices=(ONCE, *kept, NO))
+
+
+def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
+    """Return what an answer allows from then on, with `{}` for the subject, and the subject."""
+    names: dict[Effect, str] = {"execute": "running", "write": "edits to", "read": "pages from"}
+    effects = {each.effect for each in patterns}
+    if len(effects) == 1:
+        return f"{names[patterns[0].effect]} {{}}", ", ".join(each.text for each in patterns)
+    return "{}", ", ".join(f"{names[each.effect]} {each.text}" for each in patterns)
 
 
 def _text(plan: Plan) -> str:

@@ -29,7 +29,6 @@ from holdfast.tools.tool import Plan
 from holdfast.ui.advice import SCREEN, advised
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.startup.debug_log_option import debug_log
-from holdfast.ui.startup.project_trust import project_of
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.command_loop import Begin, CommandLoop
 from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
@@ -279,7 +278,7 @@ class AgentThread:
         if options.config.pid_namespace:
             session.toolbox.contain()
         session.toolbox.may_fetch(options.config.fetch.addresses)
-        project = self._project = project_of(options.environ, session.cwd)
+        project = self._project = options.project_of(session.cwd)
         from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
 
         agent = Agent(
