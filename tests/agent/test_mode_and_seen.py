@@ -71,7 +71,7 @@ async def test_an_answer_sets_the_mode_of_the_session_once_it_is_journalled(*, a
 
 
 LANDED = FileChange(path="a.py", before=SEEN.sha256, after="c" * 64)
-AFTER = FileSeen(path="a.py", size=9, modified=5, sha256=LANDED.after)
+AFTER = FileSeen(path="a.py", size=9, modified=5, sha256=LANDED.after or "")
 
 
 def crashed_in_an_edit() -> MemoryStore:

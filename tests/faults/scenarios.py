@@ -37,6 +37,7 @@ from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Th
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tool_calls import Effect, Mode, OnApproval, ProcessId
 from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
+from holdfast.tools.tool_choice import ALWAYS
 from holdfast.tools.toolbox import LocalToolbox
 
 MODEL = "openai-chat:scripted"
@@ -147,7 +148,7 @@ class Scenario:
         workspace.mkdir()
         for name, text in self.files.items():
             (workspace / name).write_text(text)
-        return LocalToolbox(workspace, folder / "session")
+        return LocalToolbox(workspace, folder / "session", declared=ALWAYS | {"edit", "apply_patch"})
 
     def store(self, folder: Path | None) -> Store:
         """Return an empty journal: a real one where the scenario has files."""
@@ -257,6 +258,16 @@ def calls(name: str, *of: str, id: str | None = None) -> list[Call]:  # noqa: A0
     return [Call(name, {"of": each}, id=id) for each in of]
 
 
+PATCH = """*** Begin Patch
+*** Update File: a.txt
+@@
+-one
++two
+*** Delete File: b.txt
+*** Add File: c.txt
++new
+*** End Patch"""
+
 LOOK, ACT = Does("look"), Does("act", "execute")
 
 SCENARIOS = {
@@ -332,6 +343,15 @@ SCENARIOS = {
                 [Say("edited")],
             ],
             files={"a.txt": "one\n"},
+        ),
+        Scenario(
+            "a patch of several files",
+            [
+                [Call("apply_patch", {"input": PATCH})],
+                [Call("read", {"path": "c.txt"})],
+                [Say("patched")],
+            ],
+            files={"a.txt": "one\n", "b.txt": "gone\n"},
         ),
         Scenario(
             "long history",  # most of its results are left out before the first request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.text import valid_unicode
+from holdfast.tools.tool_choice import chosen_tools
 from holdfast.tools.toolbox import LocalToolbox
 
 
@@ -40,16 +41,23 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create(
-    catalog: Catalog, *, cwd: Path, model: str, settings: ModelSettings = NO_SETTINGS, instructions: str = ""
+    catalog: Catalog,
+    *,
+    cwd: Path,
+    model: str,
+    settings: ModelSettings = NO_SETTINGS,
+    tools: Container[str] | None = None,
+    instructions: str = "",
 ) -> OpenSession:
     """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable.
 
-    `instructions` are the user's own, which end its system prompt.
+    It declares these `tools`, or those that suit the model. `instructions` are the user's own, which end its system
+    prompt.
     """
     session = catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
-        toolbox = LocalToolbox(cwd, folder)
+        toolbox = LocalToolbox(cwd, folder, declared=chosen_tools(model) if tools is None else tools)
         opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox)
         if instructions:
             opened = msgspec.structs.replace(opened, system=f"{opened.system}\n\n{valid_unicode(instructions)}")

@@ -20,7 +20,7 @@ from holdfast.session.journal.model_settings import (
     SamplingTemperature,
     ServiceTier,
 )
-from holdfast.tool_calls import Effect, Mode, OnApproval, Pattern
+from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Dollars = Annotated[float, msgspec.Meta(gt=0)]
@@ -246,7 +246,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
     `fallback_model` stands in, for one turn, for a `model` that does not answer. `on_approval` applies where no user
-    can be asked. With `wake`, a background task that ends by itself while nothing runs begins a turn.
+    can be asked. With `wake`, a background task that ends by itself while nothing runs begins a turn. `edit_tool` is
+    how a new session edits files: "auto" takes what its model was trained on.
     """
 
     model: str | None = None
@@ -256,6 +257,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     on_approval: OnApproval = "deny"
     pid_namespace: bool = False
     wake: bool = False
+    edit_tool: EditDialect = "auto"
     permissions: PermissionSettings = msgspec.field(default_factory=PermissionSettings)
     limits: Limits = msgspec.field(default_factory=Limits)
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)

@@ -146,24 +146,48 @@ _UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Chec
 
 
 def interrupted(
-    cause: Cause, detail: str = "", *, file_check: FileCheck | None = None, path: str = "", printed: str = ""
+    cause: Cause,
+    detail: str = "",
+    *,
+    file_check: FileCheck | None = None,
+    path: str = "",
+    printed: str = "",
+    several: str = "",
 ) -> str:
-    """Return the result of a started call without an outcome: what is known of its effect, and its output so far."""
+    """Return the result of a started call without an outcome: what is known of its effect, and its output so far.
+
+    `several` is what `files_looked_at` says of several files.
+    """
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
     else:
         begun = f"Interrupted: {_told(cause, detail)} while this call was running."
-    return _with_what_is_known(begun, file_check, path, printed)
+    return _with_what_is_known(begun, file_check, path, printed, several)
 
 
-def lost(*, file_check: FileCheck | None = None, path: str = "", printed: str = "") -> str:
+def lost(*, file_check: FileCheck | None = None, path: str = "", printed: str = "", several: str = "") -> str:
     """Return the result of a call whose outcome, and perhaps its start, is in an unreadable part of the journal."""
     begun = "Outcome lost: the part of this session's record that may have held it is damaged."
-    return _with_what_is_known(begun, file_check, path, printed)
+    return _with_what_is_known(begun, file_check, path, printed, several)
 
 
-def _with_what_is_known(begun: str, file_check: FileCheck | None, path: str, printed: str) -> str:
-    text = f"{begun} {_UNKNOWN if file_check is None else _LOOKED[file_check].format(path=path)}"
+_EACH: dict[FileCheck, str] = {
+    "after": "landed: it is exactly as intended",
+    "before": "not landed: it is as it was before",
+    "other": "unknown: it is neither as it was before nor as intended",
+    "unreadable": "unknown: it could not be read",
+}
+
+
+def files_looked_at(checks: Iterable[tuple[str, FileCheck]]) -> str:
+    """Return one line for each file of an interrupted call, by what was found afterwards; "" without files."""
+    lines = [f"{path}: {_EACH[check]}." for path, check in checks]
+    return "\n".join(["Each of its files was looked at afterwards:", *lines]) if lines else ""
+
+
+def _with_what_is_known(begun: str, file_check: FileCheck | None, path: str, printed: str, several: str) -> str:
+    known = several or (_UNKNOWN if file_check is None else _LOOKED[file_check].format(path=path))
+    text = f"{begun} {known}"
     return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
 
 

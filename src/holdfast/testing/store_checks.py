@@ -110,7 +110,11 @@ EXAMPLES: tuple[e.Entry, ...] = (
         mode="accept-edits",
     ),
     e.CallStarted(
-        call="c1", effect="write", change=FileChange(path="a.py", before="0" * 64, after="f" * 64), spool="c1.out"
+        call="c1",
+        effect="write",
+        change=FileChange(path="a.py", before="0" * 64, after="f" * 64),
+        spool="c1.out",
+        changes=(FileChange(path="b.py", before="0" * 64, after=None),),
     ),
     e.ProcessStarted(call="c1", process=ProcessId(pid=4711, start=987654, boot="0b0c33d2-1f6e-4f0a-9d0e-8a4f1c2b3d4e")),
     e.CallEnded(
@@ -120,6 +124,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         seconds=0.25,
         seen=FileSeen(path="a.py", size=12, modified=1763852345678901234, sha256="f" * 64),
         images=(_IMAGE,),
+        seen_also=(FileSeen(path="b.py", size=7),),
     ),
     e.CallLate(call="c1", outcome="failed", text="It ended with exit status 1."),
     e.ShellStarted(id="s13", command="git status", shared=True, spool="s13.out"),

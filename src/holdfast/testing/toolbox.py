@@ -100,7 +100,7 @@ class FunctionToolbox:
     def forget(self, spool: str) -> None:
         """Do nothing: a function leaves nothing behind."""
 
-    def sweep(self, edits: Mapping[str, FileChange]) -> None:
+    def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
         """Do nothing: a function leaves nothing behind."""
 
     async def close(self) -> None:

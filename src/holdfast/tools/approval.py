@@ -87,7 +87,7 @@ def _unlike(plan: Plan, policy: Policy, tool: str) -> str:
         plan.outside is None
         and plan.effect == "write"
         and policy.mode == "accept-edits"
-        and plan.change
+        and plan.files
         and not by_itself
     ):
         return ""

@@ -36,7 +36,8 @@ _LONGEST = 300
 
 def obeyed(plan: Plan) -> bool:
     """Return whether the plan changes a file that other programs run or obey by themselves, under any of its names."""
-    return plan.change is not None and any(map(runs_by_itself, (plan.change.path, plan.known_as)))
+    names = [change.path for change in plan.files]
+    return bool(names) and any(map(runs_by_itself, (*names, plan.known_as)))
 
 
 class PatternSuggestion(msgspec.Struct, frozen=True):
@@ -65,7 +66,10 @@ def allowed(plan: Plan, patterns: Sequence[Pattern]) -> bool:
             and all(pattern_allows_write(path, patterns) for path in part.writes)
             for part in line.parts
         )
-    return any(_matches(pattern, plan) for pattern in patterns)
+    if plan.effect == "write":
+        changed = [change.path for change in plan.files]
+        return bool(changed) and not obeyed(plan) and all(pattern_allows_write(path, patterns) for path in changed)
+    return plan.effect == "read" and bool(plan.host) and Pattern(effect="read", text=plan.host) in patterns
 
 
 def _line(plan: Plan) -> CommandParts | None:
@@ -111,12 +115,19 @@ def suggested(plan: Plan) -> PatternSuggestion:
     line = _line(plan)
     if line is not None and plan.effect == "execute":
         return _suggested_line(line)
-    if plan.effect == "write" and plan.change is not None:
-        return _suggested_write(plan.change.path) if not obeyed(plan) else PatternSuggestion(why=_BY_ITSELF)
+    if plan.effect == "write" and plan.files:
+        return _suggested_writes(plan) if not obeyed(plan) else PatternSuggestion(why=_BY_ITSELF)
     return PatternSuggestion(why="it is not known what another such call would do")
 
 
 _BY_ITSELF = "other programs run or obey that file by themselves"
+
+
+def _suggested_writes(plan: Plan) -> PatternSuggestion:
+    each = [_suggested_write(change.path) for change in plan.files]
+    if why := next((one.why for one in each if one.why), ""):
+        return PatternSuggestion(why=why)
+    return PatternSuggestion(tuple(dict.fromkeys(pattern for one in each for pattern in one.patterns)))
 
 
 def _suggested_write(path: str) -> PatternSuggestion:
@@ -222,18 +233,6 @@ def _is_host(text: str) -> bool:
         except ValueError:
             return False
     return text == text.lower() and not re.search(r"[^\w.-]", text) and bool(text)
-
-
-def _matches(pattern: Pattern, plan: Plan) -> bool:
-    if pattern.effect != plan.effect:
-        return False
-    match plan.effect:
-        case "execute":
-            return False  # by its parts
-        case "write":
-            return plan.change is not None and not obeyed(plan) and _path_matches(pattern.text, plan.change.path)
-        case "read":
-            return bool(plan.host) and pattern.text == plan.host
 
 
 def _is_plain(text: str) -> bool:

@@ -7,7 +7,7 @@ decides whether it may run; `holdfast.tools.approval` does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -34,13 +34,14 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: the model reads `text`; `ok` False makes the call `failed` (a non-zero exit, for example).
 
     `interrupted` means that the tool was stopped early; `text` is then what it had. `seen` is the file whose content
-    the model now knows, `images` are shown with the text.
+    the model now knows, `seen_also` further ones, `images` are shown with the text.
     """
 
     text: str
     ok: bool = True
     interrupted: bool = False
     seen: FileSeen | None = None
+    seen_also: tuple[FileSeen, ...] = ()
     images: tuple[Image, ...] = ()
 
 
@@ -91,8 +92,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     `title` is one line for the user ("edit src/app.py", "run: make test"); `detail` is more (a diff, the whole
     command). `outside` names a path outside the workspace that it touches, else None; `host` is a network host that it
-    contacts, else "". `reads` are the absolute paths of what it reads. `change` is set for file edits; `known_as` is a
-    name under which another program would run the file. `command` is set for shell commands, which run in `folder`
+    contacts, else "". `reads` are the absolute paths of what it reads. `change` is set for file edits, `changes` instead
+    if one call edits several; `known_as` is a name under which another program would run the file. `command` is set for shell commands, which run in `folder`
     (relative to the workspace, "" for the workspace itself); `line` are its parts, None if the tool has not looked;
     `spool` (a file name in the workspace's spool folder) is the live output, `kept` the file that will have all of it,
     "" if none will. `run` may be called once. In the `background` it goes on while the turn does. `release`, if any, is
@@ -106,6 +107,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     outside: str | None = None
     change: FileChange | None = None
+    changes: tuple[FileChange, ...] = ()
     known_as: str = ""
     spool: str | None = None
     kept: str = ""
@@ -117,6 +119,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
     reads: tuple[str, ...] = ()
     presents: bool = False
+
+    @property
+    def files(self) -> tuple[FileChange, ...]:
+        """Return the changes of all files that it edits."""
+        return self.changes if self.change is None else (self.change, *self.changes)
 
 
 class Tool(Protocol):
@@ -188,7 +195,7 @@ class Toolbox(Protocol):
         """Delete what a command left; its call has its outcome."""
         ...
 
-    def sweep(self, edits: Mapping[str, FileChange]) -> None:
+    def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
         """Delete leftover files of settled calls; `edits` are their file changes, by call id.
 
         No call may be running, and each must have its outcome.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from holdfast.system.user_directories import homes
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
 from holdfast.tools.builtin.declarations import DECLARATIONS
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
+from holdfast.tools.tool_choice import chosen_tools
 from holdfast.tools.workspace.file_snapshots import present
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
@@ -33,8 +34,8 @@ class LocalToolbox:
     def __init__(self, cwd: Path, session_folder: Path, *, declared: Container[str] | None = None) -> None:
         """Serve a session that works in `cwd` and keeps its own files in `session_folder`. Starts no process yet.
 
-        `declared` are the tools its model knows, all if None. Raises `StorageFailed` if the folder for live output
-        cannot be created.
+        `declared` are the tools its model knows, those of any model if None. Raises `StorageFailed` if the folder for
+        live output cannot be created.
         """
         self._folder = session_folder
         own = (session_folder.parent, homes(os.environ).config.parent, homes(os.environ).sessions.parent)
@@ -54,7 +55,7 @@ class LocalToolbox:
         self._contained = False
         self._networks: tuple[str, ...] = ()
         self.schemas: tuple[ToolSchema, ...] = tuple(
-            each for each in DECLARATIONS if declared is None or each.name in declared
+            each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)
         )
         """The declarations of the tools."""
 
@@ -136,13 +137,14 @@ class LocalToolbox:
 
         forget(self._workspace.spool / spool)
 
-    def sweep(self, edits: Mapping[str, FileChange]) -> None:
+    def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
         """Delete leftover files of settled calls; `edits` are their file changes, by call id."""
         if edits:
             from holdfast.tools.workspace.atomic_write import remove_unfinished  # noqa: PLC0415 - when there is something to look for
 
-            for call, change in edits.items():
-                remove_unfinished(self._workspace.root, call, change)
+            for call, changes in edits.items():
+                for change in changes:
+                    remove_unfinished(self._workspace.root, call, change)
         if next(self._folder.glob("keeper-*.lock"), None) is not None:
             from holdfast.tools.process.supervisor_locks import remove_locks  # noqa: PLC0415 - when there is something to look for
 

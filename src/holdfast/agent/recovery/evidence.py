@@ -9,14 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from holdfast.agent.recovery.settle import Evidence
 from holdfast.session.conversation.conversation import OpenCall, OpenShell, OpenTask
 from holdfast.session.journal.entries import CallEnded, CallStarted, ResponseEnded
+from holdfast.session.journal.file_changes import started_changes
 from holdfast.session.journal.store import Reading
-from holdfast.tool_calls import FileChange, FileSeen
+from holdfast.tool_calls import FileChange, FileCheck, FileSeen
 from holdfast.tools.tool import Toolbox
 
 
-def edits(calls: Iterable[OpenCall]) -> dict[str, FileChange]:
+def edits(calls: Iterable[OpenCall]) -> dict[str, tuple[FileChange, ...]]:
     """Return the file changes of started calls, by call id."""
-    return {call.started.call: call.started.change for call in calls if call.started and call.started.change}
+    started = [call.started for call in calls if call.started is not None]
+    return {each.call: changes for each in started if (changes := started_changes(each))}
 
 
 def has_gap(reading: Reading) -> bool:
@@ -48,6 +50,11 @@ def gather_evidence(
             known.file_checks[entry.call] = check = toolbox.look(entry.change)
             if check == "after":
                 known.seen[entry.call] = toolbox.present(FileSeen(path=entry.change.path))
+        if entry.changes:
+            looked: list[tuple[str, FileCheck]] = [(each.path, toolbox.look(each)) for each in entry.changes]
+            known.several[entry.call] = tuple(looked)
+            landed = (FileSeen(path=path) for path, check in looked if check == "after")
+            known.seen_also[entry.call] = tuple(map(toolbox.present, landed))
         if entry.spool is not None:
             since = began.get(entry.call, now - seconds.get(entry.call, 0.0))
             if (left := toolbox.traces(entry.spool, since)) is not None:

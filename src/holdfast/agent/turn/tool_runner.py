@@ -102,10 +102,10 @@ class Calls:
 
     def _fresh(self, plan: Plan) -> Plan:
         """Return the plan; raises `ToolFailed` if it would overwrite file content that the model has not seen."""
-        if plan.change is not None:
-            versions = self._journal.fold.files.get(plan.change.path, ())
-            if is_stale(plan.change, next(iter(versions), None)):
-                raise ToolFailed(model_notices.stale_file_notice(plan.change.path))
+        for change in plan.files:
+            versions = self._journal.fold.files.get(change.path, ())
+            if is_stale(change, next(iter(versions), None)):
+                raise ToolFailed(model_notices.stale_file_notice(change.path))
         return plan
 
     async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
@@ -185,7 +185,10 @@ class Calls:
 
     def _start(self, call: CallPart, plan: Plan) -> asyncio.Task[None]:
         """Journal that the call starts, then start it."""
-        self._journal.append(e.CallStarted(call=call.id, effect=plan.effect, change=plan.change, spool=plan.spool))
+        started = e.CallStarted(
+            call=call.id, effect=plan.effect, change=plan.change, spool=plan.spool, changes=plan.changes
+        )
+        self._journal.append(started)
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()
@@ -240,7 +243,13 @@ class Calls:
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._journal.fold.is_open(call.id):
             ended = e.CallEnded(
-                call=call.id, outcome=outcome, text=text, seconds=seconds, seen=output.seen, images=output.images
+                call=call.id,
+                outcome=outcome,
+                text=text,
+                seconds=seconds,
+                seen=output.seen,
+                images=output.images,
+                seen_also=output.seen_also,
             )
             try:
                 self._journal.append(ended)

@@ -28,6 +28,7 @@ from holdfast.session.conversation.message_builder import MessageBuilder, unsign
 from holdfast.session.conversation.task_record import TaskRecord
 from holdfast.session.conversation.token_estimate import recounted
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.file_changes import files_known
 from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
@@ -371,8 +372,9 @@ class Fold:
         if isinstance(entry, e.CallLate) or not self._exchange.ended(entry):
             if (name := self._exchange.calls.get(entry.call)) is not None:
                 self._note(model_notices.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
-        elif entry.seen is not None:
-            self._look(entry.seen.path, (entry.seen,))
+        else:
+            for seen in files_known(entry):
+                self._look(seen.path, (seen,))
 
     def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> None:
         match entry:

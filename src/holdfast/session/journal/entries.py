@@ -245,12 +245,13 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
 
 
 class CallStarted(_Fact, frozen=True, tag="call-started"):
-    """The effect of `call` may begin now. `change` lets recovery check the file; `spool` holds live output."""
+    """The effect of `call` may begin now. `change`, or `changes`, let recovery look; `spool` holds live output."""
 
     call: str
     effect: Effect
     change: FileChange | None = None
     spool: str | None = None
+    changes: tuple[FileChange, ...] = ()
 
 
 class ProcessStarted(_Fact, frozen=True, tag="process-started"):
@@ -261,10 +262,7 @@ class ProcessStarted(_Fact, frozen=True, tag="process-started"):
 
 
 class CallEnded(_Fact, frozen=True, tag="call-ended"):
-    """The outcome of `call`. `text` is the result the model reads, `seen` the file whose content it now knows.
-
-    `images` follow the results.
-    """
+    """The outcome of `call`: `text` and `images` for the model, and the files it now knows (`seen`, `seen_also`)."""
 
     call: str
     outcome: Outcome
@@ -272,6 +270,7 @@ class CallEnded(_Fact, frozen=True, tag="call-ended"):
     seconds: float = 0.0
     seen: FileSeen | None = None
     images: tuple[Image, ...] = ()
+    seen_also: tuple[FileSeen, ...] = ()
 
 
 class CallLate(_Fact, frozen=True, tag="call-late"):

@@ -13,6 +13,7 @@ from holdfast.tools.builtin.grep import GrepTool, RunProgram
 from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.builtin.read_write import ReadTool, WriteTool
 from holdfast.tools.builtin.todo import TodoTool
+from holdfast.tools.patches.apply_patch import ApplyPatchTool
 from holdfast.tools.process.supervisors import Supervisors
 from holdfast.tools.tool import Tool, Workspace
 
@@ -27,6 +28,7 @@ def builtin_tools(
         ReadTool(workspace),
         WriteTool(workspace),
         EditTool(workspace),
+        ApplyPatchTool(workspace),
         BashTool(workspace, supervisors),
         TaskTool(),
         StopTaskTool(),

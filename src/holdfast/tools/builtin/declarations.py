@@ -51,6 +51,12 @@ class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ()
 
 
+class PatchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `apply_patch`."""
+
+    input: Annotated[str, msgspec.Meta(min_length=1, description="The whole patch.")]
+
+
 class BashArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `bash`."""
 
@@ -162,6 +168,23 @@ EDIT_SCHEMA = schema_of(
     EditArguments,
 )
 
+_PATCH = """Change files with a patch:
+*** Begin Patch
+*** Update File: src/app.py
+@@ def main():
+     context = 3
+-    old = 1
++    new = 1
+*** Add File: src/new.py
++every line begins with +
+*** Delete File: src/gone.py
+*** End Patch
+Give about 3 lines of context around each change; after @@ a line of the class or function that it is in, if they are \
+not unique. `*** Move to: PATH` after Update File renames it. Paths are relative to the workspace. Either every hunk \
+fits or nothing is written."""
+
+PATCH_SCHEMA = schema_of("apply_patch", _PATCH, PatchArguments)
+
 _BASH = """Run a shell command and return its output, stdout and stderr together.
 Every command starts in a new shell in the workspace folder, or in `cwd`. It has no terminal and no input, so nothing \
 can be answered: use flags such as --yes. When the command ends, the processes it left behind are ended too. What must \
@@ -222,6 +245,7 @@ DECLARATIONS = (
     READ_SCHEMA,
     WRITE_SCHEMA,
     EDIT_SCHEMA,
+    PATCH_SCHEMA,
     BASH_SCHEMA,
     TASK_SCHEMA,
     STOP_TASK_SCHEMA,
@@ -231,4 +255,4 @@ DECLARATIONS = (
     TODO_SCHEMA,
     PRESENT_PLAN_SCHEMA,
 )
-"""All of them, in the order in which a session declares them."""
+"""All of them, in the order in which a session declares those that it has."""

@@ -108,7 +108,9 @@ def _line_ends_alike(text: str, old: str, new: str) -> LooseMatch | None:
 
 
 def _indented(text: str, old: str, new: str) -> LooseMatch | None:
-    return _by_lines(text, old, new, lambda line: alike(line).strip(), _shift, "indentation differed and was adapted")
+    return _by_lines(
+        text, old, new, lambda line: alike(line).strip(), indentation_shift, "indentation differed and was adapted"
+    )
 
 
 WAYS = (_without_numbers, _unescaped, _line_ends, _punctuation, _line_ends_alike, _indented)
@@ -198,7 +200,7 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())].replace("\u00a0", " ")
 
 
-def _shift(pairs: Sequence[tuple[str, str]]) -> Shift | None:
+def indentation_shift(pairs: Sequence[tuple[str, str]]) -> Shift | None:
     """Return the one change of indentation that makes all pairs (as written, in the file) equal, if there is one."""
     indents = [(_indent(was), _indent(now)) for was, now in pairs]
     was, now = indents[0]

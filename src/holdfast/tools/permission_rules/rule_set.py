@@ -44,7 +44,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
         if plan.host:
             return any(_names_host(rule, plan.host) for rule in _about(rules, "host"))
         if plan.effect == "write":
-            return plan.change is not None and self.allow_change(plan.change.path, plan.known_as)
+            return bool(plan.files) and self.allow_change(*(change.path for change in plan.files), plan.known_as)
         return plan.effect == "read" and bool(plan.reads) and all(self._allow_read(path) for path in plan.reads)
 
     def allow_all_commands(self, tool: str) -> bool:
@@ -84,7 +84,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
                     not rule.specifier or any(command_matches(rule.specifier, text) for text in line.all_texts)
                 )
             case "edit":
-                changed = () if plan.change is None else (plan.change.path, plan.known_as)
+                changed = (*(change.path for change in plan.files), plan.known_as)
                 written = () if line is None else (path for part in line.parts for path in part.writes)
                 if not rule.specifier and line is None:
                     return plan.effect == "write" and rule.tool in ("edit", tool)

@@ -36,6 +36,7 @@ from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
+from holdfast.tools.tool_choice import chosen_tools
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.headless.input_reader import LineReader
 from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
@@ -116,6 +117,7 @@ def _session(options: RunOptions) -> OpenSession:
             cwd=options.cwd,
             model=options.model,
             settings=settings,
+            tools=chosen_tools(options.model, dialect=options.config.edit_tool),
             instructions=options.instructions,
         )
     return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)

@@ -91,7 +91,7 @@ def question_of(plan: Plan, *, mode: Mode) -> Question:
             if remember:
                 label = f"Always allow {what} ({scope})"
                 kept.append(Choice(name=remember, label=label, subject=subject, remember=remember))
-    if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.change and not obeyed(plan):
+    if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not obeyed(plan):
         kept.append(EDITS)
     return Question(text=_text(plan), warnings=_warnings(plan), choices=(ONCE, *kept, NO))
 
