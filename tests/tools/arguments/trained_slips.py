@@ -8,11 +8,16 @@ from typing import cast
 
 Object = dict[str, object]
 
+PATCH = "*** Begin Patch\n*** Delete File: a.py\n*** End Patch"
+
 MEANT: Mapping[str, Object] = {
     "read": {"path": "a.py", "offset": 3, "limit": 20},
     "write": {"path": "a.py", "content": "x = 1\n"},
     "edit": {"path": "a.py", "old": "x = 1", "new": "x = 2", "all": True},
+    "apply_patch": {"input": PATCH},
     "bash": {"command": "make test", "timeout": 120},
+    "task": {"id": "b1"},
+    "stop_task": {"id": "b1"},
     "grep": {"pattern": "def f", "path": "src", "glob": "*.py", "ignore_case": True, "limit": 50},
     "glob": {"pattern": "**/*.py", "path": "src"},
     "fetch": {"url": "https://example.org/a"},
@@ -22,6 +27,9 @@ MEANT: Mapping[str, Object] = {
 
 NATIVE: Mapping[str, Mapping[str, tuple[str, Object]]] = {
     "claude": {
+        "apply_patch": ("apply_patch", {"patch": PATCH}),
+        "task": ("BashOutput", {"bash_id": "b1"}),
+        "stop_task": ("KillShell", {"shell_id": "b1"}),
         "read": ("Read", {"file_path": "a.py", "offset": 3, "limit": 20}),
         "write": ("Write", {"file_path": "a.py", "content": "x = 1\n"}),
         "edit": ("Edit", {"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2", "replace_all": True}),
@@ -43,6 +51,9 @@ NATIVE: Mapping[str, Mapping[str, tuple[str, Object]]] = {
         ),
     },
     "gpt": {
+        "apply_patch": ("apply_patch", {"input": PATCH}),
+        "task": ("task", {"session_id": "b1"}),
+        "stop_task": ("stop_task", {"session_id": "b1"}),
         "read": ("read_file", {"file_path": "a.py", "offset": 3, "limit": 20}),
         "write": ("write_file", {"path": "a.py", "text": "x = 1\n"}),
         "edit": ("str_replace", {"path": "a.py", "old_str": "x = 1", "new_str": "x = 2", "replace_all": True}),
@@ -62,6 +73,9 @@ NATIVE: Mapping[str, Mapping[str, tuple[str, Object]]] = {
         ),
     },
     "gemini": {
+        "apply_patch": ("applyPatch", {"patch_text": PATCH}),
+        "task": ("task_output", {"task_id": "b1"}),
+        "stop_task": ("task_stop", {"task_id": "b1"}),
         "read": ("read_file", {"absolute_path": "a.py", "start_line": 3, "end_line": 22}),
         "write": ("write_file", {"file_path": "a.py", "content": "x = 1\n"}),
         "edit": (
@@ -92,6 +106,9 @@ NATIVE: Mapping[str, Mapping[str, tuple[str, Object]]] = {
         ),
     },
     "qwen, glm, kimi": {
+        "apply_patch": ("patch", {"patchText": PATCH}),
+        "task": ("TaskOutput", {"taskId": "b1"}),
+        "stop_task": ("TaskStop", {"taskId": "b1"}),
         "read": ("ReadFile", {"path": "a.py", "line_offset": 3, "n_lines": 20}),
         "write": ("WriteFile", {"path": "a.py", "content": "x = 1\n", "mode": "overwrite"}),
         "edit": ("edit_file", {"filePath": "a.py", "oldString": "x = 1", "newString": "x = 2", "replaceAll": True}),
@@ -108,6 +125,9 @@ NATIVE: Mapping[str, Mapping[str, tuple[str, Object]]] = {
         ),
     },
     "deepseek, llama": {
+        "apply_patch": ("ApplyPatch", {"diff": PATCH}),
+        "task": ("bash_output", {"process_id": "b1"}),
+        "stop_task": ("kill_shell", {"process_id": "b1"}),
         "read": ("open_file", {"filename": "a.py", "start": 3, "lines": 20}),
         "write": ("create_file", {"filename": "a.py", "contents": "x = 1\n"}),
         "edit": ("search_replace", {"file": "a.py", "search": "x = 1", "replace": "x = 2", "global": True}),

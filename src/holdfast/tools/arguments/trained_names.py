@@ -119,8 +119,8 @@ FIELD_NAMES: Mapping[str, Mapping[str, str]] = {
     ),
     "ask_user": _names(question="questions prompt message text query", options="choices answers suggestions"),
     "present_plan": _names(plan="text content proposal summary"),
-    "task": _names(task="task_id bash_id shell_id session_id id"),
-    "stop_task": _names(task="task_id bash_id shell_id session_id id"),
+    "task": _names(id="task_id task bash_id shell_id session_id process_id", wait_seconds="timeout wait yield_seconds"),
+    "stop_task": _names(id="task_id task bash_id shell_id session_id process_id"),
 }
 """The fields of a tool, and of the objects in its lists (`edit.edits`), by what models call them, folded."""
 
