@@ -53,7 +53,6 @@ _DOES: dict[Effect, str] = {"read": "reads", "write": "changes files", "execute"
 def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
     """Return whether the planned call of `tool` may run. A plan that the model presents is always the user's to decide.
 
-
     A deny rule counts in every mode. A path outside the workspace or a network host needs approval, except in mode
     `yolo` or by an allow rule. Mode `plan` allows only reading, whatever the user has allowed. A command whose parts
     all only read in the workspace is free in every mode.

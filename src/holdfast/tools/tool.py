@@ -92,13 +92,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     `title` is one line for the user ("edit src/app.py", "run: make test"); `detail` is more (a diff, the whole
     command). `outside` names a path outside the workspace that it touches, else None; `host` is a network host that it
-    contacts, else "". `reads` are the absolute paths of what it reads. `change` is set for file edits, `changes` instead
-    if one call edits several; `known_as` is a name under which another program would run the file. `command` is set for shell commands, which run in `folder`
-    (relative to the workspace, "" for the workspace itself); `line` are its parts, None if the tool has not looked;
-    `spool` (a file name in the workspace's spool folder) is the live output, `kept` the file that will have all of it,
-    "" if none will. `run` may be called once. In the `background` it goes on while the turn does. `release`, if any, is
-    called when a running command is moved there: its time limit is lifted. `presents` is whether `detail` is a
-    plan of the model, in Markdown: the user is then asked in every mode.
+    contacts, else "". `reads` are the absolute paths of what it reads. `change` is set for file edits, `changes` if
+    one call edits several; `known_as` is a name under which another program would run the file. `command` is set for
+    shell commands, which run in `folder` (relative to the workspace, "" for the workspace itself); `line` are its
+    parts, None if the tool has not looked; `spool` (a file name in the workspace's spool folder) is the live output,
+    `kept` the file that will have all of it, "" if none will. `run` may be called once. In the `background` it goes on
+    while the turn does. `release`, if any, is called when a running command is moved there: its time limit is lifted.
+    `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode.
     """
 
     effect: Effect
