@@ -46,11 +46,9 @@ class Fold:
     def __init__(self, entries: Iterable[e.Entry] = (), *, left: e.Cause = "crash") -> None:
         self._left: e.Cause = left
         self._opened: e.SessionOpened | None = None
-        self._model = ""
+        self._model = self._title = self._chosen = ""  # chosen by the user; a fallback model may stand in for it
         self._settings = NO_SETTINGS
-        self._chosen = ""  # by the user; a fallback model may stand in for it
         self._fell_back = False  # in the last turn
-        self._title = ""
         self._exchange = MessageBuilder()
         self._counted: c.Counted | None = None
         self._notes: list[str] = []  # for the next prompt
