@@ -1,7 +1,7 @@
 """The tool `present_plan`: shows the user a plan, who decides whether and in which mode it is carried out.
 
 Its plan only reads, and the user is always asked, in every mode. What they decide is journalled before this runs, so
-its result says it in their words, and never reads like an approval that nobody gave.
+its result says it in their words, and never reads like an approval that the user did not give.
 """
 
 from __future__ import annotations

@@ -386,7 +386,7 @@ class HoldfastApp(App[int]):
         self.transcript.toggle_all()
 
     def action_page(self, by: int) -> None:
-        """Scroll the transcript by a page, or what is to be approved."""
+        """Scroll the transcript, or the detail of the question, by a page."""
         if not self.approval.scroll_page(by):
             self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)
 

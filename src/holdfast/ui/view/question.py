@@ -1,7 +1,7 @@
 """The question about a call, as data: every surface offers the same choices, in the same order. Pure.
 
-A surface draws it in its own way and gives back `Choice.answer`. The first choice is the smallest permission, the last
-one refuses.
+A surface draws it in its own way and gives back `AnswerChoice.answer`. The first choice is the smallest permission, the
+last one refuses.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ChoiceName = Literal[
 """What an answer does."""
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
     """One possible answer. `label` is its text, in which `{}` stands for `subject`: a command, a file or a host.
 
     `words` is whether the surface asks the user for words for the model.
@@ -58,23 +58,23 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     warnings: tuple[str, ...] = ()
-    choices: tuple[Choice, ...]
+    choices: tuple[AnswerChoice, ...]
 
-    def choice(self, name: str) -> Choice | None:
+    def choice(self, name: str) -> AnswerChoice | None:
         """Return the choice of this name, None if it is not offered."""
         return next((each for each in self.choices if each.name == name), None)
 
 
-ONCE = Choice(name="once", label="Allow once")
-NO = Choice(name="no", label="Reject with feedback", allows=False, words=True)
-EDITS = Choice(name="edits", label="Allow all edits in this folder (this session)", mode="accept-edits")
+ONCE = AnswerChoice(name="once", label="Allow once")
+NO = AnswerChoice(name="no", label="Reject with feedback", allows=False, words=True)
+EDITS = AnswerChoice(name="edits", label="Allow all edits in this folder (this session)", mode="accept-edits")
 
 
 PLAN_CHOICES = (
-    Choice(name="free", label="Approve, and edit freely (accept edits)", mode="accept-edits"),
-    Choice(name="each", label="Approve, and ask about each change", mode="ask"),
-    Choice(name="keep", label="Keep planning: say what to change", allows=False, words=True),
-    Choice(name="leave", label="Leave plan mode, carry nothing out", allows=False, mode="ask"),
+    AnswerChoice(name="free", label="Approve, and edit freely (accept edits)", mode="accept-edits"),
+    AnswerChoice(name="each", label="Approve, and ask about each change", mode="ask"),
+    AnswerChoice(name="keep", label="Keep planning: say what to change", allows=False, words=True),
+    AnswerChoice(name="leave", label="Leave plan mode, carry nothing out", allows=False, mode="ask"),
 )
 
 
@@ -83,14 +83,14 @@ def question_of(plan: Plan, *, mode: Mode) -> Question:
     if plan.presents:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
     remembered = suggested(plan).patterns
-    kept: list[Choice] = []
+    kept: list[AnswerChoice] = []
     if remembered:
         what, subject = _remembered(remembered)
         scopes: tuple[tuple[Remember, str], ...] = (("session", "this session"), ("project", "this folder"))
         for remember, scope in scopes:
             if remember:
                 label = f"Always allow {what} ({scope})"
-                kept.append(Choice(name=remember, label=label, subject=subject, remember=remember))
+                kept.append(AnswerChoice(name=remember, label=label, subject=subject, remember=remember))
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not obeyed(plan):
         kept.append(EDITS)
     return Question(text=_text(plan), warnings=_warnings(plan), choices=(ONCE, *kept, NO))

@@ -2,7 +2,7 @@
 
 A user who types a sentence when the question appears must not answer it with a letter of the sentence. So a key that
 answers is held for `HOLD` seconds. If another key follows within that time, it was the beginning of a sentence, and
-both go to the composer. A key behind words in the composer, within `HOLD`, goes on with them.
+both go to the composer. A key behind words in the composer, within `HOLD`, is typed behind them.
 
 Why not ignore all keys in the first second? A user who knows the answer would press a key in vain, and one who types
 on would lose letters. Here every key either answers or is written.

@@ -1,6 +1,6 @@
 """The approval prompt for one call: what will run, literally, and the possible answers.
 
-It takes a key only while it has the focus, and only a key of its own: an answer, or one that scrolls. Any other
+It takes a key only while it has the focus, and only a key that answers or scrolls. Any other
 character goes to the composer, with the focus, and Tab brings the focus back (`holdfast.ui.tui.keys.question_keys`).
 """
 
@@ -22,20 +22,20 @@ from holdfast.text import literal
 from holdfast.tool_calls import Mode
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.keys.question_keys import HOLD, Answers, Held, NotOurs, QuestionKeys, Swallowed, Typed
-from holdfast.ui.tui.render.plan_detail import plan_fragments
 from holdfast.ui.tui.widgets.detail_view import DetailView
-from holdfast.ui.view.question import Choice, Question, question_of
+from holdfast.ui.tui.widgets.plan_detail import plan_fragments
+from holdfast.ui.view.question import AnswerChoice, Question, question_of
 
 SHARE = 0.75
-"""Maximum share of a large screen's lines for the prompt; a small one keeps `BENEATH` lines for the rest."""
+"""Maximum share of a large screen's lines for the prompt; a small one keeps `OTHER_LINES` lines for the rest."""
 
-BENEATH = 4
+OTHER_LINES = 4
 """Lines of the composer, the status line and the gaps above them."""
 
 ROOMY = 16
 """Lines of a screen that has room for empty lines and for what the keys do."""
 
-LEAST = 3
+LEAST_LINES = 3
 """Lines of the detail and of the answers that are always visible, where the screen has so many."""
 
 _SIDES = 5  # cells left and right of a text: margins, border, padding
@@ -49,7 +49,7 @@ class Approval(Vertical):
 
     _call = ""  # the open call, "" once answered, so that a second key press does not answer the next one
     _question = Question(text="", choices=())
-    _rejects: Choice | None = None  # the chosen answer that waits for words
+    _rejects: AnswerChoice | None = None  # the chosen answer that waits for words
 
     class Answered(Message):
         """The user answered the prompt for `call`."""
@@ -219,14 +219,14 @@ class Approval(Vertical):
         self.query_one("#question", Static).update(said)
         texts = (*said.plain.split("\n"), *((self._hint(), "", "", "") if roomy else ()))
         answers = sum(_lines(f"1  {choice.text}", width) for choice in self._question.choices)
-        room = (int(height * SHARE) if roomy else height - BENEATH) - sum(_lines(text, width) for text in texts)
+        room = (int(height * SHARE) if roomy else height - OTHER_LINES) - sum(_lines(text, width) for text in texts)
         detail = self.query_one(DetailView)
-        least = LEAST if detail.display else 0
+        least = LEAST_LINES if detail.display else 0
         shown = max(least, room - answers)
         detail.styles.max_height = max(1, shown)
         detail.styles.margin = (1, 0) if roomy else (0, 0)
         self.styles.margin = (int(roomy), 1, 0, 1)
-        listed.styles.max_height = max(LEAST, room - min(shown, least))
+        listed.styles.max_height = max(LEAST_LINES, room - min(shown, least))
 
     def _hint(self) -> str:
         edits = "shift+tab: accept all edits · " if self._question.choice("edits") is not None else ""
