@@ -280,8 +280,7 @@ class Fold:
         self._say(entry)
         if self._queued.pop(entry.queued, None) is None:  # it was not a queued message
             self._hold()
-        self._turns = max(self._turns, entry.turn)
-        self._open_turn = entry.turn
+        self._turns, self._open_turn = max(self._turns, entry.turn), entry.turn
         self._turn_steps, self._fell_back = 0, False
 
     def _rewind(self, entry: e.Rewound) -> None:
@@ -295,8 +294,7 @@ class Fold:
         self._notes, self._counted = list(before.notes), before.counted
         self._notes.extend(note for call, note in self._lasting[before.lasting :] if not call or call in kept)
         del self._looks[before.files :]
-        self._files = dict(self._looks)
-        self._last_end, self._turn_steps = before.last_end, 0
+        self._files, self._last_end, self._turn_steps = dict(self._looks), before.last_end, 0
         self._rewound.append(entry.turn)
         self._note(entry.note)
 
