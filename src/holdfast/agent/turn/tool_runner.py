@@ -175,7 +175,8 @@ class Calls:
         )
         mode = self._mode_after(plan, answer)
         changed = (e.ModeChanged(mode=mode, why="plan"),) if plan.presents and mode else ()
-        self._journal.append(answered, *changed)  # at once: a crash leaves no approved plan without its mode
+        # At once: a crash leaves no approved plan without its mode.
+        self._journal.append(answered, *changed)
         if remember == "project":
             self._context.permissions.remember(answered.remembered)
         if mode is not None:
