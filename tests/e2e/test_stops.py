@@ -222,7 +222,7 @@ def test_a_call_that_needs_a_person_ends_a_run_without_one(world: World) -> None
     world.script((Call("read", {"path": "a.txt"}), bash("echo x >> ran"), Call("write", {"path": "b", "content": ""})))
     ran = world.run("-m", world.model, "-p", "run it", "--on-approval", "stop")
     assert ran.code == 3
-    assert "The call 'run: echo x >> ran' runs a command." in ran.err
+    assert "The call 'run: echo x >> ran' runs a command: it writes 'ran'." in ran.err
     world.script((bash("echo y >> ran"),), WHOLE)
     asked = world.run("-c", "-p", "not that", "--output-format", "json", "--on-approval", "stop")
     assert asked.code == 3
@@ -241,7 +241,7 @@ def test_a_call_that_nobody_can_approve_is_denied_and_the_run_goes_on(world: Wor
     world.script((bash("echo x >> ran"), write), WHOLE, (bash("echo y >> ran"),), WHOLE)
     ran = world.run("-m", world.model, "-p", "run it")
     assert (ran.code, ran.out) == (0, "Whole again.\n")
-    assert "⊘ bash echo x >> ran needs approval; not run. Use -y" in ran.err
+    assert "⊘ bash echo x >> ran needs approval; not run. Use --permission-mode accept-edits, or -y" in ran.err
     assert "⊘ write b.txt needs approval; not run. Use --permission-mode accept-edits" in ran.err
     assert "denied: write b.txt (allow it with --permission-mode accept-edits)" in ran.err
     first, second = world.results

@@ -9,12 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.errors import ConfigInvalid
+from holdfast.tool_calls import Pattern
 from holdfast.tools.permission_rules.command_pattern import command_matches
 from holdfast.tools.permission_rules.path_pattern import path_fault, path_matches
 from holdfast.tools.permission_rules.permission_rule import (
     LONGEST_RULE,
     names_tool,
     permission_rule,
+    rule_of,
     unmatched,
 )
 
@@ -102,6 +104,20 @@ def test_what_is_no_rule(text: str, why: str) -> None:
 def test_a_rule_that_matches_no_tool_says_why(text: str, why: str) -> None:
     assert unmatched(permission_rule(text, "deny", source="s"), TOOLS).startswith(why)
     assert bool(unmatched(permission_rule(text, "deny", source="s"), TOOLS)) == bool(why)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rule"),
+    [
+        (Pattern(effect="execute", text="npm test *"), "Bash(npm test *)"),
+        (Pattern(effect="execute", text="git commit -m 'a * b'"), "Bash(git commit -m 'a \\* b')"),
+        (Pattern(effect="write", text="src/**"), "Edit(./src/**)"),
+        (Pattern(effect="read", text="docs.python.org"), "WebFetch(domain:docs.python.org)"),
+    ],
+)
+def test_a_pattern_is_a_rule_of_the_command_line(pattern: Pattern, rule: str) -> None:
+    assert rule_of(pattern) == rule
+    assert permission_rule(rule, "allow", source="--allow").text == rule
 
 
 @pytest.mark.parametrize(

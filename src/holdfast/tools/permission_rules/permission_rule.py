@@ -18,6 +18,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.errors import ConfigInvalid
+from holdfast.tool_calls import Pattern
 from holdfast.tools.permission_rules.path_pattern import path_fault
 
 RuleVerdict = Literal["deny", "ask", "allow"]
@@ -98,6 +99,18 @@ def permission_rule(text: str, verdict: RuleVerdict, *, source: str, base: str =
     return PermissionRule(
         verdict=verdict, text=text.strip(), source=source, subject=subject, tool=tool, specifier=specifier, base=base
     )
+
+
+def rule_of(pattern: Pattern) -> str:
+    """Return the text of a rule that allows at least what a pattern does."""
+    match pattern.effect:
+        case "execute":
+            known = pattern.text.removesuffix(" *").replace("*", "\\*")
+            return f"Bash({known} *)" if pattern.text.endswith(" *") else f"Bash({known})"
+        case "write":
+            return f"Edit(./{pattern.text})"
+        case "read":
+            return f"WebFetch(domain:{pattern.text})"
 
 
 def unmatched(rule: PermissionRule, tools: AbstractSet[str]) -> str:

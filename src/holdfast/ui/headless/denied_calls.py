@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+
 import msgspec
 
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
+from holdfast.tools.permission_rules.permission_rule import rule_of
 from holdfast.ui.view.sentences import call_line
 
 
@@ -63,7 +66,7 @@ def option_for(asked: e.ApprovalAsked) -> str:
     patterns = asked.patterns if asked.pattern is None else (asked.pattern, *asked.patterns)
     if patterns and all(pattern.effect == "write" for pattern in patterns):
         return "--permission-mode accept-edits"
-    return "-y"
+    return " ".join(f"--allow {shlex.quote(rule_of(pattern))}" for pattern in patterns) or "-y"
 
 
 def allowing(asked: e.ApprovalAsked | None) -> str:
