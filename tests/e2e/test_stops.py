@@ -226,7 +226,7 @@ def test_a_call_that_needs_a_person_ends_a_run_without_one(world: World) -> None
     world.script((bash("echo y >> ran"),), WHOLE)
     asked = world.run("-c", "-p", "not that", "--output-format", "json", "--on-approval", "stop")
     assert asked.code == 3
-    assert json.loads(asked.out)["detail"] == "The call 'run: echo y >> ran' runs a command."
+    assert json.loads(asked.out)["detail"] == "The call 'run: echo y >> ran' runs a command: it writes 'ran'."
     read, refused, unreached = world.results
     assert read == "1\twhat is in it"
     assert refused == "Not started; not approved, the user wrote instead. It had no effect."
