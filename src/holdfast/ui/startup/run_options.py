@@ -5,6 +5,7 @@ Every interface reads this one value. What lives, such as a connection to a mode
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -223,7 +224,7 @@ def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | 
     """
     limits = {"max_steps": arguments.max_steps, "max_cost": arguments.max_cost, "timeout": arguments.timeout}
     for name, value in limits.items():
-        if value is not None and not 0 < value < float("inf"):
+        if value is not None and not 0 < value <= (float("inf") if name == "timeout" else sys.float_info.max):
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} must be greater than 0, not {value!r}.")
     model, fallback = arguments.model or config.model, arguments.fallback_model or config.fallback_model

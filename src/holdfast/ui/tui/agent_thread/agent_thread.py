@@ -30,7 +30,7 @@ from holdfast.ui.advice import SCREEN, advised
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.startup.debug_log_option import debug_log
 from holdfast.ui.startup.run_options import RunOptions
-from holdfast.ui.tui.agent_thread.command_loop import Begin, CommandLoop
+from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
 from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
 from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,

@@ -41,7 +41,7 @@ class DetailView(ScrollView, can_focus=True):
 
     def show(self, fragments: Sequence[Fragment]) -> None:
         """Show these fragments, from their top."""
-        self._fragments = fragments
+        self._fragments, self._lines, self._drawn_at = fragments, [], 0
         self._arrange()
         self.scroll_to(y=0, animate=False, force=True)
 
@@ -101,3 +101,4 @@ class DetailView(ScrollView, can_focus=True):
         self._lines = [line for each in self._fragments for line in each.draw(styles, self._drawn_at)]
         self.styles.height = len(self._lines)
         self.virtual_size = Size(self.size.width, len(self._lines))
+        self.refresh()  # of the same size, an earlier text would stay: the lines of a widget are kept
