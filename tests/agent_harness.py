@@ -22,7 +22,7 @@ from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import MemoryStore, Store
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, OnApproval
 from holdfast.tools.tool import ToolContext, ToolOutput
 from witness import Outside, Witness
 
@@ -44,6 +44,7 @@ class Rig:
     tools: Sequence[FunctionTool] = ()
     mode: Mode = "yolo"
     ask: Asker | None = None
+    on_approval: OnApproval = "stop"
     limits: Limits = FAST
     context: Sending = SENDING
     window: Callable[[str], int] | None = None
@@ -82,6 +83,7 @@ class Rig:
             mode=self.mode,
             emit=witness.told,
             ask=self.ask,
+            on_approval=self.on_approval,
             limits=self.limits,
             context=self.context,
             window=self.window,

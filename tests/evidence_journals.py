@@ -26,7 +26,7 @@ def edits(change: FileChange) -> FunctionTool:
 
     async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
-        return ToolOutput(text="Edited.", seen=FileSeen(path=change.path, size=1, sha256=change.after))
+        return ToolOutput(text="Edited.", seen=FileSeen(path=change.path, size=1, sha256=change.after or ""))
 
     return FunctionTool("edits", "write", run, change=change)
 

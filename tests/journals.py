@@ -18,6 +18,7 @@ from holdfast.session.journal.entries import (
     Compacted,
     Entry,
     FilesChanged,
+    ModeChanged,
     ModelChanged,
     ModelSettingsChanged,
     Part,
@@ -42,6 +43,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.session.model_notices import REASONS
 from holdfast.tool_calls import FileChange, FileSeen, Outcome, Pattern, ProcessId
 from shown_images import picture
@@ -83,6 +85,9 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.just(opened),
     st.builds(ModelChanged, models, st.sampled_from(("", "fallback", "back"))),
     st.builds(ModelSettingsChanged, settings=settings),
+    st.builds(
+        ModeChanged, mode=st.sampled_from(("ask", "accept-edits", "plan", "yolo")), why=st.sampled_from(("", "plan"))
+    ),
     st.builds(Titled, texts),
     st.builds(PromptAccepted, turn=turns, text=texts, queued=st.sampled_from(["", "a", "b"]), images=images),
     st.builds(Queued, id=ids, text=texts, when=st.sampled_from(["steer", "later"]), images=images),
@@ -127,13 +132,32 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         words=texts,
         remember=st.sampled_from(["", "session", "project"]),
         pattern=st.sampled_from([None, Pattern(effect="execute", text="make test *")]),
+        patterns=st.sampled_from([(), (Pattern(effect="execute", text="make"), Pattern(effect="read", text="a.org"))]),
+        mode=st.sampled_from([None, "ask", "accept-edits", "plan", "yolo"]),
     ),
-    st.builds(CallStarted, call=ids, effect=st.just("write"), change=st.one_of(st.none(), changes)),
+    st.builds(
+        CallStarted,
+        call=ids,
+        effect=st.just("write"),
+        change=st.one_of(st.none(), changes),
+        changes=st.lists(changes, max_size=2).map(tuple),
+    ),
     st.builds(ProcessStarted, call=ids, process=st.just(ProcessId(pid=4711, start=1, boot="b"))),
-    st.builds(CallEnded, call=ids, outcome=outcomes, text=texts, seen=st.one_of(st.none(), files), images=images),
+    st.builds(
+        CallEnded,
+        call=ids,
+        outcome=outcomes,
+        text=texts,
+        seen=st.one_of(st.none(), files),
+        images=images,
+        seen_also=st.lists(files, max_size=2).map(tuple),
+    ),
     st.builds(CallLate, call=ids, outcome=outcomes, text=texts),
     st.builds(ShellStarted, id=ids, command=texts, shared=st.booleans()),
     st.builds(ShellEnded, id=ids, outcome=outcomes, text=texts, note=texts),
+    st.builds(TaskStarted, id=ids, call=ids, command=texts, moved=st.booleans()),
+    st.builds(TaskEnded, id=ids, outcome=outcomes, text=texts, note=texts),
+    st.builds(TaskTold, task=ids),
     causes.flatmap(
         lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
     ),

@@ -18,6 +18,12 @@ Outcome = Literal["ok", "failed", "denied", "not_started", "interrupted"]
 Mode = Literal["ask", "accept-edits", "plan", "yolo"]
 """The approval mode of a run."""
 
+OnApproval = Literal["deny", "stop"]
+"""What becomes of a call that needs approval if no user can be asked: it is denied, or the turn ends."""
+
+EditDialect = Literal["auto", "edit", "patch"]
+"""How files are edited: by `edit`, by `apply_patch`, or by what the family of the model was trained on."""
+
 FileCheck = Literal["after", "before", "other", "unreadable"]
 """The content of a changed file now: as intended, as before, something else, or unreadable."""
 
@@ -37,11 +43,11 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """A planned file edit: `before` and `after` are SHA-256 hex of the whole content; `before` is None if it is new."""
+    """A planned file edit: `before` and `after` are SHA-256 hex of the whole content, None where there is no file."""
 
     path: str
     before: str | None
-    after: str
+    after: str | None
 
 
 class ProcessId(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from agent_harness import FAST
 from holdfast.agent.agent import Agent
@@ -16,6 +17,8 @@ from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import CallEnded
 from holdfast.testing.script import Call, Reply, Say
 from holdfast.testing.scripted_model import ScriptedModel
+from holdfast.tool_calls import EditDialect
+from holdfast.tools.tool_choice import chosen_tools
 from holdfast.tools.toolbox import LocalToolbox
 
 MODEL = "openai-chat:scripted"
@@ -57,6 +60,34 @@ async def test_a_tool_that_a_session_was_not_begun_with_is_none_of_it(tmp_path: 
 
 async def test_a_new_session_has_them_all(tmp_path: Path) -> None:
     session = create(Catalog(tmp_path / "sessions"), cwd=tmp_path, model=MODEL)
-    names = ["read", "write", "edit", "bash", "grep", "glob", "fetch", "todo"]
+    names = ["read", "write", "edit", "bash", "task", "stop_task", "grep", "glob", "fetch", "todo", "present_plan"]
     assert [tool.name for tool in session.toolbox.schemas] == names
     session.store.close()
+
+
+@pytest.mark.parametrize(
+    ("model", "dialect", "edits_with"),
+    [
+        ("openai:gpt-5.5", "auto", "apply_patch"),
+        ("openrouter:openai/gpt-4.1-mini", "auto", "apply_patch"),
+        ("openai:gpt-5-codex", "auto", "apply_patch"),
+        ("ollama:gpt-oss:20b", "auto", "apply_patch"),
+        ("openai:gpt-4o", "auto", "edit"),
+        ("anthropic:claude-sonnet-5-5", "auto", "edit"),
+        ("google:gemini-3-pro", "auto", "edit"),
+        ("openai:gpt-5.5", "edit", "edit"),
+        ("anthropic:claude-sonnet-5-5", "patch", "apply_patch"),
+    ],
+)
+def test_files_are_edited_as_the_model_was_trained_to(
+    tmp_path: Path, model: str, dialect: EditDialect, edits_with: str
+) -> None:
+    tools = chosen_tools(model, dialect=dialect)
+    session = create(Catalog(tmp_path / "sessions"), cwd=tmp_path, model=model, tools=tools)
+    session.store.close()
+    again = resume(Catalog(tmp_path / "sessions"), Catalog(tmp_path / "sessions").find(session.id))
+    for box in (session.toolbox, again.toolbox):
+        names = [schema.name for schema in box.schemas]
+        assert [name for name in names if name in ("edit", "apply_patch")] == [edits_with]
+        assert set(box.tools) == set(names)
+    again.store.close()

@@ -53,8 +53,25 @@ async def test_a_yes_is_judged_by_the_mode_that_holds_when_it_is_given(
         assert ended[0].text.startswith("Plan mode allows only reading: ")
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_an_answer_sets_the_mode_of_the_session_once_it_is_journalled(*, allowed: bool) -> None:
+    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+        del call, plan, why
+        assert rig.agent.mode == "ask"
+        return ApprovalAnswer(allowed=allowed, mode="accept-edits")
+
+    edit = edits(FileChange(path="b.py", before=None, after="d" * 64))
+    rig = Rig(ScriptedModel([[Call("edits", {}), Call("edits", {})], [Say("ok")]]), [edit], mode="ask", ask=ask)
+    await rig.agent.run("go")
+    (answered,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
+    assert (answered.allowed, answered.mode) == (allowed, "accept-edits")
+    assert (rig.agent.mode, rig.agent.conversation.mode) == ("accept-edits", "accept-edits")
+    ended = [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)]
+    assert ended == ["ok" if allowed else "denied", "ok"], "the second edit is not asked about"
+
+
 LANDED = FileChange(path="a.py", before=SEEN.sha256, after="c" * 64)
-AFTER = FileSeen(path="a.py", size=9, modified=5, sha256=LANDED.after)
+AFTER = FileSeen(path="a.py", size=9, modified=5, sha256=LANDED.after or "")
 
 
 def crashed_in_an_edit() -> MemoryStore:

@@ -53,7 +53,7 @@ class Person:
 def rig(person: Person, *, path: str = "src/a.py", mode: Mode = "ask", project: Project | None = None) -> Rig:
     script = [[Call("edit", {}), Call("edit", {})], [Say("done")]]
     rig = Rig(ScriptedModel(script), [edits(path)], mode=mode, ask=person)
-    rig.agent._project = project
+    rig.agent.permissions.project = project
     return rig
 
 

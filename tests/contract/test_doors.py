@@ -19,6 +19,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "textual": ("ui/tui/*", "ui/tui.py"),
     "markdownify": ("tools/builtin/html_to_markdown.py",),
     "bs4": ("tools/builtin/html_to_markdown.py",),
+    "tree_sitter": ("tools/shell/parse.py", "tools/shell/parts.py"),
+    "tree_sitter_bash": ("tools/shell/parse.py", "tools/shell/parts.py"),
     "keyring": ("providers/credentials/system_keyring.py",),
     "processes": ("tools/process/launch.py", "tools/process/supervisor.py", "tools/process/watchdog.py"),
 }
@@ -113,6 +115,7 @@ PURE = (
     "agent/turn/states.py",
     "agent/recovery/settle.py",
     "tools/approval.py",
+    "tools/shell/*",
 )
 WORLD = ("asyncio", "os", "pathlib", "socket", "sqlite3", "subprocess", "time", "random")
 

@@ -49,6 +49,7 @@ SCREEN = {
     "platformdirs": REQUEST["platformdirs"],
     "rich": "Textual measures and styles text with it",
     "textual": "the screen",
+    "tree_sitter": "Textual looks for it when it is imported (`textual._tree_sitter`); commands are read with it",
     "typing_extensions": "Textual imports it for old Pythons",
 }
 """The packages that may be loaded when the screen shows its prompt, and why; no request is sent by then."""
@@ -61,6 +62,7 @@ LATER = {
     "holdfast.session.verify": "only `verify` needs it",
     "holdfast.testing": "no product",
     "holdfast.tools.builtin": "a tool is imported when it is called",
+    "holdfast.tools.shell": "only a command is read and judged with it",
     "holdfast.tools.process": "only a command starts a process",
     "holdfast.ui.commands": "other commands",
     "holdfast.ui.demo": "another command",
@@ -96,8 +98,8 @@ class Start:
 
 
 VERSION = Start(name="--version", packages={}, later={}, most=3)
-PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=220)
-TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=252)
+PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=227)
+TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=261)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

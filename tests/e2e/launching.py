@@ -208,13 +208,14 @@ class World:
         environ: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         stdout: int | None = None,
+        stdin_from: Path | None = None,
         cold: bool = False,
     ) -> Agent:
         """Start an agent; `stdout` is a descriptor to use in place of a file."""
         name = self._root / f"agent-{len(self._agents)}"
         said, out, err = name.with_suffix(".in"), name.with_suffix(".out"), name.with_suffix(".err")
         said.write_bytes(stdin)
-        with said.open("rb") as a, out.open("wb") as b, err.open("wb") as c:
+        with (stdin_from or said).open("rb") as a, out.open("wb") as b, err.open("wb") as c:
             process = self._launcher.start(
                 program,
                 arguments,

@@ -18,7 +18,7 @@ from polling import eventually
 WHOLE = (Say("Whole again."),)
 # docs/reference/events.md, as a program would rely on it.
 FIELDS = {
-    "init": [{"session_id", "model", "effort", "permission_mode", "cwd", "tools", "resumed", "account"}],
+    "init": [{"session_id", "model", "effort", "permission_mode", "cwd", "tools", "resumed", "kept", "account"}],
     "message": [{"role", "content", "turn"}, {"role", "content", "delta"}, {"role", "content", "delta", "cut"}],
     "thinking": [{"content", "delta"}],
     "tool_use": [{"index", "name", "arguments", "delta"}, {"id", "name", "arguments", "delta"}],
@@ -31,6 +31,7 @@ FIELDS = {
     "recovered": [{"turn", "message"}],
     "result": [
         {"session_id", "turn", "stop_reason", "cause", "detail", "is_error", "exit_code", "result", "steps", "usage"}
+        | {"denied", "tasks_ended"}
     ],
 }
 
@@ -45,8 +46,8 @@ def test_stream_json_is_what_is_documented(world: World) -> None:
     agent = world.start("-c", "-p", "again", "--output-format", "stream-json")
     world.provider.wait_for("here")
     agent.kill()
-    world.script((bash("true"),))
-    asked = world.run("-c", "-p", "once more", "--output-format", "stream-json")
+    world.script((bash("touch it"),))
+    asked = world.run("-c", "-p", "once more", "--output-format", "stream-json", "--on-approval", "stop")
     lines = ran.lines + asked.lines
     for line in lines:
         kind = line.pop("type")

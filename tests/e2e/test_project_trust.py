@@ -12,7 +12,7 @@ from holdfast.testing.script import Call, Say
 CONFIG = """\
 model = "openai-chat:of-the-project"
 [allow]
-run = ["echo *"]
+run = ["touch *"]
 """
 HERE = ".holdfast/config.toml"
 
@@ -36,7 +36,7 @@ def test_without_a_screen_it_is_ignored_in_one_line_until_an_option_says_otherwi
     ignored = "Review it, then run with --trust-project.\n"
     assert ran.err.count(ignored) == 1
 
-    project.script([Call("bash", {"command": "echo one"})], [Say("done")], [Say("more")])
+    project.script([Call("bash", {"command": "touch one"})], [Say("done")], [Say("more")])
     ran = project.run("-p", "hello", "--trust-project")
     assert (ran.code, ran.out) == (0, "done\n"), ran.err
     assert "trusted" not in ran.err
@@ -69,8 +69,8 @@ def test_a_file_of_answers_that_is_damaged_is_said_and_keeps_nobody_from_working
 
 
 def test_what_it_allows_is_asked_about_while_it_is_not_trusted(project: World) -> None:
-    project.script([Call("bash", {"command": "echo one"})])
-    ran = project.run("-m", project.model, "-p", "hello")
+    project.script([Call("bash", {"command": "touch one"})])
+    ran = project.run("-m", project.model, "-p", "hello", "--on-approval", "stop")
     assert ran.code == 3, ran.err
     project.script([Say("never mind")])
     assert project.go_on().code == 0

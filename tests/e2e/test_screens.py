@@ -63,7 +63,7 @@ def test_screens(one_world: World, columns: int, lines: int) -> None:
             Call("read", {"path": "gone.py"}),
             Call("edit", {"path": "lexer.py", "old": '    end = source.find("\\n", at)\n', "new": "    end = 0\n"}),
             Call("bash", {"command": "rm -rf build"}),
-            Call("bash", {"command": "echo begun; sleep 60"}),
+            Call("bash", {"command": "mkdir made; echo begun; sleep 60"}),
         ],
     )
     home = str(one_world.folder.parent)

@@ -220,13 +220,13 @@ def test_a_timeout_while_a_command_runs_is_no_stop_by_the_user(world: World) -> 
 def test_a_call_that_needs_a_person_ends_a_run_without_one(world: World) -> None:
     (world.folder / "a.txt").write_text("what is in it\n")
     world.script((Call("read", {"path": "a.txt"}), bash("echo x >> ran"), Call("write", {"path": "b", "content": ""})))
-    ran = world.run("-m", world.model, "-p", "run it")
+    ran = world.run("-m", world.model, "-p", "run it", "--on-approval", "stop")
     assert ran.code == 3
-    assert "The call 'run: echo x >> ran' runs a command." in ran.err
+    assert "The call 'run: echo x >> ran' runs a command: it writes 'ran'." in ran.err
     world.script((bash("echo y >> ran"),), WHOLE)
-    asked = world.run("-c", "-p", "not that", "--output-format", "json")
+    asked = world.run("-c", "-p", "not that", "--output-format", "json", "--on-approval", "stop")
     assert asked.code == 3
-    assert json.loads(asked.out)["detail"] == "The call 'run: echo y >> ran' runs a command."
+    assert json.loads(asked.out)["detail"] == "The call 'run: echo y >> ran' runs a command: it writes 'ran'."
     read, refused, unreached = world.results
     assert read == "1\twhat is in it"
     assert refused == "Not started; not approved, the user wrote instead. It had no effect."
@@ -234,6 +234,27 @@ def test_a_call_that_needs_a_person_ends_a_run_without_one(world: World) -> None
     assert world.said == ["run it", "not that"]
     assert world.go_on().out == "Whole again.\n"
     assert world.lines("ran") == []
+
+
+def test_a_call_that_nobody_can_approve_is_denied_and_the_run_goes_on(world: World) -> None:
+    write = Call("write", {"path": "b.txt", "content": "x"})
+    world.script((bash("echo x >> ran"), write), WHOLE, (bash("echo y >> ran"),), WHOLE)
+    ran = world.run("-m", world.model, "-p", "run it")
+    assert (ran.code, ran.out) == (0, "Whole again.\n")
+    assert "⊘ bash echo x >> ran needs approval; not run. Use --permission-mode accept-edits, or -y" in ran.err
+    assert "⊘ write b.txt needs approval; not run. Use --permission-mode accept-edits" in ran.err
+    assert "denied: write b.txt (allow it with --permission-mode accept-edits)" in ran.err
+    first, second = world.results
+    assert "no user can be asked in this run" in first
+    assert "no user can be asked in this run" in second
+    again = world.run("-c", "-p", "once more", "--output-format", "json")
+    assert again.code == 0
+    (denied,) = json.loads(again.out)["denied"]
+    assert (denied["name"], json.loads(denied["arguments"])) == ("bash", {"command": "echo y >> ran"})
+    assert denied["reason"] == world.results[-1]
+    assert denied["allow_with"] == "-y"
+    assert world.lines("ran") == []
+    world.verify()
 
 
 def test_a_denied_call_does_not_end_the_turn(world: World) -> None:
@@ -261,6 +282,24 @@ def test_max_steps_are_exact(world: World) -> None:
     assert world.run("-c", "-p", "go on", "--yolo", "--max-steps", "3").code == 0  # each turn counts anew
     assert "limit of model requests" in world.said[1]
     assert len(world.results) == 5
+
+
+def test_a_run_ends_before_the_request_that_it_cannot_pay(world: World) -> None:
+    world.script(*[(bash(f"echo {number} >> ran"),) for number in range(5)])
+    ran = world.ask("run", "--max-cost", "0.000001", "--output-format", "json")
+    assert ran.code == 5, ran.err
+    result = json.loads(ran.out)
+    assert (result["stop_reason"], result["cause"], result["steps"]) == ("max_cost", "max_cost", 1)
+    assert result["detail"].endswith(" of $1e-06")
+    assert world.lines("ran") == ["0"]
+    world.script(WHOLE)
+    assert world.run("-c", "-p", "go on", "--yolo", "--max-cost", "1").code == 0
+    assert "the run reached its cost limit" in world.said[1]
+    world.verify()
+    told = world.run("-m", "openai-chat:of-ones-own", "-p", "x", "--max-cost", "1")
+    assert told.code == 2
+    assert "--max-cost cannot be kept: the price of 'openai-chat:of-ones-own' is not known." in told.err
+    assert world.run("-p", "x", "--max-cost", "nan").code == 2
 
 
 def test_the_output_limit_and_a_refusal(world: World) -> None:

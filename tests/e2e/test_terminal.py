@@ -62,7 +62,7 @@ def test_a_session_with_accidents(world: World, how: str) -> None:  # noqa: PLR0
         [
             Call("read", {"path": "notes.txt"}),
             Call("read", {"path": "more.txt"}),
-            Call("bash", {"command": "echo begun; sleep 31415"}),
+            Call("bash", {"command": "touch made; echo begun; sleep 31415"}),
         ],
         [Call("bash", {"command": "rm -rf precious"})],
         [Say("Then I leave it.")],
@@ -182,7 +182,7 @@ def test_ctrl_c_stops_clears_and_quits(one_world: World) -> None:
 
 def test_a_question_survives_a_kill(one_world: World) -> None:
     """SIGKILL at the dialog: the call is asked about again, once, and the turn goes on."""
-    one_world.script([Call("bash", {"command": "echo allowed"})], [Say("It ran.")])
+    one_world.script([Call("bash", {"command": "touch allowed"})], [Say("It ran.")])
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
@@ -297,19 +297,19 @@ def test_a_session_in_use_is_offered_as_a_copy_or_to_read(one_world: World) -> N
 def test_what_is_remembered_is_not_asked_again(one_world: World) -> None:
     """For the session, then for the folder, in the next session too; a command with more in it still asks."""
     one_world.script(
-        [Call("bash", {"command": "echo one"})],
-        [Call("bash", {"command": "echo one"}), Call("bash", {"command": "echo one; echo two"})],
+        [Call("bash", {"command": "touch one"})],
+        [Call("bash", {"command": "touch one"}), Call("bash", {"command": "touch one; mkdir two"})],
         [Say("Both.")],
-        [Call("bash", {"command": "echo one"})],
+        [Call("bash", {"command": "touch one"})],
         [Say("Again.")],
     )
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text("Ask holdfast to do something")
         terminal.line("go")
-        terminal.wait_text(r"Always allow running `echo one` \(this folder\)")
+        terminal.wait_text(r"Always allow running touch \* \(this folder\)")
         terminal.send("3")
-        terminal.wait_text(r"echo one; echo two(.|\n)*1  Allow once")
-        assert "(this folder)" not in terminal.text()
+        terminal.wait_text(r"touch one; mkdir two(.|\n)*1  Allow once")
+        assert "running touch * (this folder)" not in terminal.text()
         terminal.send("y")
         terminal.wait_text(r"Both\.")
         terminal.wait_gone("esc to interrupt")
@@ -319,7 +319,7 @@ def test_what_is_remembered_is_not_asked_again(one_world: World) -> None:
         terminal.wait_text(r"Again\.")
         terminal.wait_gone("esc to interrupt")
         terminal.line("/permissions")
-        terminal.wait_text("ask again about echo one")
+        terminal.wait_text(r"ask again about touch \*")
         terminal.send(Key.ESC)
         terminal.wait_gone("ask again about")
         terminal.send(Key.CTRL_D)

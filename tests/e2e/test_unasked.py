@@ -10,6 +10,8 @@ from launching import World, bash
 from holdfast.testing.script import Call, Say
 from tiers import sampled
 
+STOP = ("--on-approval", "stop")
+
 
 def test_a_search_ends_whatever_the_pattern_and_the_rules_of_the_folder(one_world: World) -> None:
     deep = one_world.folder.joinpath(*["a"] * 30)
@@ -33,7 +35,7 @@ def test_what_other_programs_run_is_not_written_unasked(one_world: World, path: 
         [Call("write", {"path": path, "content": "x"})],
         [Say("asked")],
     )
-    ran = one_world.run("-m", one_world.model, "--permission-mode", "accept-edits", "-p", "write it")
+    ran = one_world.run("-m", one_world.model, "--permission-mode", "accept-edits", "-p", "write it", *STOP)
     assert ran.code == 3, ran.err
     assert "other programs run or obey by themselves" in ran.err
     assert (one_world.folder / "src/app.py").exists()
@@ -74,7 +76,7 @@ def test_a_remembered_command_does_no_more_than_it_was_remembered_for(one_world:
     environ = one_world.environ(PATH=f"{tools}:{os.environ['PATH']}")
     harmless = "pytest -k a tests" if program == "pytest" else f"{program} test -k"
     one_world.script([bash(harmless)], [bash(command)], [Say("asked")])
-    ran = one_world.run("-m", one_world.model, "-p", "test it", "--trust-project", environ=environ)
+    ran = one_world.run("-m", one_world.model, "-p", "test it", "--trust-project", *STOP, environ=environ)
     assert ran.code == 3, ran.err
     assert one_world.lines("ran") == [harmless.partition(" ")[2]]
     assert (precious / "letter").read_text() == "dear\n"

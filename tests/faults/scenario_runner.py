@@ -16,6 +16,7 @@ from verdicts import verdict
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
+from holdfast.agent.turn.budget import Budget
 from holdfast.errors import UsageError
 from holdfast.providers.model import Model
 from holdfast.session.conversation.conversation import Conversation, UserMessage
@@ -33,6 +34,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore, Store
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.testing.script import Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -113,6 +115,7 @@ class Play:
             mode=self.scenario.mode,
             emit=self.witness.told,
             ask=self.scenario.ask() if self.scenario.ask else None,
+            on_approval=self.scenario.on_approval,
             limits=self.limits,
             context=self.scenario.context,
             fallback=self.scenario.fallback,
@@ -288,7 +291,10 @@ class Play:
             if isinstance(message, UserMessage)
             for result in message.results
         ]
-        late = [entry.text for entry in entries if isinstance(entry, CallLate)]
+        late = [entry.text for entry in entries if isinstance(entry, CallLate | TaskEnded)]
+        begun = Counter(entry.id for entry in entries if isinstance(entry, TaskStarted))
+        if Counter(entry.id for entry in entries if isinstance(entry, TaskEnded)) - begun:
+            yield "a task has more than one end"
         for key, output in self.finished.items():
             outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
             if not any(output.text in r.text and r.outcome == outcome for r in results) and output.text not in late:
@@ -305,7 +311,7 @@ class Play:
 
     async def _leaks(self) -> list[str]:
         """Return what is still there that should not be."""
-        await asyncio.sleep(60 if any(does.deaf for does in self.scenario.tools) else TICKS)
+        await asyncio.sleep(60 if any(does.deaf or does.background for does in self.scenario.tools) else TICKS)
         found: list[str] = []
         left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         if threading.active_count() > self._threads:
@@ -335,7 +341,8 @@ class Play:
             self.witness = Witness(self.store, self.events.append)
             subject = self.agent()
         if isinstance(subject, Agent):
-            subject._context = replace(subject._context, limits=self.scenario.limits)  # it is in no hurry
+            own = subject._context
+            subject._context = replace(own, limits=self.scenario.limits, budget=Budget(None))  # it is in no hurry
         try:
             self.loop.run_until_complete(self.loop.create_task(self._afterwards(subject)))
         except Exception as error:  # noqa: BLE001 - whatever it is, the prompt did not work
@@ -383,6 +390,11 @@ def _state(agent: Agent) -> Iterator[str]:
 def judged(sent: Conversation, prompts: list[str]) -> Iterator[str]:
     """Yield what is wrong with the request that the next prompt made."""
     said = [text for message in sent.messages if isinstance(message, UserMessage) for text in message.texts]
+    reports = Counter(text for text in said if "background task" in text and " has ended (" in text)
+    if any(times > 1 for times in reports.values()):
+        yield f"the end of a task is told more than once: {reports}"
+    if sent.open_tasks or sent.untold_tasks:
+        yield f"tasks are open {sent.open_tasks} or not told {sent.untold_tasks}"
     if [text for text in said if text in prompts] != prompts:
         yield f"prompts {prompts} were given, the next request says {said}"
     if said[-1] != AFTERWARDS:

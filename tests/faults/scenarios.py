@@ -35,8 +35,9 @@ from holdfast.session.journal.store import Finding, MemoryStore, Reading, Store
 from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Think, Wait
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tool_calls import Effect, Mode, ProcessId
+from holdfast.tool_calls import Effect, Mode, OnApproval, ProcessId
 from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
+from holdfast.tools.tool_choice import ALWAYS
 from holdfast.tools.toolbox import LocalToolbox
 
 MODEL = "openai-chat:scripted"
@@ -60,7 +61,7 @@ class Ledger:
 class Does:
     """What a tool of a scenario does: tell something, wait `seconds`, look for a stop, so many `times`.
 
-    `deaf` is what it does not hear, `raises` that it ends with an exception.
+    In the `background` it is a task. `deaf` is what it does not hear, `raises` that it ends with an exception.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Does:
     ok: bool = True
     raises: bool = False
     deaf: Literal["", "to stops", "to cancellations"] = ""
+    background: bool = False
 
     def tool(self, ledger: Ledger) -> FunctionTool:
         """Return the tool, which writes what it does into the ledger."""
@@ -90,7 +92,7 @@ class Does:
             ledger.finished[key] = output  # nothing is awaited after this: it is finished
             return output
 
-        return FunctionTool(self.name, self.effect, run)
+        return FunctionTool(self.name, self.effect, run, background=self.background)
 
     async def _pause(self, context: ToolContext) -> None:
         clock = asyncio.get_running_loop().time
@@ -134,6 +136,7 @@ class Scenario:
     says: Sequence[tuple[float, When, str]] = ()
     then: Sequence[str] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
+    on_approval: OnApproval = "stop"
     limits: Limits = Limits()  # noqa: RUF009 - frozen
     context: context_settings.ContextSettings = context_settings.ContextSettings()  # noqa: RUF009 - frozen
 
@@ -145,7 +148,7 @@ class Scenario:
         workspace.mkdir()
         for name, text in self.files.items():
             (workspace / name).write_text(text)
-        return LocalToolbox(workspace, folder / "session")
+        return LocalToolbox(workspace, folder / "session", declared=ALWAYS | {"edit", "apply_patch"})
 
     def store(self, folder: Path | None) -> Store:
         """Return an empty journal: a real one where the scenario has files."""
@@ -255,6 +258,16 @@ def calls(name: str, *of: str, id: str | None = None) -> list[Call]:  # noqa: A0
     return [Call(name, {"of": each}, id=id) for each in of]
 
 
+PATCH = """*** Begin Patch
+*** Update File: a.txt
+@@
+-one
++two
+*** Delete File: b.txt
+*** Add File: c.txt
++new
+*** End Patch"""
+
 LOOK, ACT = Does("look"), Does("act", "execute")
 
 SCENARIOS = {
@@ -292,6 +305,20 @@ SCENARIOS = {
             ask=nobody_answers,
             stops=86_400,
         ),
+        Scenario(
+            "nobody to ask, so it is denied",
+            [calls("look", "a") + calls("act", "b"), calls("act", "c"), [Say("done without it")]],
+            [LOOK, ACT],
+            mode="ask",
+            on_approval="deny",
+        ),
+        Scenario(
+            "a bound on the cost",  # each response costs a cent: the second prompt of the two finds nothing left
+            [calls("look", "a") + calls("act", "b"), calls("act", "c")],
+            [LOOK, ACT],
+            limits=Limits(max_cost=0.02),
+            then=["and then"],
+        ),
         Scenario("nobody to ask", [calls("look", "a") + calls("act", "b")], [LOOK, ACT], mode="ask"),
         Scenario(
             "long command",
@@ -316,6 +343,15 @@ SCENARIOS = {
                 [Say("edited")],
             ],
             files={"a.txt": "one\n"},
+        ),
+        Scenario(
+            "a patch of several files",
+            [
+                [Call("apply_patch", {"input": PATCH})],
+                [Call("read", {"path": "c.txt"})],
+                [Say("patched")],
+            ],
+            files={"a.txt": "one\n", "b.txt": "gone\n"},
         ),
         Scenario(
             "long history",  # most of its results are left out before the first request
@@ -411,6 +447,16 @@ SCENARIOS = {
             [[Hold("never")], [Wait(3), *calls("look", "a")], [Hold("never")], [Wait(3), Say("in one piece")]],
             [LOOK],
             limits=IMPATIENT,
+        ),
+        Scenario(
+            "background tasks",  # one ends while the turn runs, one after it
+            [calls("serve", "a", "b"), calls("act", "c"), calls("look", "d"), [Say("done")], [Say("and done")]],
+            [
+                Does("serve", "execute", times=3, seconds=4, background=True),
+                Does("act", "execute", times=2, seconds=7),
+                LOOK,
+            ],
+            then=["and then"],
         ),
         Scenario("a slow connection", [calls("look", "a"), [Say("seen")]], [LOOK], connecting=30),
     )

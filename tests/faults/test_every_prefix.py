@@ -25,6 +25,7 @@ from holdfast.session.journal.entries import (
     TurnEnded,
 )
 from holdfast.session.journal.store import MemoryStore
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.testing.script import Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.virtual_loop import VirtualLoop
@@ -79,6 +80,10 @@ def _next_prompt(scenario: Scenario, journal: list[Entry]) -> Iterator[str]:
     for entry in entries[len(journal) :]:
         if isinstance(entry, Steered) or (isinstance(entry, PromptAccepted) and entry.queued):
             yield f"{entry.text!r} was sent, and nobody said so"
+    began = {entry.id for entry in journal if isinstance(entry, TaskStarted)}
+    ends = Counter(entry.id for entry in entries if isinstance(entry, TaskEnded))
+    if ends != Counter(began):
+        yield f"tasks {began} have ends {dict(ends)}"
     accepted = max(index for index, entry in enumerate(entries) if isinstance(entry, PromptAccepted))
     sent = fold(entries[: accepted + 1])
     has_summary = [asked.text for asked in sent.prompts if asked.at < 0]

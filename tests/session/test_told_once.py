@@ -55,6 +55,18 @@ def test_what_was_denied_is_not_allowed_from_then_on() -> None:
     granted = ApprovalAnswered(call="A", allowed=True, remember="session", pattern=pattern)
     assert fold([*begun, denied]).allowed == ()
     assert fold([*begun, granted]).allowed == (pattern,)
+    several = (pattern, Pattern(effect="execute", text="git commit *"))
+    pipeline = ApprovalAnswered(call="A", allowed=True, remember="project", patterns=several)
+    assert fold([*begun, pipeline]).allowed == several
+
+
+def test_the_mode_of_the_last_answer_holds_from_then_on() -> None:
+    begun: list[Entry] = [OPENED, *turn(1, call("A"))[:3], ApprovalAsked(call="A", why="It changes files.")]
+    switched = ApprovalAnswered(call="A", allowed=True, mode="accept-edits")
+    assert fold(begun).mode is None
+    assert fold([*begun, switched]).mode == "accept-edits"
+    assert fold([*begun, switched, ApprovalAnswered(call="A", allowed=True)]).mode == "accept-edits"
+    assert fold([*begun, switched, Rewound(turn=1)]).mode == "accept-edits"
 
 
 def test_no_call_of_a_response_that_was_cut_is_sent_or_open() -> None:

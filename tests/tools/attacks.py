@@ -42,8 +42,6 @@ pytest * | tests/../../other
 pytest * | ..
 pytest * | @options
 pytest * | ~/tests
-pytest * | 'a b'
-pytest * | "tests/a.py"
 pytest * | tests/$HOME
 pytest * | tests/a.py PYTHONPATH=evil
 pytest * | --ignore=/etc

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.tool_calls import Effect, FileChange, Pattern
 from holdfast.tools.approval import Allow, Ask, Deny, Policy, decide
-from holdfast.tools.approval_patterns import allowed, suggested, unmatchable
+from holdfast.tools.approval_patterns import allowed, pattern_words, suggested, unmatchable
+from holdfast.tools.command_analysis import command_parts
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.workspace.autorun_files import runs_by_itself
 from laws import law
@@ -23,6 +24,9 @@ letters = st.text(st.sampled_from("abgz019_./:,=@%+-"), min_size=1, max_size=6)
 words = st.lists(letters, min_size=1, max_size=4)
 calm = st.lists(st.from_regex(r"[bg019_][abg019_.%-]{0,5}", fullmatch=True), min_size=1, max_size=4)
 """Words that may stand behind a remembered command; `test_command_words_laws.py` has those that may not."""
+names = st.from_regex(r"[bg][abg019_.-]{0,5}", fullmatch=True)
+programs = st.tuples(names, st.one_of(st.just(list[str]()), calm)).map(lambda each: [each[0], *each[1]])
+"""Such a command itself: what begins with a digit may be something else for a shell."""
 paths = st.lists(st.sampled_from(["src", "a", "..", ".", "", "*", ".git", "~"]), min_size=1, max_size=3).map("/".join)
 anything = st.text(max_size=30)
 patterns = st.one_of(
@@ -57,10 +61,90 @@ def may(effect: Effect, *texts: str) -> tuple[Pattern, ...]:
 @example(before="git status ", mark="$", after="'\\n'", pattern="git status *")
 @example(before="diff ", mark="<", after="(rm x) y", pattern="diff *")
 @example(before="git status ", mark="\\", after="\nrm x", pattern="git status *")
-def test_what_a_shell_acts_on_is_never_matched(before: str, mark: str, after: str, pattern: str) -> None:
-    command = f"{before}{mark}{after}"
-    assert not allowed(runs(command), may("execute", pattern, command, f"{command} *"))
-    assert suggested(runs(command)) is None
+@example(before="b ", mark=">", after="/etc/x", pattern="b *")
+@example(before="b ", mark=">", after="x", pattern="b *")
+def test_what_a_shell_acts_on_is_matched_only_as_what_it_makes_of_it(
+    before: str, mark: str, after: str, pattern: str
+) -> None:
+    plan = runs(f"{before}{mark}{after}")
+    known = may("execute", pattern, plan.command, f"{plan.command} *")
+    line = command_parts(plan.command)
+    if allowed(plan, known):
+        assert not line.unclear
+        assert line.outside is None
+        for part in line.parts:
+            assert not part.writes, "no pattern of a command allows a file"
+            assert part.words, "bash hands over exactly these words"
+            wanted = [pattern_words(each.text) for each in known]
+            assert any(part.words[: len(each) - (each[-1:] == ("*",))] == each[: len(each) - (each[-1:] == ("*",))]
+                       for each in wanted if each)  # fmt: skip
+    for each in suggested(plan).patterns:
+        assert not line.unclear
+        assert unmatchable(each) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git status; rm -rf .",
+        "git status\nrm -rf .",
+        "git status ${IFS}x",
+        "diff <(rm x) y",
+        "git status > x",
+        "git status >> x",
+        "git status | tee x",
+        "git status $(rm x)",
+        "git status `rm x`",
+        "git status & rm x",
+        "A=b git status",
+        "git status *",
+        "git status ~",
+        "git status {a,b}",
+        "git status $X",
+        "git status <(rm x)",
+        "cd /etc && git status",
+        "git() { rm x; }; git status",
+        "alias git=rm; git status",
+        "git status 'unclosed",
+    ],
+)
+def test_a_pattern_of_one_command_allows_nothing_beside_it(command: str) -> None:
+    assert not allowed(runs(command), may("execute", "git status *", "git status", "diff *"))
+
+
+@pytest.mark.parametrize(
+    ("command", "texts"),
+    [
+        ("npm test 2>&1 | tail -20", ["npm test *"]),
+        ("cd web && npm test && git commit -m 'it works'", ["npm test *", "git commit *"]),
+        ("npm test; npm test --watch", ["npm test *"]),
+        ("make test > out/log.txt", ["make test *", "out/**"]),
+        ("make test | tee log.txt", ["make test *", "log.txt"]),
+        ("make test > /tmp/log.txt", []),
+        ("make test > .git/hooks/pre-commit", []),
+        ("make test > $X", []),
+        ("cd /etc && make test", []),
+        ("CI=1 npm test", ["CI=1 npm test"]),
+        ("bash -c 'rm x'", []),
+        ("ls | xargs rm", []),
+        ("git checkout main", ["git checkout *"]),
+        ("git checkout -- .", ["git checkout -- ."]),
+        ("git commit -m \"$(cat <<'EOF'\nfix it\n\nmore\nEOF\n)\"", ["git commit *"]),
+        ('git commit -m "$(rm x)"', []),
+        ("git commit $(echo --no-verify)", []),
+        ("for i in 1 2; do rm $i; done", []),
+        ("ls", []),
+    ],
+)
+def test_what_is_suggested_for_a_line(command: str, texts: list[str]) -> None:
+    found = suggested(runs(command))
+    assert [each.text for each in found.patterns] == texts
+    assert bool(found.why) == (not texts)
+    if texts:
+        assert decide(runs(command), Policy("ask", found.patterns)) == Allow()
+        for left_out in found.patterns:
+            rest = tuple(each for each in found.patterns if each != left_out)
+            assert isinstance(decide(runs(command), Policy("ask", rest)), Ask)
 
 
 @law(20)
@@ -73,7 +157,7 @@ def test_a_shell_reads_what_is_matched_as_one_program_and_its_words(more: list[s
     assert not done.stderr
 
 
-@given(known=calm, more=calm)
+@given(known=programs, more=calm)
 def test_a_pattern_ends_at_the_end_of_a_word(known: list[str], more: list[str]) -> None:
     text = " ".join(known)
     assert allowed(runs(text), may("execute", text))
@@ -90,17 +174,16 @@ def test_no_pattern_reaches_outside_or_beyond_its_effect(command: str, path: str
     assert not allowed(writes(path, outside=path), may("write", pattern, path, "**", "/**"))
     assert not allowed(runs(command), may("write", pattern, command))
     assert not allowed(writes(path), may("execute", pattern, path))
-    assert suggested(writes(path, outside=path)) is None
+    assert suggested(writes(path, outside=path)).patterns == ()
 
 
 @given(command=words.map(" ".join), path=st.lists(letters, min_size=1, max_size=4).map("/".join))
 def test_what_is_suggested_allows_just_that_and_its_like(command: str, path: str) -> None:
     for plan in (runs(command), writes(path)):
-        pattern = suggested(plan)
-        assert pattern is None or allowed(plan, [pattern])
-    wanted = suggested(runs(command))
-    assert wanted is not None
-    assert wanted.text == command, "what is not the project's own code is remembered word for word"
+        found = suggested(plan)
+        assert bool(found.patterns) != bool(found.why)
+        assert decide(plan, Policy("ask", found.patterns)) == Allow() or not found.patterns
+        assert all(unmatchable(each) == "" for each in found.patterns if each.effect == "execute")
 
 
 @pytest.mark.parametrize(
@@ -110,16 +193,32 @@ def test_what_is_suggested_allows_just_that_and_its_like(command: str, path: str
         ("npm test --watch", "npm test *"),
         ("uv run pytest -q tests/a.py", "uv run pytest *"),
         ("npm install left-pad", "npm install left-pad"),
-        ("git  push", "git push"),
-        ("npm testing", "npm testing"),
+        ("git  push", "git push *"),
         ("rm -r build", "rm -r build"),
-        ("make test && rm -r /", None),
-        ("pytest -k 'a or b'", None),
+        ("make deploy", "make deploy *"),
+        ("pytest -k 'a or b'", "pytest *"),
+        ("pytest --basetemp=docs", "pytest --basetemp=docs"),
         ("  ", None),
     ],
 )
 def test_what_is_suggested_for_a_command(command: str, pattern: str | None) -> None:
-    assert suggested(runs(command)) == (None if pattern is None else Pattern(effect="execute", text=pattern))
+    assert [each.text for each in suggested(runs(command)).patterns] == ([] if pattern is None else [pattern])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("git push *", "git push --force"),
+        ("git push *", "git push -f origin main"),
+        ("git checkout *", "git checkout -- ."),
+        ("git checkout *", "git checkout ."),
+        ("git reset *", "git reset --hard"),
+    ],
+)
+def test_words_behind_a_pattern_add_no_danger(pattern: str, command: str) -> None:
+    assert allowed(runs(pattern.removesuffix(" *")), may("execute", pattern))
+    assert not allowed(runs(command), may("execute", pattern))
+    assert allowed(runs(command), may("execute", command))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +239,7 @@ def test_what_is_suggested_for_a_command(command: str, pattern: str | None) -> N
     ],
 )
 def test_what_is_suggested_for_a_file(path: str, pattern: str | None) -> None:
-    assert suggested(writes(path)) == (None if pattern is None else Pattern(effect="write", text=pattern))
+    assert [each.text for each in suggested(writes(path)).patterns] == ([] if pattern is None else [pattern])
     assert runs_by_itself(path) == (pattern is None)
 
 
@@ -187,7 +286,9 @@ def test_a_pattern_that_is_accepted_matches_something(each: tuple[Effect, str]) 
         ("execute", "npm*", "is not a program with its arguments"),
         ("execute", "git * status", "is not a program with its arguments"),
         ("execute", "make test && x", "is not a program with its arguments"),
-        ("execute", "pytest -k 'a b'", "is not a program with its arguments"),
+        ("execute", "pytest -k 'a b", "is not a program with its arguments"),
+        ("execute", "pytest > x", "is not a program with its arguments"),
+        ("execute", "pytest $X", "is not a program with its arguments"),
         ("execute", "bash *", "another program, an address or code"),
         ("execute", "env *", "another program, an address or code"),
         ("execute", "uv run *", "another program, an address or code"),
@@ -236,7 +337,7 @@ def test_what_runs_by_itself_always_asks(path: str, text: str) -> None:
         assert "by themselves" in decision.why
 
 
-@given(command=words.map(" ".join), path=letters)
+@given(command=programs.map(" ".join), path=letters)
 def test_in_plan_mode_nothing_that_is_remembered_allows_more_than_reading(command: str, path: str) -> None:
     policy = Policy("plan", (*may("execute", command, f"{command} *"), *may("write", path, f"{path}/**")))
     assert isinstance(decide(runs(command), policy), Deny)
@@ -247,4 +348,4 @@ def test_in_plan_mode_nothing_that_is_remembered_allows_more_than_reading(comman
 def test_a_write_to_who_knows_where_asks() -> None:
     unknown = Plan(effect="write", title="write", run=_never)
     assert isinstance(decide(unknown, Policy("accept-edits")), Ask)
-    assert suggested(unknown) is None
+    assert suggested(unknown).patterns == ()

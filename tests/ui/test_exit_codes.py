@@ -6,14 +6,23 @@ from typing import get_args
 
 import pytest
 
-from holdfast.errors import EXIT_APPROVAL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_RETRYABLE, ProviderFault
+from holdfast.errors import (
+    EXIT_APPROVAL,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_MAX_COST,
+    EXIT_OK,
+    EXIT_RETRYABLE,
+    ProviderFault,
+)
 from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.session.model_notices import REASONS
-from holdfast.ui.headless.run import exit_code
+from holdfast.ui.headless.turn_end import exit_code
 
 CODES: dict[tuple[Cause, ProviderFault | None], int] = {
     ("finished", None): EXIT_OK,
     ("approval", None): EXIT_APPROVAL,
+    ("max_cost", None): EXIT_MAX_COST,
     ("user", None): EXIT_INTERRUPTED,
     ("signal", None): EXIT_INTERRUPTED,
     ("output", None): EXIT_INTERRUPTED,
@@ -43,4 +52,5 @@ def test_each_cause_has_its_exit_code(how: tuple[Cause, ProviderFault | None], c
 
 def test_every_cause_is_here_and_the_codes_differ() -> None:
     assert {cause for cause, _ in CODES} == set(get_args(Cause))
-    assert len({EXIT_OK, EXIT_APPROVAL, EXIT_INTERRUPTED, EXIT_RETRYABLE, EXIT_FAILED}) == 5
+    codes = {EXIT_OK, EXIT_APPROVAL, EXIT_INTERRUPTED, EXIT_RETRYABLE, EXIT_FAILED, EXIT_MAX_COST}
+    assert len(codes) == 6

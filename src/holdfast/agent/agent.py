@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 
-import msgspec
-
+from holdfast.agent.background_tasks import BackgroundTasks
+from holdfast.agent.claim import Claim
 from holdfast.agent.context.compaction import Compacting
 from holdfast.agent.context.summary_request import Summarizer
 from holdfast.agent.conversation_checks import Checks
@@ -25,10 +25,12 @@ from holdfast.agent.model_request.cancellation import (
     wait_shielded,
 )
 from holdfast.agent.model_request.connection import Connection
+from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.budget import Budget
 from holdfast.agent.turn.fallback import back_to_chosen
 from holdfast.agent.turn.message_queue import following, queued, recalled
 from holdfast.agent.turn.turn import Turn
@@ -36,7 +38,7 @@ from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.agent.user_commands import UserCommands
 from holdfast.config.project_decisions import Project
 from holdfast.config.settings import Limits
-from holdfast.errors import HoldfastError, StateError, UsageError
+from holdfast.errors import StateError, UsageError
 from holdfast.providers.model import Model
 from holdfast.providers.registry import PROVIDERS, Providers
 from holdfast.session.conversation.context_settings import ContextSettings
@@ -45,29 +47,19 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Reading, Store
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Image, Mode, Pattern
-from holdfast.tools.approval import Policy
+from holdfast.tool_calls import Image, Mode, OnApproval
 from holdfast.tools.tool import Toolbox
-
-
-class _Claim(msgspec.Struct, frozen=True, eq=False):
-    """The session while one thing runs in it: a prompt and the messages queued behind it, a compaction, a rewind.
-
-    `begun` is set once messages can be queued, or nothing runs any more; `over` in the latter case only.
-    """
-
-    stop: StopSignal
-    begun: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-    over: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class Agent:
     """One session's turns, one at a time, on one event loop.
 
-    It has the `journal`, the `recovery` of what is open in it, and the `turn` that runs, None between turns.
+    It has the `journal`, the `recovery` of what is open in it, the `permissions` of its calls, and the `turn` that
+    runs, None between turns.
 
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
-    block or raise. Without `ask`, a call that needs approval ends the turn. `project` holds what runs without asking.
+    block or raise. Without `ask`, a call that needs approval ends the turn, or is denied with `on_approval="deny"`, and
+    the turn goes on. `project` holds what runs without asking.
     `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
     `providers` selects the current model's validation profile, `defaults` returns the settings a model begins with. A
     turn whose model does not answer continues with the model `fallback`. `reading` is the store's content, if known.
@@ -84,6 +76,7 @@ class Agent:
         mode: Mode,
         emit: Callable[[Event], None],
         ask: Asker | None = None,
+        on_approval: OnApproval = "stop",
         limits: Limits | None = None,
         project: Project | None = None,
         debug: bool = False,
@@ -97,6 +90,7 @@ class Agent:
     ) -> None:
         if log is not None:
             connect, emit = log.connecting(connect), log.beside(emit)
+        emit = (budget := Budget(None if limits is None else limits.max_cost)).beside(emit)
         limits, context, reading = limits or Limits(), context or ContextSettings(), reading or store.read()
         checks = Checks(debug=debug, emit=emit, providers=providers)
         self.journal = JournalWriter(
@@ -111,9 +105,16 @@ class Agent:
         self._emit = emit
         self._defaults = defaults
         self._commands = UserCommands(self.journal, toolbox, emit)
+        self.tasks = BackgroundTasks(self.journal, toolbox)
         self._detached = DetachedTasks()
         self.recovery = Recovery(
-            self.journal, reading, toolbox=toolbox, commands=self._commands, checks=checks, detached=self._detached
+            self.journal,
+            reading,
+            toolbox=toolbox,
+            commands=self._commands,
+            tasks=self.tasks,
+            checks=checks,
+            detached=self._detached,
         )
         self._connection = Connection(connect, limits, self._detached)
         self._compacting = Compacting(
@@ -126,9 +127,7 @@ class Agent:
             window=window,
             notify=self._shortening,
         )
-        self.mode: Mode = mode
-        """The approval mode. A change applies from the next decision on, also in a running turn."""
-        self._project = project
+        self.permissions = Permissions(mode, self.journal, project=project)
         self._context = TurnContext(
             journal=self.journal,
             recovery=self.recovery,
@@ -136,28 +135,39 @@ class Agent:
             connection=self._connection,
             compacting=self._compacting,
             toolbox=toolbox,
+            tasks=self.tasks,
             detached=self._detached,
             emit=emit,
-            policy=self._policy,
-            remember=self._remember,
+            permissions=self.permissions,
             ask=ask,
+            on_approval=on_approval,
             limits=limits,
+            budget=budget,
             settings=context,
             fallback=fallback,
             log=log,
         )
         self.turn: Turn | None = None
-        self._claim: _Claim | None = None
+        self._claim: Claim | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """Return the approval mode."""
+        return self.permissions.mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self.permissions.use(mode)
 
     @property
     def conversation(self) -> Conversation:
         """Return the current conversation."""
         return self.journal.conversation
 
-    async def run(self, prompt: str, *, images: tuple[Image, ...] = ()) -> e.TurnEnded:
+    async def run(self, prompt: str, *, images: tuple[Image, ...] = (), queued: str = "") -> e.TurnEnded:
         """Run one turn, and one for each message queued during it; return how the last one ended.
 
-        The `images` come before the text of the prompt.
+        The `images` come before the text. `queued` is the id of the held message that the prompt was, if it was one.
 
         The prompt is durable before anything happens. Raises `UsageError` for a blank prompt or while another turn
         runs, `StorageFailed` or `AppendConflict` if the prompt could not be journalled: then nothing has happened. A
@@ -169,7 +179,7 @@ class Agent:
             found = await self.recovery.look(claim.stop)
             self.recovery.recover(found.processes)
             turn = self.conversation.turns + 1
-            accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), images=images)
+            accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), queued=queued, images=images)
             self.journal.append(*found.changed, *back_to_chosen(self.conversation), accepted)
             return await self._begin(claim, found.raised)
 
@@ -195,7 +205,7 @@ class Agent:
         with self._claimed() as claim:
             await self._recover(claim)
 
-    async def _recover(self, claim: _Claim) -> None:
+    async def _recover(self, claim: Claim) -> None:
         found = await self.recovery.look(claim.stop, files=False)
         self.recovery.recover(found.processes)
         if found.raised is not None:
@@ -317,7 +327,7 @@ class Agent:
         try:
             if self._claim is not None:
                 await self._claim.over.wait()
-            await self._commands.end(limits.stop_grace)
+            await asyncio.gather(self._commands.end(limits.stop_grace), self.tasks.end(limits.stop_grace))
             await self._connection.drop()
             await self._toolbox.close()
             await self._detached.end(limits.drop_wait)
@@ -327,24 +337,24 @@ class Agent:
     # --- one thing at a time ------------------------------------------------------------------------------------
 
     @contextmanager
-    def _claimed(self) -> Generator[_Claim]:
+    def _claimed(self) -> Generator[Claim]:
         """Claim the session; raises `UsageError` while something runs. A turn that has begun releases it by itself."""
         if self._claim is not None:
             raise UsageError("Session is busy: a turn is running. Stop it, or wait for it to finish.")
-        claim = self._claim = _Claim(StopSignal(self._detached))
+        claim = self._claim = Claim(StopSignal(self._detached))
         try:
             yield claim
         finally:
             if self.turn is None:
                 self._release(claim)
 
-    def _release(self, claim: _Claim) -> None:
+    def _release(self, claim: Claim) -> None:
         if self._claim is claim:
             self._claim = self.turn = None
         claim.begun.set()
         claim.over.set()
 
-    async def _begin(self, claim: _Claim, raised: BaseException | None) -> e.TurnEnded:
+    async def _begin(self, claim: Claim, raised: BaseException | None) -> e.TurnEnded:
         """Run the turn whose prompt is journalled in its own task: a caller that is cancelled only stops it."""
         turn = self._next_turn(claim.stop)
         claim.begun.set()
@@ -356,7 +366,7 @@ class Agent:
         turn = self.turn = Turn(self._context, stop)
         return turn
 
-    async def _turns(self, claim: _Claim, turn: Turn) -> e.TurnEnded:
+    async def _turns(self, claim: Claim, turn: Turn) -> e.TurnEnded:
         """Run the turn whose prompt is journalled, then one for each message that waited for its end."""
         try:
             while True:
@@ -378,23 +388,10 @@ class Agent:
         finally:
             self._release(claim)  # in one step with the check above, so that no message can be queued in between
 
-    def _never_begun(self, claim: _Claim, task: asyncio.Task[e.TurnEnded]) -> None:
+    def _never_begun(self, claim: Claim, task: asyncio.Task[e.TurnEnded]) -> None:
         if task.cancelled() and self._claim is claim:  # the event loop closed before the task's first step
             self.recovery.settle_turn(StopCause("external"))
             self._release(claim)
-
-    # --- what a turn asks of its session ------------------------------------------------------------------------
-
-    def _policy(self) -> Policy:
-        project = self._project.patterns if self._project is not None else ()
-        return Policy(self.mode, (*project, *self.conversation.allowed))
-
-    def _remember(self, pattern: Pattern) -> None:
-        if self._project is not None:
-            try:
-                self._project.allow(pattern)
-            except HoldfastError as failed:
-                self.journal.not_recorded(failed)  # it still applies in this session: the answer is journalled
 
     def _shortening(self, message: str) -> None:
         self._emit(Shortening(message))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import msgspec
 from holdfast import __version__
 from holdfast.agent.context.system_prompt import system_prompt
 from holdfast.agent.recovery.settle import settle, settle_command
+from holdfast.agent.recovery.settle_tasks import settle_task
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
@@ -22,6 +23,7 @@ from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.text import valid_unicode
+from holdfast.tools.tool_choice import chosen_tools
 from holdfast.tools.toolbox import LocalToolbox
 
 
@@ -38,13 +40,27 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
     reading: Reading
 
 
-def create(catalog: Catalog, *, cwd: Path, model: str, settings: ModelSettings = NO_SETTINGS) -> OpenSession:
-    """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable."""
+def create(
+    catalog: Catalog,
+    *,
+    cwd: Path,
+    model: str,
+    settings: ModelSettings = NO_SETTINGS,
+    tools: Container[str] | None = None,
+    instructions: str = "",
+) -> OpenSession:
+    """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable.
+
+    It declares these `tools`, or those that suit the model. `instructions` are the user's own, which end its system
+    prompt.
+    """
     session = catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
-        toolbox = LocalToolbox(cwd, folder)
+        toolbox = LocalToolbox(cwd, folder, declared=chosen_tools(model) if tools is None else tools)
         opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox)
+        if instructions:
+            opened = msgspec.structs.replace(opened, system=f"{opened.system}\n\n{valid_unicode(instructions)}")
         chosen = () if settings == NO_SETTINGS else (ModelSettingsChanged(settings=settings),)
         store.append([opened, *chosen], expected=0)
         reading = store.read()
@@ -175,6 +191,7 @@ def fork(catalog: Catalog, summary: SessionSummary) -> OpenSession:
         entries = fork_entries(reading, session, opened=again)
         copied, stop_cause = fold(entries), StopCause("fork")
         commands = (settle_command(shell.started, stop_cause) for shell in copied.open_shells)
-        store.append((*entries, *settle(copied, stop_cause), *commands), expected=0)
+        tasks = (settle_task(task.started, stop_cause) for task in copied.open_tasks)
+        store.append((*entries, *settle(copied, stop_cause), *commands, *tasks), expected=0)
     store.close()
     return resume(catalog, catalog.find(session))

@@ -60,14 +60,15 @@ def project_file(cwd: Path, own: Path) -> ProjectFile | None:
     for folder in (cwd, *cwd.parents):
         path = folder / CONFIG_PATH
         if os.path.lexists(path) and not (own.exists() and path.exists() and path.samefile(own)):
-            return ProjectFile(folder, _read(path))
+            return ProjectFile(folder, read_settings_file(path, "Project config"))
         if folder == top:
             break
     return None
 
 
-def _read(path: Path) -> bytes:
-    refused = f"Project config {str(path)!r} cannot be read: "
+def read_settings_file(path: Path, what: str) -> bytes:
+    """Return the bytes of a settings file. Raise `ConfigInvalid`, with a message that begins with `what` it is."""
+    refused = f"{what} {str(path)!r} cannot be read: "
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # do not block on a named pipe
         with os.fdopen(descriptor, "rb") as file:

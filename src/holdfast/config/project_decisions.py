@@ -16,6 +16,7 @@ import msgspec
 from holdfast.errors import ConfigInvalid, StorageFailed
 from holdfast.system.durable_files import make_folder, write_whole
 from holdfast.tool_calls import Pattern
+from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
 
 APPROVALS = "approvals"
 """The name of the folder for all projects. It is next to the sessions folder."""
@@ -33,14 +34,17 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Project:
     """The decisions for the project at `cwd`, stored in `folder`, which need not exist.
 
-    `granted` are additional patterns from the project's own config, if trusted. `unread` says why the file could not be
-    read ("" if it could): a damaged file does not prevent a session.
+    `granted` are additional patterns from the project's own config, if trusted; `rules` are all rules that apply in it.
+    `unread` says why the file could not be read ("" if it could): a damaged file does not prevent a session.
     """
 
-    def __init__(self, folder: Path, cwd: Path, *, granted: tuple[Pattern, ...] = ()) -> None:
+    def __init__(
+        self, folder: Path, cwd: Path, *, granted: tuple[Pattern, ...] = (), rules: RuleSet = NO_RULES
+    ) -> None:
         self._project = str(cwd)
         self._path = folder / f"{hashlib.sha256(os.fsencode(self._project)).hexdigest()[:32]}.json"
-        self._granted = granted
+        self.granted = granted
+        self.rules = rules
         self.unread = ""
         try:
             self._patterns = self._read().allowed
@@ -51,7 +55,7 @@ class Project:
     @property
     def patterns(self) -> tuple[Pattern, ...]:
         """Return all patterns that are allowed."""
-        return (*self._patterns, *self._granted)
+        return (*self._patterns, *self.granted)
 
     @property
     def remembered(self) -> tuple[Pattern, ...]:

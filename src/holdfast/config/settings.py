@@ -20,9 +20,10 @@ from holdfast.session.journal.model_settings import (
     SamplingTemperature,
     ServiceTier,
 )
-from holdfast.tool_calls import Effect, Mode, Pattern
+from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Dollars = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -43,11 +44,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Limits of a turn, in seconds. None means no limit.
 
     The limits on events are generous because a reasoning model may think in silence: keep-alive bytes do not count
-    as events. `max_steps` counts the model requests of one turn, `attempts` those of one response. `timeout` covers a
+    as events. `max_steps` counts the model requests of one turn, `attempts` those of one response. `max_cost` is
+    the known cost of a run, in US dollars, from which on no request begins. `timeout` covers a
     whole turn, except the time in which an approval prompt waits. `providers` has the exceptions, by provider name.
     """
 
     max_steps: Count | None = 200
+    max_cost: Dollars | None = None
     timeout: Seconds | None = None
     connect: Seconds = 10.0
     write: Seconds = 30.0
@@ -225,17 +228,37 @@ class ModelOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             raise ValueError("A price is incomplete (expected both `input_price` and `output_price`)")
 
 
+class PermissionLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Rules about calls, each as it is written: `holdfast.tools.permission_rules` reads them."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class PermissionSettings(PermissionLists, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The user's own rules, and whether those in the settings of Claude Code count too."""
+
+    claude_settings: bool = True
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
-    `fallback_model` stands in, for one turn, for a `model` that does not answer.
+    `fallback_model` stands in, for one turn, for a `model` that does not answer. `on_approval` applies where no user
+    can be asked. With `wake`, a background task that ends by itself while nothing runs begins a turn. `edit_tool` is
+    how a new session edits files: "auto" takes what its model was trained on.
     """
 
     model: str | None = None
     effort: Effort | None = None
     fallback_model: str | None = None
     permission_mode: Mode = "ask"
+    on_approval: OnApproval = "deny"
     pid_namespace: bool = False
+    wake: bool = False
+    edit_tool: EditDialect = "auto"
+    permissions: PermissionSettings = msgspec.field(default_factory=PermissionSettings)
     limits: Limits = msgspec.field(default_factory=Limits)
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)
     fetch: Fetch = msgspec.field(default_factory=Fetch)
@@ -288,6 +311,7 @@ class ProjectConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     permission_mode: Literal["ask", "accept-edits", "plan"] | None = None
     limits: ProjectLimits = msgspec.field(default_factory=ProjectLimits)
     allow: Allowed = msgspec.field(default_factory=Allowed)
+    permissions: PermissionLists = msgspec.field(default_factory=PermissionLists)
 
 
 def with_project(config: Config, project: ProjectConfig) -> Config:
@@ -340,10 +364,12 @@ def _near(error: str, config: type[Config | ProjectConfig]) -> str:
         return ""
     own = {
         name
-        for kind in (Config, Limits, Fetch, ContextSettings, Server, ModelOverrides)
+        for kind in (Config, PermissionSettings, Limits, Fetch, ContextSettings, Server, ModelOverrides)
         for name in kind.__struct_fields__
     }
-    projects = {name for kind in (ProjectConfig, ProjectLimits, Allowed) for name in kind.__struct_fields__}
+    projects = {
+        name for kind in (ProjectConfig, ProjectLimits, Allowed, PermissionLists) for name in kind.__struct_fields__
+    }
     if config is ProjectConfig and unknown[1] in own - projects:
         return "Only your own config may set this, not a project's. "
     near = difflib.get_close_matches(unknown[1], sorted(projects if config is ProjectConfig else own), n=1)

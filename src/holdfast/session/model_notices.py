@@ -21,6 +21,7 @@ REASONS: dict[Cause, StopReason] = {
     "finished": "end_turn",
     "max_tokens": "max_tokens",
     "max_steps": "max_steps",
+    "max_cost": "max_cost",
     "refusal": "refusal",
     "timeout": "timeout",
     "user": "cancelled",
@@ -41,6 +42,7 @@ CLAUSES: dict[Cause, str] = {
     "finished": "the turn had ended",
     "max_tokens": "the response reached the output limit",
     "max_steps": "the turn reached its limit of model requests",
+    "max_cost": "the run reached its cost limit",
     "refusal": "the response was refused",
     "timeout": "the turn reached its time limit (the user did not stop it)",
     "user": "the user stopped the turn",
@@ -104,6 +106,36 @@ def not_started(cause: Cause, detail: str = "", *, asked: bool = False) -> str:
     return f"Not started: {_told(cause, detail)} before this call began. It had no effect."
 
 
+def plan_not_approved(words: str, mode: str) -> str:
+    """Return the result of a plan that the user did not approve; `mode` is the one they left plan mode for, or ""."""
+    said = f" They said: {words}" if words.strip() else ""
+    if mode:
+        return (
+            f"The user did not approve this plan and left plan mode without it. Mode: {mode}.{said} Do not carry the "
+            "plan out: say so briefly, and wait for what they ask next."
+        )
+    return (
+        f"The user did not approve this plan yet; nothing else has changed.{said} Look further if you must, change "
+        "the plan, and present it again. Do not carry it out."
+    )
+
+
+PLAN_UNASKED = (
+    "Not approved: no user can be asked in this run, so the plan is its result. Nothing else has changed. Give the "
+    "whole plan as your answer, and do not carry it out."
+)
+"""The result of a plan that is presented in a run where no user can be asked."""
+
+
+def denied_unasked(why: str) -> str:
+    """Return the result of a call that needs approval in a run where no user can be asked; `why` is the question."""
+    return (
+        f"Denied: {why} It needs the user's approval, and no user can be asked in this run. It was not started "
+        "and had no effect. Go on with what needs no approval, and do not do the same in another way. If the "
+        "request cannot be completed without this call, say so in your answer, with the call."
+    )
+
+
 _LOOKED: dict[FileCheck, str] = {
     "after": "The change had landed all the same: {path} was read afterwards and holds exactly the intended content.",
     "before": "The change did not land: {path} was read afterwards and still holds its earlier content.",
@@ -114,24 +146,48 @@ _UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Chec
 
 
 def interrupted(
-    cause: Cause, detail: str = "", *, file_check: FileCheck | None = None, path: str = "", printed: str = ""
+    cause: Cause,
+    detail: str = "",
+    *,
+    file_check: FileCheck | None = None,
+    path: str = "",
+    printed: str = "",
+    several: str = "",
 ) -> str:
-    """Return the result of a started call without an outcome: what is known of its effect, and its output so far."""
+    """Return the result of a started call without an outcome: what is known of its effect, and its output so far.
+
+    `several` is what `files_looked_at` says of several files.
+    """
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
     else:
         begun = f"Interrupted: {_told(cause, detail)} while this call was running."
-    return _with_what_is_known(begun, file_check, path, printed)
+    return _with_what_is_known(begun, file_check, path, printed, several)
 
 
-def lost(*, file_check: FileCheck | None = None, path: str = "", printed: str = "") -> str:
+def lost(*, file_check: FileCheck | None = None, path: str = "", printed: str = "", several: str = "") -> str:
     """Return the result of a call whose outcome, and perhaps its start, is in an unreadable part of the journal."""
     begun = "Outcome lost: the part of this session's record that may have held it is damaged."
-    return _with_what_is_known(begun, file_check, path, printed)
+    return _with_what_is_known(begun, file_check, path, printed, several)
 
 
-def _with_what_is_known(begun: str, file_check: FileCheck | None, path: str, printed: str) -> str:
-    text = f"{begun} {_UNKNOWN if file_check is None else _LOOKED[file_check].format(path=path)}"
+_EACH: dict[FileCheck, str] = {
+    "after": "landed: it is exactly as intended",
+    "before": "not landed: it is as it was before",
+    "other": "unknown: it is neither as it was before nor as intended",
+    "unreadable": "unknown: it could not be read",
+}
+
+
+def files_looked_at(checks: Iterable[tuple[str, FileCheck]]) -> str:
+    """Return one line for each file of an interrupted call, by what was found afterwards; "" without files."""
+    lines = [f"{path}: {_EACH[check]}." for path, check in checks]
+    return "\n".join(["Each of its files was looked at afterwards:", *lines]) if lines else ""
+
+
+def _with_what_is_known(begun: str, file_check: FileCheck | None, path: str, printed: str, several: str) -> str:
+    known = several or (_UNKNOWN if file_check is None else _LOOKED[file_check].format(path=path))
+    text = f"{begun} {known}"
     return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
 
 
@@ -194,6 +250,25 @@ def shared(command: str, outcome: Outcome, text: str) -> str:
     """Return the note for the next user message about a user command whose output is shared."""
     how = "" if outcome == "ok" else f", {outcome}"
     return f"[The user ran a shell command and shared its output{how}:\n$ {command}\n{text}]"
+
+
+def task_note(task: str, command: str, outcome: Outcome, text: str) -> str:
+    """Return the note for the model about the end of a background task."""
+    return f"[Note from holdfast: background task {task} has ended ({outcome}):\n$ {command}\n{text}]"
+
+
+def interrupted_task(cause: Cause, detail: str = "", *, printed: str = "") -> str:
+    """Return what is known of a background task whose end nobody saw."""
+    if cause == "fork":
+        return "It belongs to the original of this copy, where it may still run. It is no task of this session."
+    text = f"It has ended, and how is unknown: {_told(cause, detail)}. {_UNKNOWN}"
+    return f"{text}\nWhat it had printed last:\n{printed}" if printed.strip() else text
+
+
+def became_task(cause: Cause, detail: str, task: str) -> str:
+    """Return the result of a call that was interrupted while its command was started as a background task."""
+    begun = f"Interrupted: {_told(cause, detail)} while this call was starting background task {task}."
+    return f"{begun} What became of the task is reported for itself."
 
 
 def files_changed(files: Iterable[FileSeen]) -> str:

@@ -30,12 +30,36 @@ def branch_or_commit(folder: Path) -> str:
     return found[1] if found else ""
 
 
-def _head(root: Path) -> str:
-    git = root / ".git"
+_OPERATIONS = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+}
+
+
+def unfinished_operation(root: Path) -> str:
+    """Return what git is in the middle of in the repository `root` ("rebase", "merge", …), "" if nothing is known."""
     try:
-        if git.is_file():  # in a worktree it contains the path of the real folder
-            git = root / _beginning(git).removeprefix("gitdir:").strip()
-        return _beginning(git / "HEAD")
+        git = _folder(root)
+    except (OSError, ValueError):
+        return ""
+    return next((name for file, name in _OPERATIONS.items() if os.path.lexists(git / file)), "")
+
+
+def _folder(root: Path) -> Path:
+    """Return the folder that holds the repository's state."""
+    git = root / ".git"
+    if git.is_file():  # in a worktree it contains the path of the real folder
+        return root / _beginning(git).removeprefix("gitdir:").strip()
+    return git
+
+
+def _head(root: Path) -> str:
+    try:
+        return _beginning(_folder(root) / "HEAD")
     except (OSError, ValueError):
         return ""
 

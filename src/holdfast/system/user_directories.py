@@ -29,6 +29,11 @@ class Homes(msgspec.Struct, frozen=True):
         return self.sessions.with_name(KEYS_FILE)
 
     @property
+    def temporary_sessions(self) -> Path:
+        """Return the folder of sessions that are deleted when their run ends."""
+        return self.sessions.with_name("temporary")
+
+    @property
     def favourites(self) -> Path:
         """Return the file with the user's favourite models."""
         return self.sessions.with_name("favourites.json")

@@ -14,6 +14,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import Store
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.testing.named_law import NamedLaw
 from holdfast.tool_calls import FileChange, FileSeen, Image, Pattern, ProcessId, ToolSchema
 
@@ -35,6 +36,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.ModelSettingsChanged(
         settings=ModelSettings(effort="high", temperature=0.5, max_output=4_096, service_tier="flex")
     ),
+    e.ModeChanged(mode="accept-edits", why="plan"),
     e.Titled(title="The engine, grüßend"),
     e.PromptAccepted(turn=1, text="Grüße, 世界 \N{WATER WAVE}\nsecond line", queued="q7", images=(_IMAGE,)),
     e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),
@@ -93,7 +95,10 @@ EXAMPLES: tuple[e.Entry, ...] = (
         cut="user",
     ),
     e.ApprovalAsked(
-        call="c1", why="It is outside the workspace.", pattern=Pattern(effect="execute", text="make test *")
+        call="c1",
+        why="It is outside the workspace.",
+        pattern=Pattern(effect="execute", text="make test *"),
+        patterns=(Pattern(effect="execute", text="make test *"), Pattern(effect="execute", text="git commit *")),
     ),
     e.ApprovalAnswered(
         call="c1",
@@ -101,9 +106,15 @@ EXAMPLES: tuple[e.Entry, ...] = (
         words="Not that one.",
         remember="session",
         pattern=Pattern(effect="write", text="src/**"),
+        patterns=(Pattern(effect="write", text="src/**"), Pattern(effect="write", text="README.md")),
+        mode="accept-edits",
     ),
     e.CallStarted(
-        call="c1", effect="write", change=FileChange(path="a.py", before="0" * 64, after="f" * 64), spool="c1.out"
+        call="c1",
+        effect="write",
+        change=FileChange(path="a.py", before="0" * 64, after="f" * 64),
+        spool="c1.out",
+        changes=(FileChange(path="b.py", before="0" * 64, after=None),),
     ),
     e.ProcessStarted(call="c1", process=ProcessId(pid=4711, start=987654, boot="0b0c33d2-1f6e-4f0a-9d0e-8a4f1c2b3d4e")),
     e.CallEnded(
@@ -113,6 +124,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         seconds=0.25,
         seen=FileSeen(path="a.py", size=12, modified=1763852345678901234, sha256="f" * 64),
         images=(_IMAGE,),
+        seen_also=(FileSeen(path="b.py", size=7),),
     ),
     e.CallLate(call="c1", outcome="failed", text="It ended with exit status 1."),
     e.ShellStarted(id="s13", command="git status", shared=True, spool="s13.out"),
@@ -120,6 +132,9 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.TurnEnded(turn=1, reason="cancelled", cause="user", detail="ESC", note="[Note: stopped.]"),
     e.FilesChanged(files=(FileSeen(path="a.py"),), note="[Note: it is gone.]"),
     e.Repaired(findings=("Entry 3 is missing.",), note="[Note: an entry was lost.]"),
+    TaskStarted(id="t21", call="c7f2", command="npm run dev", spool="c7f2.out", moved=True),
+    TaskEnded(id="t21", outcome="failed", text="(exit code 1, 0.1 s)", seconds=0.125, note="[Note: t21 has ended.]"),
+    TaskTold(task="t21"),
 )
 """One entry of each kind, with every field set."""
 

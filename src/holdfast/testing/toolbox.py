@@ -16,13 +16,14 @@ _Run = Callable[[dict[str, object], ToolContext], Awaitable[ToolOutput]]
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """A tool that calls `run`; its arguments are any JSON object."""
+    """A tool that calls `run`, in the `background` as a task; its arguments are any JSON object."""
 
     name: str
     effect: Effect
     run: _Run = field(repr=False)
     change: FileChange | None = None
     spool: str | None = None
+    background: bool = False
 
     @property
     def schema(self) -> ToolSchema:
@@ -42,7 +43,14 @@ class FunctionTool:
         async def act(context: ToolContext) -> ToolOutput:
             return await run(given, context)
 
-        return Plan(effect=self.effect, title=self.name, run=act, change=self.change, spool=self.spool)
+        return Plan(
+            effect=self.effect,
+            title=self.name,
+            run=act,
+            change=self.change,
+            spool=self.spool,
+            background=self.background,
+        )
 
 
 @dataclass(slots=True)
@@ -92,7 +100,7 @@ class FunctionToolbox:
     def forget(self, spool: str) -> None:
         """Do nothing: a function leaves nothing behind."""
 
-    def sweep(self, edits: Mapping[str, FileChange]) -> None:
+    def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
         """Do nothing: a function leaves nothing behind."""
 
     async def close(self) -> None:

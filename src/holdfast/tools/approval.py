@@ -1,20 +1,32 @@
-"""Decides whether a call may run, from its plan and the approval policy alone. No other code decides this."""
+"""Decides whether a call may run, from its plan and the approval policy alone. No other code decides this.
+
+The order: a deny rule, then the mode `yolo`, then what mode `plan` forbids, then an ask rule, then what is free, and
+last what the user allowed. Of a line of commands every simple command must be free or allowed, and so must every file
+it writes.
+
+Laws (`tests/tools/permission_rules/test_rule_set_laws.py`): no mode and no allowance runs what a rule denies.
+"""
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.tool_calls import Effect, Mode, Pattern
+from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
 from holdfast.tools.tool import Plan
+
+if TYPE_CHECKING:
+    from holdfast.tools.command_parts import CommandPart, CommandParts
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """The approval mode, and the patterns the user has allowed permanently."""
+    """The approval mode, the patterns the user has allowed permanently, and the rules of settings and options."""
 
     mode: Mode
     patterns: tuple[Pattern, ...] = ()
+    rules: RuleSet = NO_RULES
 
 
 class Allow(msgspec.Struct, frozen=True):
@@ -38,46 +50,115 @@ Decision = Allow | Ask | Deny
 _DOES: dict[Effect, str] = {"read": "reads", "write": "changes files", "execute": "runs a command"}
 
 
-def decide(plan: Plan, policy: Policy) -> Decision:
-    """Return whether the planned call may run.
+def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
+    """Return whether the planned call of `tool` may run. A plan that the model presents is always the user's to decide.
 
-    A path outside the workspace or a network host always needs approval, except in mode `yolo`. Mode `plan` allows only
-    reading, whatever patterns the user has allowed.
+    A deny rule counts in every mode. A path outside the workspace or a network host needs approval, except in mode
+    `yolo` or by an allow rule. Mode `plan` allows only reading, whatever the user has allowed. A command whose parts
+    all only read in the workspace is free in every mode.
     """
-    match policy.mode:
-        case "yolo":
-            return Allow()
-        case "plan" if plan.effect != "read":
-            return Deny(
-                f"Plan mode allows only reading: {plan.title!r} {_DOES[plan.effect]}. "
-                "It was not run. Continue reading, or present your plan and ask the user to leave plan mode."
-            )
-        case "plan" | "ask" | "accept-edits":
-            from holdfast.tools.approval_patterns import allowed  # noqa: PLC0415 - tables of programs, for the first call
-
-            free = plan.outside is None and _is_free(plan, policy.mode)
-            return Allow() if free or allowed(plan, policy.patterns) else Ask(_question(plan))
-        case _:
-            assert_never(policy.mode)
-
-
-def _is_free(plan: Plan, mode: Mode) -> bool:
-    """Return whether the mode alone allows what the plan does in the workspace."""
-    if plan.effect == "read":
-        return not plan.host  # a request also sends information to the host
-    from holdfast.tools.approval_patterns import obeyed  # noqa: PLC0415 - tables of programs, for the first call
-
-    known = plan.change is not None and not obeyed(plan)
-    return plan.effect == "write" and mode == "accept-edits" and known
+    line = _line(plan)
+    if rule := policy.rules.against("deny", plan, line, tool=tool):
+        return Deny(f"Rule {rule.shown} denies {plan.title!r}. It was not run. Continue without it, or ask the user.")
+    if plan.presents:
+        return Ask("The model presents a plan. Decide whether it is carried out.")
+    if policy.mode == "yolo":
+        return Allow()
+    if policy.mode == "plan" and plan.effect != "read" and not (line is not None and line.only_reads):
+        return Deny(
+            f"Plan mode allows only reading: {plan.title!r} {_DOES[plan.effect]}{_more(line)}. "
+            "It was not run. Continue reading, or present your plan: the user decides whether it is carried out."
+        )
+    if rule := policy.rules.against("ask", plan, line, tool=tool):
+        return Ask(f"The call {plan.title!r} needs approval each time, by the rule {rule.shown}.")
+    why = _unlike(plan, policy, tool) if line is None else _unlike_line(plan, line, policy, tool)
+    return Ask(why) if why else Allow()
 
 
-def _question(plan: Plan) -> str:
+def _unlike(plan: Plan, policy: Policy, tool: str) -> str:
+    """Return why the user must be asked about a call that runs no command, "" if it may run."""
+    from holdfast.tools.approval_patterns import allowed, obeyed  # noqa: PLC0415 - tables, for the first call
+
+    by_itself = obeyed(plan)
+    if plan.outside is None and plan.effect == "read" and not plan.host:  # a request also sends something to the host
+        return ""
+    if (
+        plan.outside is None
+        and plan.effect == "write"
+        and policy.mode == "accept-edits"
+        and plan.files
+        and not by_itself
+    ):
+        return ""
+    if allowed(plan, policy.patterns) or (not by_itself and policy.rules.allow(plan, tool=tool)):
+        return ""
+    return _question(plan, by_itself=by_itself)
+
+
+def _unlike_line(plan: Plan, line: CommandParts, policy: Policy, tool: str) -> str:
+    """Return why the user must be asked about a call that runs a line of commands, "" if it may run."""
+    if policy.rules.allow_all_commands(tool):
+        return ""
+    where = "" if plan.outside is None else f" outside the workspace, at {plan.outside!r}"
+    if line.unclear:
+        return f"The call {plan.title!r} runs a command{where} that holdfast cannot judge: {line.unclear}"
+    reasons = tuple(dict.fromkeys(filter(None, (_unlike_part(part, line, plan, policy) for part in line.parts))))
+    if not reasons and line.parts and plan.outside is None:
+        return ""
+    more = f": {'; '.join(reasons[:_REASONS])}{f'; and {len(reasons) - _REASONS} more' * (len(reasons) > _REASONS)}"
+    return f"The call {plan.title!r} runs a command{where}{more * bool(reasons)}."
+
+
+_REASONS = 3
+
+
+def _unlike_part(part: CommandPart, line: CommandParts, plan: Plan, policy: Policy) -> str:
+    """Return why one simple command of a line is neither free nor allowed, "" if it is."""
+    from holdfast.tools.approval_patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
+
+    free = not part.more and part.outside is None
+    if not free and not policy.rules.allow_part(part):
+        inside = plan.outside is None and line.outside is None
+        if not (policy.mode != "plan" and inside and pattern_allows_part(part, policy.patterns)):
+            return part.more or f"it reads {part.outside!r} outside the workspace"
+    if part.unknown:
+        return part.unknown
+    for path in part.writes:
+        inside = not path.startswith("/")
+        free = policy.mode == "accept-edits" and inside
+        by_pattern = inside and pattern_allows_write(path, policy.patterns)
+        from holdfast.tools.workspace.autorun_files import runs_by_itself  # noqa: PLC0415 - likewise
+
+        if runs_by_itself(path):
+            return f"it writes {path!r}, which other programs run or obey by themselves"
+        if policy.mode == "plan" or not (free or by_pattern or policy.rules.allow_change(path)):
+            return f"it writes {path!r}" + ("" if inside else ", outside the workspace")
+    return ""
+
+
+def _line(plan: Plan) -> CommandParts | None:
+    if not plan.command:
+        return None
+    from holdfast.tools.command_analysis import plan_line  # noqa: PLC0415 - a parser, for the first command
+
+    return plan_line(plan)
+
+
+def _more(line: CommandParts | None) -> str:
+    """Return in a few words what makes a line more than reading, "" if nothing is known."""
+    if line is None:
+        return ""
+    more = line.unclear or next(
+        (part.more or part.unknown or f"it writes {part.writes[0]!r}" for part in line.parts if not part.only_reads), ""
+    )
+    return f" ({more.rstrip('.')})" if more else ""
+
+
+def _question(plan: Plan, *, by_itself: bool) -> str:
     if plan.host:
         return f"The call {plan.title!r} asks {plan.host!r} over the network."
-    from holdfast.tools.approval_patterns import obeyed  # noqa: PLC0415 - tables of programs, for the first call
-
     where = "" if plan.outside is None else f" outside the workspace, at {plan.outside!r}"
-    itself = plan.effect == "write" and obeyed(plan)
+    itself = plan.effect == "write" and by_itself
     that = " that other programs run or obey by themselves" if itself else ""
     that += f" (as {plan.known_as!r})" if itself and plan.known_as else ""
     return f"The call {plan.title!r} {_DOES[plan.effect]}{that}{where}."

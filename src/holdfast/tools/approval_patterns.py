@@ -7,11 +7,15 @@ that other programs run or obey by themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from posixpath import normpath
 
+import msgspec
+
 from holdfast.tool_calls import Pattern
+from holdfast.tools.command_parts import CommandPart, CommandParts
 from holdfast.tools.command_words import harmless, lets_nothing_through
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.autorun_files import runs_by_itself
@@ -19,47 +23,160 @@ from holdfast.tools.workspace.autorun_files import runs_by_itself
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,=@%+ -]+")
 """Characters without a meaning for a shell. Any other one may separate, redirect, expand or quote: it never matches."""
 
+_KEYWORDS = "if|then|else|elif|fi|for|while|until|do|done|case|esac|in|function|select|time|coproc"
+_PROGRAM = re.compile(rf"(?!(?:{_KEYWORDS})\b)[A-Za-z_./][\w./+-]*(?: |$)")
+"""What is surely the name of a program at the beginning of a command."""
+
 _ANY = "*"
 _BENEATH = "/**"
 
-_RUN_THE_PROJECT = (
-    *("npm test", "pnpm test", "yarn test", "cargo test", "go test", "make test"),
-    *("pytest", "python -m pytest", "uv run pytest"),
-)
-"""Commands that may be allowed with any arguments: they run the project's own code anyway."""
+_LONGEST = 300
+"""The most characters of a pattern of one very command."""
 
 
 def obeyed(plan: Plan) -> bool:
     """Return whether the plan changes a file that other programs run or obey by themselves, under any of its names."""
-    return plan.change is not None and any(map(runs_by_itself, (plan.change.path, plan.known_as)))
+    names = [change.path for change in plan.files]
+    return bool(names) and any(map(runs_by_itself, (*names, plan.known_as)))
 
 
-def allowed(plan: Plan, patterns: Iterable[Pattern]) -> bool:
-    """Return whether one of the patterns allows the plan.
+class PatternSuggestion(msgspec.Struct, frozen=True):
+    """The patterns that the user may allow permanently to have such a call run, or `why` there are none."""
 
-    Laws (`tests/tools/test_approval_patterns_laws.py`): no command is matched that a shell would read as anything but
-    one program and its words, no path outside the workspace, and nothing that runs by itself.
+    patterns: tuple[Pattern, ...] = ()
+    why: str = ""
+
+
+def allowed(plan: Plan, patterns: Sequence[Pattern]) -> bool:
+    """Return whether the patterns allow all of the plan.
+
+    Laws (`tests/tools/test_approval_patterns_laws.py`): each simple command of a line is matched by itself, and so is
+    each file that it writes; no path outside the workspace, nothing that sets a variable, and nothing that runs by
+    itself.
     """
     if plan.outside is not None:
         return False
-    return any(_matches(pattern, plan) for pattern in patterns)
+    line = _line(plan)
+    if line is not None and plan.effect == "execute":
+        if line.unclear or line.outside is not None or not line.parts:
+            return False
+        return all(
+            pattern_allows_part(part, patterns)
+            and not part.unknown
+            and all(pattern_allows_write(path, patterns) for path in part.writes)
+            for part in line.parts
+        )
+    if plan.effect == "write":
+        changed = [change.path for change in plan.files]
+        return bool(changed) and not obeyed(plan) and all(pattern_allows_write(path, patterns) for path in changed)
+    return plan.effect == "read" and bool(plan.host) and Pattern(effect="read", text=plan.host) in patterns
 
 
-def suggested(plan: Plan) -> Pattern | None:
-    """Return the pattern that the user may allow permanently, shown to them as is; None if there is none."""
+def _line(plan: Plan) -> CommandParts | None:
+    from holdfast.tools.command_analysis import plan_line  # noqa: PLC0415 - a parser, for the first command
+
+    return plan_line(plan)
+
+
+def pattern_allows_part(part: CommandPart, patterns: Iterable[Pattern]) -> bool:
+    """Return whether a pattern allows a simple command, its redirections aside."""
+    return bool(part.words) and any(
+        each.effect == "execute"
+        and _words_match(words := pattern_words(each.text), part.words)
+        and (words == part.words or not part.dangers or set(part.dangers) <= _dangers(words[:-1]))
+        for each in patterns
+    )
+
+
+def _dangers(known: tuple[str, ...]) -> set[str]:
+    """Return what is dangerous in the words of a pattern: further words must add nothing to it."""
+    from holdfast.tools.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+
+    return {danger for part in command_parts(shlex.join(known)).parts for danger in part.dangers}
+
+
+def pattern_allows_write(path: str, patterns: Iterable[Pattern]) -> bool:
+    """Return whether a pattern allows to change a file of the workspace."""
+    return not runs_by_itself(path) and any(
+        each.effect == "write" and _path_matches(each.text, path) for each in patterns
+    )
+
+
+def suggested(plan: Plan) -> PatternSuggestion:
+    """Return what the user may allow permanently, shown to them as is.
+
+    For a line these are patterns for all its parts that do more than read: of a program with its sub-command, or of
+    the very words where other arguments could do harm.
+    """
     if plan.outside is not None:
-        return None
+        return PatternSuggestion(why=f"it reaches {plan.outside!r}, outside the workspace")
     if plan.host:
-        return Pattern(effect="read", text=plan.host)
-    if plan.effect == "execute" and _is_plain(plan.command):
-        words = plan.command.split()
-        for known in map(str.split, _RUN_THE_PROJECT):
-            if words[: len(known)] == known and harmless(known, words[len(known) :]):
-                return Pattern(effect="execute", text=" ".join((*known, _ANY)))
-        return Pattern(effect="execute", text=" ".join(words))
-    if plan.effect == "write" and plan.change is not None and not obeyed(plan):
-        folder, _, _ = plan.change.path.rpartition("/")
-        return Pattern(effect="write", text=f"{folder}{_BENEATH}" if folder else plan.change.path)
+        return PatternSuggestion((Pattern(effect="read", text=plan.host),))
+    line = _line(plan)
+    if line is not None and plan.effect == "execute":
+        return _suggested_line(line)
+    if plan.effect == "write" and plan.files:
+        return _suggested_writes(plan) if not obeyed(plan) else PatternSuggestion(why=_BY_ITSELF)
+    return PatternSuggestion(why="it is not known what another such call would do")
+
+
+_BY_ITSELF = "other programs run or obey that file by themselves"
+
+
+def _suggested_writes(plan: Plan) -> PatternSuggestion:
+    each = [_suggested_write(change.path) for change in plan.files]
+    if why := next((one.why for one in each if one.why), ""):
+        return PatternSuggestion(why=why)
+    return PatternSuggestion(tuple(dict.fromkeys(pattern for one in each for pattern in one.patterns)))
+
+
+def _suggested_write(path: str) -> PatternSuggestion:
+    if path.startswith("/"):
+        return PatternSuggestion(why=f"it writes {path!r}, outside the workspace")
+    if runs_by_itself(path):
+        return PatternSuggestion(why=_BY_ITSELF)
+    folder, _, _ = path.rpartition("/")
+    return PatternSuggestion((Pattern(effect="write", text=f"{folder}{_BENEATH}" if folder else path),))
+
+
+def _suggested_line(line: CommandParts) -> PatternSuggestion:
+    if line.unclear:
+        return PatternSuggestion(why=line.unclear.rstrip("."))
+    if line.outside is not None:
+        return PatternSuggestion(why=f"it may run in {line.outside!r}, outside the workspace")
+    found: dict[Pattern, None] = {}
+    for part in line.parts:
+        if part.more or part.outside is not None:
+            pattern = _part_pattern(part, alone=len(line.parts) == 1)
+            if pattern is None:
+                return PatternSuggestion(why=f"{part.texts[0]!r} could be anything another time")
+            found[pattern] = None
+        if part.unknown:
+            return PatternSuggestion(why=part.unknown)
+        for path in part.writes:
+            written = _suggested_write(path)
+            if written.why:
+                return written
+            found |= dict.fromkeys(written.patterns)
+    return PatternSuggestion(tuple(found)) if found else PatternSuggestion(why="nothing in it needs to be remembered")
+
+
+def _part_pattern(part: CommandPart, *, alone: bool) -> Pattern | None:
+    """Return the pattern for a part: any harmless words behind its program, else the very words, None if neither.
+
+    What may run anything is remembered only where it is `alone`: in a pipe it takes from others what it runs.
+    """
+    known, words = part.program, part.words
+    if not words:
+        return None
+    same = bool(known) and words[: len(known)] == known and all(map(_is_plain, known))
+    if same and not lets_nothing_through(known):
+        wide = Pattern(effect="execute", text=" ".join((*known, _ANY)))
+        if pattern_allows_part(part, (wide,)):
+            return wide
+    if known or (alone and _is_plain(part.texts[0])):
+        exact = Pattern(effect="execute", text=" ".join(words) if _is_plain(part.texts[0]) else shlex.join(words))
+        return exact if len(exact.text) <= _LONGEST and not unmatchable(exact) else None
     return None
 
 
@@ -69,7 +186,7 @@ def unmatchable(pattern: Pattern) -> str:
     match pattern.effect:
         case "execute":
             known = pattern.text.removesuffix(f" {_ANY}")
-            if not _is_plain(known):
+            if not _is_command(known):
                 return (
                     f"{said}is not a program with its arguments, such as 'make test', optionally with ' *' at the end."
                 )
@@ -92,6 +209,23 @@ def unmatchable(pattern: Pattern) -> str:
     return ""
 
 
+def _is_command(text: str) -> bool:
+    """Return whether a text is one simple command whose words bash hands over as they are."""
+    if _PROGRAM.match(text) and _is_plain(text):
+        return True
+    from holdfast.tools.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+
+    line = command_parts(text)
+    return (
+        text.isprintable()
+        and not line.unclear
+        and len(line.parts) == 1
+        and line.parts[0].words == pattern_words(text) != ()
+        and not line.parts[0].writes
+        and not line.parts[0].unknown
+    )
+
+
 def _is_host(text: str) -> bool:
     if ":" in text:
         try:
@@ -101,28 +235,23 @@ def _is_host(text: str) -> bool:
     return text == text.lower() and not re.search(r"[^\w.-]", text) and bool(text)
 
 
-def _matches(pattern: Pattern, plan: Plan) -> bool:
-    if pattern.effect != plan.effect:
-        return False
-    match plan.effect:
-        case "execute":
-            return _is_plain(plan.command) and _words_match(pattern.text.split(), plan.command.split())
-        case "write":
-            path = plan.change.path if plan.change is not None else ""
-            return bool(path) and not obeyed(plan) and _path_matches(pattern.text, path)
-        case "read":
-            return bool(plan.host) and pattern.text == plan.host
+def _is_plain(text: str) -> bool:
+    return _PLAIN.fullmatch(text) is not None and bool(text.strip())
 
 
-def _is_plain(command: str) -> bool:
-    return _PLAIN.fullmatch(command) is not None and bool(command.strip())
+def pattern_words(text: str) -> tuple[str, ...]:
+    """Return the words of a pattern of a command, () if it cannot be read."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        return ()
 
 
-def _words_match(wanted: list[str], words: list[str]) -> bool:
-    if wanted[-1:] == [_ANY]:
+def _words_match(wanted: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    if wanted[-1:] == (_ANY,):
         known = wanted[:-1]
         return bool(known) and words[: len(known)] == known and harmless(known, words[len(known) :])
-    return wanted == words
+    return bool(wanted) and wanted == words
 
 
 def _path_matches(wanted: str, path: str) -> bool:

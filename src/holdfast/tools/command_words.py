@@ -23,6 +23,9 @@ _LAUNCHERS = (
 )
 """After exactly these words comes a program, and the rest belongs to that program."""
 
+_PLAIN = re.compile(r"[A-Za-z0-9_./:,=@%+ -]*")
+"""Words without a meaning for a shell."""
+
 _USUAL = known_program(
     "*",
     "the names that options of this kind have in many programs",
@@ -74,6 +77,8 @@ def _name(word: str) -> str:
 
 
 def _is_free(word: str, programs: Sequence[Program], *, tasks: bool) -> bool:
+    if not _PLAIN.fullmatch(word) and any(each.tasks for each in programs):
+        return False  # it may reach a shell of the project's own
     if word.startswith("@") or any(each.closed for each in programs) or not _stays_inside(word):
         return False
     if word.startswith("-"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TypeVar, cast
 
@@ -46,9 +47,8 @@ def parse_arguments(raw: str, arguments: type[A], *, tool: str) -> A:
     try:
         return msgspec.json.decode(raw or "{}", type=arguments)
     except msgspec.ValidationError as error:
-        fields = ", ".join(field.encode_name for field in msgspec.structs.fields(arguments))
         raise ToolFailed(
-            f"Arguments of {tool!r} do not fit its schema: {error}. Its fields are: {fields}. "
+            f"Arguments of {tool!r} do not fit its schema: {_located(error, arguments)} "
             "Nothing was done; call it again with arguments that fit."
         ) from error
     except msgspec.DecodeError as error:
@@ -56,3 +56,25 @@ def parse_arguments(raw: str, arguments: type[A], *, tool: str) -> A:
             f"Arguments of {tool!r} are not valid JSON: {error} (expected one JSON object). "
             "Nothing was done; call it again."
         ) from error
+
+
+_PLACE = re.compile(r"(?P<what>.*) - at `\$(?P<path>[^`]*)`", re.DOTALL)
+_STEP = re.compile(r"\.(\w+)|\[\d*\]|\[\.\.\.\]")
+
+
+def _located(error: msgspec.ValidationError, arguments: type[msgspec.Struct]) -> str:
+    """Return what is wrong, after the place where it is (`items[2].state: …`), and the fields that stand there."""
+    found = _PLACE.fullmatch(str(error))
+    what, path = (found["what"], found["path"]) if found else (str(error), "")
+    schema = schema_of("", "", arguments).parameters
+    owner, named = schema, ""  # the innermost object on the way, and its place
+    for step in _STEP.finditer(path):
+        inside = cast("dict[str, dict[str, object]]", schema.get("properties", {})).get(step[1] or "")
+        schema = inside or cast("dict[str, object]", schema.get("items", {}))
+        if "properties" in schema:
+            owner, named = schema, path[: step.end()].lstrip(".")
+    place = path.lstrip(".")
+    fields = ", ".join(cast("dict[str, object]", owner["properties"]))
+    return (
+        f"{f'{place}: ' if place else ''}{what}. {f'The fields of {named}' if named else 'Its fields'} are: {fields}."
+    )

@@ -7,23 +7,26 @@ decides whether it may run; `holdfast.tools.approval` does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, ProcessId, ToolSchema
+from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, Mode, ProcessId, ToolSchema
+from holdfast.tools.command_parts import CommandParts
 
 
 class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output.
 
-    Everything beneath `private` (absolute, resolved) is holdfast's own and never written by a file tool.
+    `outputs` (absolute, resolved) is the folder of whole outputs that are kept, None if none are. Everything beneath
+    `private` (absolute, resolved) is holdfast's own and never written by a file tool.
     """
 
     root: Path
     spool: Path
+    outputs: Path | None = None
     private: tuple[Path, ...] = ()
 
 
@@ -31,13 +34,14 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: the model reads `text`; `ok` False makes the call `failed` (a non-zero exit, for example).
 
     `interrupted` means that the tool was stopped early; `text` is then what it had. `seen` is the file whose content
-    the model now knows, `images` are shown with the text.
+    the model now knows, `seen_also` further ones, `images` are shown with the text.
     """
 
     text: str
     ok: bool = True
     interrupted: bool = False
     seen: FileSeen | None = None
+    seen_also: tuple[FileSeen, ...] = ()
     images: tuple[Image, ...] = ()
 
 
@@ -51,18 +55,36 @@ class Traces(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
+class Tasks(Protocol):
+    """The background tasks of a session, as its tools see them."""
+
+    async def look(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
+        """Return what the task has printed since the last look, and its state; wait up to `seconds` for its end.
+
+        A look by a `call` that a rewind took back does not count. Raises `ToolFailed` for an unknown task.
+        """
+        ...
+
+    async def stop(self, task: str) -> ToolOutput:
+        """End the task and return that it has ended; raises `ToolFailed` for an unknown task."""
+        ...
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a running call gets.
 
     `stop` is set when the call should end soon: a tool that waits must watch it and return what it has, with
     `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. `began` must be called with
-    a process as soon as one runs, so that recovery can find it.
+    a process as soon as one runs, so that recovery can find it. `tasks` are the session's background tasks, if it can
+    have any. `mode` is the approval mode of the session now.
     """
 
     call: str
     stop: asyncio.Event
     emit: Callable[[str], None]
     began: Callable[[ProcessId], None] = msgspec.field(default=lambda _: None)
+    tasks: Tasks | None = None
+    mode: Mode = "ask"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,9 +92,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     `title` is one line for the user ("edit src/app.py", "run: make test"); `detail` is more (a diff, the whole
     command). `outside` names a path outside the workspace that it touches, else None; `host` is a network host that it
-    contacts, else "". `change` is set for file edits; `known_as` is a name under which another program would run the
-    file. `command` is set for shell commands, `spool` (a file name in the workspace's spool folder) is its live output.
-    `run` may be called once.
+    contacts, else "". `reads` are the absolute paths of what it reads. `change` is set for file edits, `changes` if
+    one call edits several; `known_as` is a name under which another program would run the file. `command` is set for
+    shell commands, which run in `folder` (relative to the workspace, "" for the workspace itself); `line` are its
+    parts, None if the tool has not looked; `spool` (a file name in the workspace's spool folder) is the live output,
+    `kept` the file that will have all of it, "" if none will. `run` may be called once. In the `background` it goes on
+    while the turn does. `release`, if any, is called when a running command is moved there: its time limit is lifted.
+    `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode.
     """
 
     effect: Effect
@@ -81,10 +107,23 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     outside: str | None = None
     change: FileChange | None = None
+    changes: tuple[FileChange, ...] = ()
     known_as: str = ""
     spool: str | None = None
+    kept: str = ""
     command: str = ""
+    folder: str = ""
+    background: bool = False
+    release: Callable[[], None] | None = None
+    line: CommandParts | None = None
     host: str = ""
+    reads: tuple[str, ...] = ()
+    presents: bool = False
+
+    @property
+    def files(self) -> tuple[FileChange, ...]:
+        """Return the changes of all files that it edits."""
+        return self.changes if self.change is None else (self.change, *self.changes)
 
 
 class Tool(Protocol):
@@ -156,7 +195,7 @@ class Toolbox(Protocol):
         """Delete what a command left; its call has its outcome."""
         ...
 
-    def sweep(self, edits: Mapping[str, FileChange]) -> None:
+    def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
         """Delete leftover files of settled calls; `edits` are their file changes, by call id.
 
         No call may be running, and each must have its outcome.

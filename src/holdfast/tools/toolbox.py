@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,27 +20,29 @@ from holdfast.system.user_directories import homes
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, ToolSchema
 from holdfast.tools.builtin.declarations import DECLARATIONS
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
+from holdfast.tools.tool_choice import chosen_tools
 from holdfast.tools.workspace.file_snapshots import present
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
 if TYPE_CHECKING:
-    from holdfast.tools.process.supervisor_client import Supervisor
+    from holdfast.tools.process.supervisors import Supervisors
 
 
 class LocalToolbox:
-    """read, write, edit, bash, grep and glob for this machine's files and processes; fetch and todo."""
+    """read, write, edit, bash with its tasks, grep and glob for this machine's files and processes; fetch and todo."""
 
     def __init__(self, cwd: Path, session_folder: Path, *, declared: Container[str] | None = None) -> None:
         """Serve a session that works in `cwd` and keeps its own files in `session_folder`. Starts no process yet.
 
-        `declared` are the tools its model knows, all if None. Raises `StorageFailed` if the folder for live output
-        cannot be created.
+        `declared` are the tools its model knows, those of any model if None. Raises `StorageFailed` if the folder for
+        live output cannot be created.
         """
         self._folder = session_folder
         own = (session_folder.parent, homes(os.environ).config.parent, homes(os.environ).sessions.parent)
         self._workspace = Workspace(
             root=Path(os.path.realpath(cwd)),
             spool=session_folder / "spool",
+            outputs=Path(os.path.realpath(session_folder / "outputs")),
             private=tuple(Path(os.path.realpath(folder)) for folder in own),
         )
         try:
@@ -53,7 +55,7 @@ class LocalToolbox:
         self._contained = False
         self._networks: tuple[str, ...] = ()
         self.schemas: tuple[ToolSchema, ...] = tuple(
-            each for each in DECLARATIONS if declared is None or each.name in declared
+            each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)
         )
         """The declarations of the tools."""
 
@@ -63,19 +65,18 @@ class LocalToolbox:
 
     @cached_property
     def _tools(self) -> Mapping[str, Tool]:
+        from holdfast.tools.arguments.tolerant_tool import ToolNames  # noqa: PLC0415 - when a tool is called
         from holdfast.tools.builtin.builtin_tools import builtin_tools  # noqa: PLC0415 - when a tool is called
 
-        run = self._supervisor.capture if shutil.which("rg") else None
-        tools = builtin_tools(self._workspace, self._supervisor, search=run, networks=self._networks)
-        return {each.name: tools[each.name] for each in self.schemas}
+        run = self._supervisors.capture if shutil.which("rg") else None
+        tools = builtin_tools(self._workspace, self._supervisors, search=run, networks=self._networks)
+        return ToolNames({each.name: tools[each.name] for each in self.schemas})
 
     @cached_property
-    def _supervisor(self) -> Supervisor:
-        from holdfast.tools.process.supervisor_client import Supervisor  # noqa: PLC0415 - when a command may run
+    def _supervisors(self) -> Supervisors:
+        from holdfast.tools.process.supervisors import Supervisors  # noqa: PLC0415 - when a command may run
 
-        supervisor = Supervisor(self._folder)
-        supervisor.contained = self._contained
-        return supervisor
+        return Supervisors(self._folder, contained=self._contained)
 
     def contain(self) -> None:
         """Run commands in a PID namespace, if bubblewrap can create one (decision 0010). Call this before `tools`."""
@@ -93,7 +94,7 @@ class LocalToolbox:
         """
         from holdfast.tools.process.end_record import read_end  # noqa: PLC0415 - when there is something to look for
         from holdfast.tools.process.process_table import boot  # noqa: PLC0415 - when there is something to look for
-        from holdfast.tools.process.supervisor_client import left_nothing, wait_gone  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.supervisor_locks import left_nothing, wait_gone  # noqa: PLC0415 - when there is something to look for
 
         if not await wait_gone(self._folder):
             return False
@@ -128,7 +129,7 @@ class LocalToolbox:
         """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises."""
         from holdfast.tools.process.command_traces import traces_of  # noqa: PLC0415 - when there is something to look for
 
-        return traces_of(self._workspace.spool / spool, since)
+        return traces_of(self._workspace.spool / spool, since, outputs=self._workspace.outputs)
 
     def forget(self, spool: str) -> None:
         """Delete what a command left; its call has its outcome."""
@@ -136,13 +137,18 @@ class LocalToolbox:
 
         forget(self._workspace.spool / spool)
 
-    def sweep(self, edits: Mapping[str, FileChange]) -> None:
+    def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
         """Delete leftover files of settled calls; `edits` are their file changes, by call id."""
         if edits:
             from holdfast.tools.workspace.atomic_write import remove_unfinished  # noqa: PLC0415 - when there is something to look for
 
-            for call, change in edits.items():
-                remove_unfinished(self._workspace.root, call, change)
+            for call, changes in edits.items():
+                for change in changes:
+                    remove_unfinished(self._workspace.root, call, change)
+        if next(self._folder.glob("keeper-*.lock"), None) is not None:
+            from holdfast.tools.process.supervisor_locks import remove_locks  # noqa: PLC0415 - when there is something to look for
+
+            remove_locks(self._folder)
         with contextlib.suppress(OSError):  # holdfast's folder cannot be read: nothing in it can be deleted
             for left in self._workspace.spool.iterdir():
                 from holdfast.tools.process.supervisor_client import remove_entry  # noqa: PLC0415 - when there is something to look for
@@ -151,5 +157,5 @@ class LocalToolbox:
 
     async def close(self) -> None:
         """End all processes of the tools, within a second."""
-        if "_supervisor" in vars(self):  # it is made for the first command
-            await self._supervisor.close()
+        if "_supervisors" in vars(self):  # they are made for the first command
+            await self._supervisors.close()

@@ -100,6 +100,9 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
                     f"Options --yolo and --permission-mode {arguments.permission_mode!r} conflict. "
                     "Use only one of them."
                 )
+            if arguments.prompt is None and (arguments.no_session or arguments.input_format != "text"):
+                option = "--no-session" if arguments.no_session else "--input-format"
+                raise UsageError(f"{option} is for runs without a screen. Add -p, or leave it out.")
             if arguments.prompt is None:
                 from holdfast.ui.tui import main  # noqa: PLC0415 - only what the command needs
 

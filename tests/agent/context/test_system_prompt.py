@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agent_harness import Rig
 from holdfast.agent.context.system_prompt import system_prompt
 from holdfast.session.conversation.conversation import UserMessage
@@ -27,8 +29,30 @@ def test_it_is_short_and_says_where_it_works(tmp_path: Path) -> None:
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
     text = system_prompt(tmp_path, today="2026-11-22")
     assert len(text) / 3 < MOST  # English has more than three characters to a token, for every tokenizer
-    assert f"Working directory: {tmp_path}\nGit: repository {tmp_path}, on branch topic\nPlatform: " in text
-    assert text.endswith("Session began: 2026-11-22")
+    facts = (
+        f"Working directory: {tmp_path}\nIt contains: nothing\nGit: repository {tmp_path}, on branch topic\nPlatform: "
+    )
+    assert facts in text
+    assert text.endswith("Today's date: 2026-11-22")
+
+
+def test_it_lists_what_is_there_and_what_git_is_in_the_middle_of(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "rebase-merge").mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "a\nb").touch()
+    text = system_prompt(tmp_path, today="2026-11-22")
+    assert "It contains: a\\nb, src/\n" in text
+    assert f"Git: repository {tmp_path}, on no branch, in the middle of a rebase\n" in text
+    for number in range(100):
+        (tmp_path / f"f{number:03}").touch()
+    assert "f038, … and 62 more\n" in system_prompt(tmp_path, today="2026-11-22")
+
+
+def test_it_says_whether_rg_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "; rg is not installed" in system_prompt(tmp_path, today="2026-11-22")
+    (tmp_path / "rg").touch(mode=0o755)
+    assert "; rg is installed\n" in system_prompt(tmp_path, today="2026-11-22")
 
 
 def test_instructions_follow_it_in_their_order(tmp_path: Path) -> None:

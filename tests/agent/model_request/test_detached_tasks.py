@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -109,7 +109,7 @@ async def test_what_an_abandoned_call_needs_is_not_swept_away() -> None:
     class Sweeping(FunctionToolbox):
         swept = 0
 
-        def sweep(self, edits: Mapping[str, FileChange]) -> None:
+        def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
             super().sweep(edits)
             self.swept += 1
 

@@ -38,6 +38,7 @@ from holdfast.session.journal.entries import (
     Uncompacted,
 )
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.tasks import TaskEnded
 from holdfast.tool_calls import FileSeen
 from journals import DECISIONS, journals, opened
 from laws import law
@@ -178,10 +179,10 @@ def test_a_rewind_gives_the_conversation_that_was_before_the_prompt(
     assert fold([*kept, *gone]).prompts == fold(kept).prompts
     assert Fold([*kept, *gone]).files == Fold(kept).files
     known = Fold(kept)
-    lasting = [  # damage, what is shared, and late outcomes of calls that are part of it, are told on any branch
+    lasting = [  # damage, shared output, ends of tasks, late outcomes of calls that are part of it: on any branch
         each
         for each in gone
-        if isinstance(each, Repaired | ShellEnded)
+        if isinstance(each, Repaired | ShellEnded | TaskEnded)
         or (isinstance(each, CallEnded | CallLate) and known.knows_call(each.call))
     ]
     texts = [entry for entry in after if isinstance(entry, PromptAccepted | Repaired)]  # no ids, which are never reused

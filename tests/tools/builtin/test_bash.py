@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 from holdfast.errors import ToolFailed
+from holdfast.tool_calls import Pattern
+from holdfast.tools.approval import Allow, Policy, decide
+from holdfast.tools.background.kept_output import NEWEST, keep, kept_file
 from holdfast.tools.builtin.bash import BashTool, facts
-from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
+from holdfast.tools.builtin.read_write import ReadTool
+from holdfast.tools.process.supervisor_client import CommandFinished
+from holdfast.tools.process.supervisors import Supervisors
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput, Workspace
 from process_leaks import linux_only
 
+ALONE = "to keep one running, start it with background: true"
+
 
 def tool(folder: Path) -> BashTool:
-    return BashTool(Workspace(root=folder, spool=folder), Supervisor(folder))
+    return BashTool(Workspace(root=folder, spool=folder), Supervisors(folder))
 
 
 def plan(folder: Path, **arguments: object) -> Plan:
@@ -28,7 +36,7 @@ def output(folder: Path, *, stop_at: str = "", **arguments: object) -> ToolOutpu
     """Return what a run gives; with `stop_at`, one that is stopped when that text was shown."""
 
     async def main() -> ToolOutput:
-        supervisor = Supervisor(folder)
+        supervisor = Supervisors(folder)
         stop = asyncio.Event()
         shown: list[str] = []
 
@@ -134,8 +142,8 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
     ("told", "sentence"),
     [
         ({"code": 1}, "exit code 1, 1.2 s"),
-        ({"leftovers": 1}, "exit code 0, 1.2 s; 1 process it left behind was ended"),
-        ({"leftovers": 2}, "exit code 0, 1.2 s; 2 processes it left behind were ended"),
+        ({"leftovers": 1}, f"exit code 0, 1.2 s; 1 process it left behind was ended; {ALONE}"),
+        ({"leftovers": 2}, f"exit code 0, 1.2 s; 2 processes it left behind were ended; {ALONE}"),
         ({"unkept": "disk full"}, "exit code 0, 1.2 s; some of its output could not be kept: disk full"),
         (
             {"cause": "stop", "survivors": 1},
@@ -160,3 +168,62 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
 )
 def test_the_facts_are_told_as_they_are(told: dict[str, object], sentence: str) -> None:
     assert facts(finished(**told)) == sentence
+
+
+def test_it_runs_in_a_folder_of_the_workspace_and_asks_outside(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    assert output(tmp_path, command="pwd", cwd="sub").text.startswith(f"{tmp_path / 'sub'}\n")
+    made = plan(tmp_path, command="make test", cwd="sub")
+    assert (made.folder, made.outside, made.title) == ("sub", None, "run: make test (in sub)")
+    policy = Policy("ask", (Pattern(effect="execute", text="make test"),))
+    assert decide(made, policy) == decide(plan(tmp_path, command="cd sub && make test"), policy) == Allow()
+    assert plan(tmp_path, command="make", cwd=".").folder == ""
+    assert plan(tmp_path, command="make", cwd="/").outside == "/"
+    (tmp_path / "link").symlink_to("/usr")
+    assert plan(tmp_path, command="make", cwd="link").outside == "/usr"
+    with pytest.raises(ToolFailed, match="Folder 'gone' does not exist"):
+        plan(tmp_path, command="make", cwd="gone")
+
+
+@linux_only
+def test_the_whole_of_a_long_output_is_kept_and_read_without_asking(tmp_path: Path) -> None:
+    work, outputs = tmp_path / "work", tmp_path / "outputs"
+    work.mkdir()
+    workspace = Workspace(root=work, spool=tmp_path, outputs=outputs)
+
+    async def main(command: str, call: str) -> ToolOutput:
+        supervisors = Supervisors(tmp_path)
+        try:
+            made = BashTool(workspace, supervisors).plan(call, json.dumps({"command": command}))
+            return await made.run(ToolContext(call=call, stop=asyncio.Event(), emit=lambda _: None))
+        finally:
+            await supervisors.close()
+
+    said = asyncio.run(main("seq 1 20000", "long")).text
+    assert said.endswith(f"[All of its output that was stored is in {str(outputs / 'long.txt')!r}: read it.]")
+    assert (outputs / "long.txt").read_text() == "".join(f"{number}\n" for number in range(1, 20001))
+    assert "stored" not in asyncio.run(main("seq 1 20", "short")).text
+    assert [each.name for each in outputs.iterdir()] == ["long.txt"]
+    assert list(work.iterdir()) == []
+    read = ReadTool(workspace)
+    assert read.plan("r", json.dumps({"path": str(outputs / "long.txt")})).outside is None
+    assert read.plan("r", json.dumps({"path": str(tmp_path / "other.txt")})).outside is not None
+    (outputs / "trap.txt").symlink_to("/etc/passwd")
+    assert read.plan("r", json.dumps({"path": str(outputs / "trap.txt")})).outside == "/etc/passwd"
+
+
+def test_of_outputs_that_are_complete_the_newest_are_kept(tmp_path: Path) -> None:
+    spool = tmp_path / "still.out"
+    spool.write_text("goes on")
+    assert keep(spool, kept_file(tmp_path / "outputs", "still"))
+    for number in range(NEWEST + 5):
+        done = tmp_path / f"{number}.out"
+        done.write_text("done")
+        os.utime(done, ns=(number, number))
+        assert keep(done, kept_file(tmp_path / "outputs", str(number)))
+        done.unlink()
+    last = tmp_path / "last.out"
+    last.write_text("last")
+    assert keep(last, kept_file(tmp_path / "outputs", "last"))
+    names = {each.stem for each in (tmp_path / "outputs").iterdir()}
+    assert names == {"still", "last", *(str(number) for number in range(5, NEWEST + 5))}

@@ -219,8 +219,7 @@ def test_a_host_is_asked_about_until_it_is_allowed() -> None:
     assert decide(plan, Policy("ask")) == Ask(
         "The call 'fetch https://docs.example/a?q=1' asks 'docs.example' over the network."
     )
-    pattern = suggested(plan)
-    assert pattern is not None
+    (pattern,) = suggested(plan).patterns
     for mode in ("ask", "accept-edits", "plan"):
         assert isinstance(decide(plan, Policy(mode)), Ask)
         assert decide(plan, Policy(mode, (pattern,))) == Allow()

@@ -9,6 +9,8 @@ from ends import left
 from holdfast.tools.process.command_traces import traces_of
 from holdfast.tools.process.supervisor_client import forget
 
+ALONE = "to keep one running, start it with background: true"
+
 
 @pytest.mark.parametrize(
     ("ended", "ok", "interrupted", "said"),
@@ -36,7 +38,12 @@ from holdfast.tools.process.supervisor_client import forget
             True,
             "out\n(ended after 1.2 s, and everything it had started was",
         ),
-        ({"leftovers": 1}, True, False, "out\n(exit code 0, 1.2 s; 1 process it left behind was ended)"),
+        (
+            {"leftovers": 1},
+            True,
+            False,
+            f"out\n(exit code 0, 1.2 s; 1 process it left behind was ended; {ALONE})",
+        ),
     ],
 )
 def test_the_supervisors_word_is_told_as_if_it_had_been_heard(

@@ -16,7 +16,8 @@ from holdfast.tool_calls import ProcessId
 from holdfast.tools.builtin.bash import BashTool
 from holdfast.tools.process.command_traces import traces_of
 from holdfast.tools.process.end_record import LONGEST_RECORD, end_of, read_end, sealed, write_end
-from holdfast.tools.process.supervisor_client import Supervisor, forget, partial
+from holdfast.tools.process.supervisor_client import forget, partial
+from holdfast.tools.process.supervisors import Supervisors
 from holdfast.tools.tool import ToolContext, ToolOutput, Workspace
 from polling import eventually
 from process_leaks import alive, linux_only
@@ -83,7 +84,7 @@ def ran(folder: Path, command: str) -> tuple[ToolOutput, Path]:
     spool.mkdir(exist_ok=True)
 
     async def act() -> tuple[ToolOutput, Path]:
-        supervisor = Supervisor(folder)
+        supervisor = Supervisors(folder)
         tool = BashTool(Workspace(root=folder, spool=spool), supervisor)
         plan = tool.plan(call := f"call-{os.urandom(4).hex()}", json.dumps({"command": command}))
         began: list[ProcessId] = []
@@ -144,7 +145,7 @@ def test_a_command_that_ends_what_runs_it_is_not_said_to_have_been_stopped(tmp_p
 @linux_only
 def test_one_who_asked_for_a_stop_reads_of_a_stop(tmp_path: Path) -> None:
     async def act() -> ToolOutput:
-        supervisor = Supervisor(tmp_path)
+        supervisor = Supervisors(tmp_path)
         tool = BashTool(Workspace(root=tmp_path, spool=tmp_path), supervisor)
         stop = asyncio.Event()
         plan = tool.plan("call-1", json.dumps({"command": "echo ready; sleep 300"}))

@@ -20,7 +20,8 @@ import pytest
 
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.launch import PACKAGES, PROGRAM, SUPERVISOR_LOCK
-from holdfast.tools.process.supervisor_client import left_nothing, partial, wait_gone
+from holdfast.tools.process.supervisor_client import partial
+from holdfast.tools.process.supervisor_locks import left_nothing, wait_gone
 from polling import HANGS, eventually, expect_within
 from process_leaks import alive, linux_only, peak_memory
 from stubborn_commands import NASTY

@@ -20,7 +20,8 @@ from holdfast.tools.process import launch, supervisor_client
 from holdfast.tools.process import supervisor as program
 from holdfast.tools.process.environment import child_environment
 from holdfast.tools.process.process_table import boot
-from holdfast.tools.process.supervisor_client import partial, wait_gone
+from holdfast.tools.process.supervisor_client import partial
+from holdfast.tools.process.supervisor_locks import wait_gone
 from polling import HANGS, eventually
 from process_leaks import alive, linux_only, open_files, peak_memory
 from stubborn_commands import NASTY

@@ -119,7 +119,7 @@ def test_a_supervisor_that_cannot_start_is_an_answer(tmp_path: Path, monkeypatch
     monkeypatch.setattr(launch, "PROGRAM", "import missing_here")
     with pytest.raises(ToolFailed, match="Nothing was run"):
         finished(tmp_path, "true")
-    assert "missing_here" in (tmp_path / launch.LOG).read_text()
+    assert "missing_here" in (tmp_path / f"{launch.SUPERVISOR}.log").read_text()
 
 
 def test_without_a_folder_nothing_is_run(tmp_path: Path) -> None:

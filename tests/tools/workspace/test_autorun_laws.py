@@ -64,7 +64,7 @@ def test_what_others_run_is_asked_about(path: str, tmp_path: Path) -> None:
         decision = decide(plan, Policy(mode))
         assert isinstance(decision, Ask)
         assert "by themselves" in decision.why
-    assert suggested(plan) is None
+    assert suggested(plan).patterns == ()
 
 
 @pytest.mark.parametrize("path", SOURCE)
@@ -144,7 +144,7 @@ def test_a_link_is_asked_about_by_either_name(tmp_path: Path) -> None:
         assert isinstance(decision, Ask), path
         assert plan.known_as == name
         assert f"by themselves (as {name!r})." in decision.why
-        assert suggested(plan) is None
+        assert suggested(plan).patterns == ()
     asked = decide(planned(EditTool(space), path="env.sh", old="old", new="new"), Policy("accept-edits"))
     assert isinstance(asked, Ask)
     for path in ("scripts/free.sh", "harmless/free.sh", "sub/deep/x", "tools/x", "tools/hooksx"):

@@ -231,7 +231,7 @@ def test_a_proxys_password_is_not_printed(home: Path, capsys: pytest.CaptureFixt
 def test_its_json_has_the_keys_that_are_documented(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (Path(__file__).parents[3] / "docs/reference/settings.md").read_text("utf-8")
     config, doctor = (json.loads(each) for each in re.findall(r"```json\n(.*?)```", text, re.DOTALL)[-2:])
-    (home / "config.toml").write_text('model = "ollama:m"\n')
+    (home / "config.toml").write_text('model = "ollama:m"\n[permissions]\ndeny = ["Bash(rm *)"]\n')
     environ = {"HOLDFAST_HOME": str(home), "OPENAI_BASE_URL": "http://x", "ANTHROPIC_API_KEY": "sk-0001-0001"}
     main(["config", "--json"], environ)
     found = json.loads(capsys.readouterr().out)

@@ -24,8 +24,8 @@ from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.session.model_notices import REASONS
 from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
 from holdfast.ui.headless.output_format import RunEnded, RunOpened
-from holdfast.ui.headless.run import exit_code
 from holdfast.ui.headless.text_output import TextOutput
+from holdfast.ui.headless.turn_end import exit_code
 from holdfast.ui.view.sentences import call_line
 
 OPENED = RunOpened(session="s1", model="openai-chat:m", mode="ask", cwd="/w", tools=("read",), resumed=False)

@@ -95,7 +95,7 @@ def test_a_stop_is_told_with_what_had_finished() -> None:
 def test_a_call_that_waited_for_a_person_says_so() -> None:
     asked = (*LEFT[:4], LEFT[4], ApprovalAsked(call="B", why="It writes."))
     _, edit, _, turn = account([*asked, *settle(fold(asked), StopCause("approval", "edit a.py"))])
-    assert edit == "○ edit a.py needs approval; not run. Use --permission-mode accept-edits or -y"
+    assert edit == "○ edit a.py needs approval; not run. Use -y, which runs everything"
     assert turn == "Turn ended: a call needed your approval and you were not there to give it (edit a.py)"
 
 

@@ -13,7 +13,7 @@ from holdfast.providers.credentials.provider_keys import KeyFile
 from holdfast.ui.commands.config import resolved_settings
 from holdfast.ui.main import main
 from holdfast.ui.startup.arguments import Arguments, parser
-from holdfast.ui.startup.project_trust import judge_project, project_of, trusted_project
+from holdfast.ui.startup.project_trust import granted_patterns, judge_project, trusted_project
 from holdfast.ui.startup.settings_sources import given, layer, values
 
 TEXT = """\
@@ -117,7 +117,7 @@ def test_what_settles_settings_judges_nothing(tmp_path: Path) -> None:
         found = str(resolved_settings(arguments, environ, tmp_path))
         assert "Ignoring untrusted project config" in found
         assert "of:another" not in found
-    assert project_of(environ, tmp_path).patterns == ()
+    assert granted_patterns(environ, tmp_path) == ()
 
 
 def test_a_projects_config_that_sets_nothing_is_not_asked_about(tmp_path: Path) -> None:

@@ -20,12 +20,14 @@ from holdfast.agent.sessions import create
 from holdfast.config.settings import Config
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.entries import Titled
+from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Mode
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.ui.advice import SCREEN
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui import app
-from holdfast.ui.tui.agent_thread.messages import Window
+from holdfast.ui.tui.agent_thread.messages import ApprovalRequested, Window
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.app import HoldfastApp
 from holdfast.ui.tui.widgets.composer import ASKING, BUSY, PLACEHOLDER_IDLE
@@ -54,6 +56,10 @@ async def showing(begin: RunOptions) -> AsyncGenerator[tuple[HoldfastApp, Pilot[
         await pilot.pause()
         yield screen, pilot
     assert await asyncio.to_thread(screen.controller.agent.close, 20)
+
+
+async def _runs(context: ToolContext) -> ToolOutput:
+    return ToolOutput(text=context.call)
 
 
 def notice(screen: HoldfastApp) -> str:
@@ -128,8 +134,9 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
         await pilot.press("escape")
         await typed(pilot, "/help")
         await pilot.press("ctrl+d", "escape")
-        screen.approval.display = True
-        screen.approval.action_choose("no")
+        plan = Plan(effect="execute", title="run: true", command="true", detail="true", run=_runs)
+        screen._hear(ApprovalRequested(CallPart(id="c", name="bash", arguments="{}"), plan, ""))
+        screen.approval.choose("no")
         await pilot.press("x", "home", "ctrl+d")
         assert screen.is_running
         assert screen.approval.query_one(Input).value == ""

@@ -13,6 +13,7 @@ from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import ProviderKey
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
+    ApprovalAnswered,
     Entry,
     ModelChanged,
     ModelSettingsChanged,
@@ -75,6 +76,17 @@ def test_a_session_that_is_opened_is_known_by_its_conversation(session: SessionC
     session.take(SessionClosed())
     assert (session.session, session.prompts) == ("", ())
     assert session.status == Status(mode="ask", model="a:b", branch=session.status.branch)
+
+
+def test_an_answer_sets_the_mode_of_its_session_and_of_no_other(session: SessionController) -> None:
+    session.use_mode("plan")
+    session.take(opened())
+    session.take(Fact(1, ApprovalAnswered(call="c", allowed=True)))
+    assert session.status.mode == "plan"
+    session.take(Fact(2, ApprovalAnswered(call="c", allowed=True, mode="accept-edits")))
+    assert session.status.mode == "accept-edits"
+    session.take(opened())
+    assert session.status.mode == "plan"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from holdfast.errors import UsageError
 from holdfast.ui.export.export import FORMS, Form, form_of
 from holdfast.ui.tui import slash_commands
-from holdfast.ui.tui.command_parser import SLASH_COMMANDS, matching, parse_command
+from holdfast.ui.tui.command_parser import SLASH_COMMANDS, matching, parse_slash_command
 from holdfast.ui.tui.widgets.completion import file_begun, files, matching_commands
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/terminal.md").read_text()
@@ -21,28 +21,28 @@ PAGE = (Path(__file__).parents[3] / "docs/reference/terminal.md").read_text()
 def test_a_command_is_read_done_and_documented(command: object) -> None:
     """Each does something or says why not, and the page has it with all its names."""
     found = next(each for each in SLASH_COMMANDS if each is command)
-    line = parse_command(f"/{found.name}")
+    line = parse_slash_command(f"/{found.name}")
     assert line is not None
     assert line.command is found
     assert found.name in slash_commands.DOES
     for name in (found.name, *found.aliases):
         assert re.search(rf"`/{name}[` ]", PAGE), name
-        assert parse_command(f"/{name}") == line
+        assert parse_slash_command(f"/{name}") == line
 
 
 def test_what_is_no_command() -> None:
     """A path, several lines and plain words are prompts."""
-    assert parse_command("/usr/bin/env is missing") is None
-    assert parse_command("/help\nme") is None
-    assert parse_command("help") is None
+    assert parse_slash_command("/usr/bin/env is missing") is None
+    assert parse_slash_command("/help\nme") is None
+    assert parse_slash_command("help") is None
 
 
 def test_what_cannot_be_done_is_said() -> None:
     """An unknown name hints at a near one; what takes no arguments is given nothing."""
     with pytest.raises(UsageError, match=r"Did you mean /model\?"):
-        parse_command("/modle x")
+        parse_slash_command("/modle x")
     with pytest.raises(UsageError, match="takes no arguments"):
-        parse_command("/new thing")
+        parse_slash_command("/new thing")
 
 
 def test_an_export_is_what_the_name_of_its_file_says() -> None:

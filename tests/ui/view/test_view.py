@@ -273,12 +273,14 @@ def test_an_edit_and_a_file_written_whole_carry_their_change() -> None:
         call("a", "edit", path="x.py", old="a\n", new="b\n", all=True),
         call("b", "write", path="y.py", content="c\n"),
         call("c", "edit", path="x.py"),
+        call("d", "edit", path="z.py", edits=[{"old": "a", "new": "b"}, {"old": "c", "new": "d"}]),
     )
     view = told(ResponseEnded(step=1, model="m", parts=parts, usage=Usage()))
     assert [block.edit for block in view.blocks() if isinstance(block, CallBlock)] == [
         EditChange(path="x.py", old="a\n", new="b\n", everywhere=True),
         EditChange(path="y.py", old=None, new="c\n"),
         None,
+        EditChange(path="z.py", old="a\n…\nc", new="b\n…\nd"),
     ]
 
 

@@ -21,7 +21,7 @@ def files_seen(fold: Fold) -> dict[str, tuple[FileSeen, ...]]:
 
     Files with an edit whose outcome is unknown have no versions here: recovery looks at them and reports them.
     """
-    edited = {change.path for change in edits(fold.conversation().open_calls).values()}
+    edited = {change.path for each in edits(fold.conversation().open_calls).values() for change in each}
     return {path: () if path in edited else states for path, states in fold.files.items()} | dict.fromkeys(edited, ())
 
 

@@ -10,6 +10,7 @@ from holdfast.agent.context.compaction_plan import CompactionPlan
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage, PromptMark, UserMessage
 from holdfast.session.conversation.prune_results import TODO
 from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, PromptAccepted, ResponseEnded, Steered
+from holdfast.session.journal.file_changes import files_known, started_changes
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.truncation import cap
 
@@ -47,14 +48,16 @@ def work(journal: Iterable[Entry], part_of_it: Callable[[str], bool]) -> Work:
                 steered[turn] = (*steered.get(turn, ()), text)
             case ResponseEnded(parts=parts):
                 lists.update(part.id for part in parts if isinstance(part, CallPart) and part.name == TODO)
-            case CallStarted(call=call, change=change) if change is not None and part_of_it(call):
-                changed.pop(change.path, None)
-                changed[change.path] = None
-            case CallEnded(call=call, seen=seen) if seen is not None and part_of_it(call):
-                read.pop(seen.path, None)
-                read[seen.path] = None
-            case CallEnded(call=call, outcome="ok", text=text) if call in lists and part_of_it(call):
-                todo, listed = text, call
+            case CallStarted(call=call) if part_of_it(call):
+                for change in started_changes(entry):
+                    changed.pop(change.path, None)
+                    changed[change.path] = None
+            case CallEnded(call=call) if part_of_it(call):
+                for seen in files_known(entry):
+                    read.pop(seen.path, None)
+                    read[seen.path] = None
+                if entry.outcome == "ok" and call in lists and entry.seen is None:
+                    todo, listed = entry.text, call
             case _:
                 pass
     others = tuple(path for path in read if path not in changed)

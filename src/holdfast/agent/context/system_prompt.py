@@ -5,17 +5,28 @@ Later changes go into notes (`holdfast.agent.context.changed_files`), so the pro
 
 from __future__ import annotations
 
+import os
 import platform
+import shutil
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
-from holdfast.system.git import branch, repository
+from holdfast.system.git import branch, repository, unfinished_operation
+from holdfast.text import valid_unicode
 from holdfast.tools.tool import Instruction
 from holdfast.tools.truncation import escape_newlines
 
+_LISTED = 1000
+_NAMES_SHOWN = 40
+_NAME_SHOWN = 60
+
 
 def system_prompt(cwd: Path, *, today: str, instructions: Iterable[Instruction] = ()) -> str:
-    """Return the system prompt of a new session in `cwd`; `today` is an ISO date."""
+    """Return the system prompt of a new session in `cwd`; `today` is an ISO date. It starts no process.
+
+    Not even `git status`, which would run what the repository's own config names before anyone was asked.
+    """
     text = Path(__file__).with_name("system.md").read_text("utf-8").strip()
     return "\n\n".join([text, _facts(cwd, today), *map(_block, instructions)])
 
@@ -33,14 +44,36 @@ def _facts(cwd: Path, today: str) -> str:
         git = "no repository"
     else:
         git = f"repository {root}, on branch {name}" if (name := branch(root)) else f"repository {root}, on no branch"
+        git += f", in the middle of a {begun}" if (begun := unfinished_operation(root)) else ""
+    machine = f"{platform.system()} {platform.release()} {platform.machine()}"
+    rg = "rg is installed" if shutil.which("rg") else "rg is not installed, use the tool grep"
     return "\n".join(
         [
             f"Working directory: {cwd}",
+            f"It contains: {_listed(cwd)}",
             f"Git: {git}",
-            f"Platform: {platform.system()} {platform.machine()}; commands run in bash without a terminal",
-            f"Session began: {today}",
+            f"Platform: {machine}; commands run in bash without a terminal; {rg}",
+            f"Today's date: {today}",
         ]
     )
+
+
+def _listed(folder: Path) -> str:
+    """Return the names in a folder, folders with a slash, as many as are shown."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(
+                f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
+                for entry in islice(entries, _LISTED)
+                if entry.name != ".git"
+            )
+    except OSError:
+        return "cannot be read"
+    shown = [escape_newlines(valid_unicode(name[:_NAME_SHOWN])) for name in names[:_NAMES_SHOWN]]
+    if len(names) > len(shown):
+        more = len(names) - len(shown)
+        shown.append(f"… and {more} more" if len(names) + 1 < _LISTED else f"… and {more} or more")
+    return ", ".join(shown) or "nothing"
 
 
 def _block(instruction: Instruction) -> str:

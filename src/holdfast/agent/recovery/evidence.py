@@ -7,16 +7,18 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.agent.recovery.settle import Evidence
-from holdfast.session.conversation.conversation import OpenCall, OpenShell
+from holdfast.session.conversation.conversation import OpenCall, OpenShell, OpenTask
 from holdfast.session.journal.entries import CallEnded, CallStarted, ResponseEnded
+from holdfast.session.journal.file_changes import started_changes
 from holdfast.session.journal.store import Reading
-from holdfast.tool_calls import FileChange, FileSeen
+from holdfast.tool_calls import FileChange, FileCheck, FileSeen
 from holdfast.tools.tool import Toolbox
 
 
-def edits(calls: Iterable[OpenCall]) -> dict[str, FileChange]:
+def edits(calls: Iterable[OpenCall]) -> dict[str, tuple[FileChange, ...]]:
     """Return the file changes of started calls, by call id."""
-    return {call.started.call: call.started.change for call in calls if call.started and call.started.change}
+    started = [call.started for call in calls if call.started is not None]
+    return {each.call: changes for each in started if (changes := started_changes(each))}
 
 
 def has_gap(reading: Reading) -> bool:
@@ -48,6 +50,11 @@ def gather_evidence(
             known.file_checks[entry.call] = check = toolbox.look(entry.change)
             if check == "after":
                 known.seen[entry.call] = toolbox.present(FileSeen(path=entry.change.path))
+        if entry.changes:
+            looked: list[tuple[str, FileCheck]] = [(each.path, toolbox.look(each)) for each in entry.changes]
+            known.several[entry.call] = tuple(looked)
+            landed = (FileSeen(path=path) for path, check in looked if check == "after")
+            known.seen_also[entry.call] = tuple(map(toolbox.present, landed))
         if entry.spool is not None:
             since = began.get(entry.call, now - seconds.get(entry.call, 0.0))
             if (left := toolbox.traces(entry.spool, since)) is not None:
@@ -58,10 +65,13 @@ def gather_evidence(
 MAY_RUN = "processes that it had started may still be running"
 
 
-async def leftover_processes(toolbox: Toolbox, calls: Sequence[OpenCall], shells: Sequence[OpenShell] = ()) -> str:
-    """Return a note about processes left by these calls and commands, "" if all have exited by themselves."""
+async def leftover_processes(
+    toolbox: Toolbox, calls: Sequence[OpenCall], shells: Sequence[OpenShell] = (), tasks: Sequence[OpenTask] = ()
+) -> str:
+    """Return a note about processes left by these calls, commands and tasks, "" if all have exited by themselves."""
     begun = [(call.started.call, call.started.spool, call.process) for call in calls if call.started is not None]
     begun += [(shell.started.id, shell.started.spool, shell.process) for shell in shells]
+    begun += [(task.started.call, task.started.spool, task.process) for task in tasks]
     quiet = await toolbox.quiet({spool: process for _, spool, process in begun if spool is not None})
     found = await toolbox.reap({own: process for own, _, process in begun})
     return "; ".join(said for said in (found, "" if quiet else MAY_RUN) if said)

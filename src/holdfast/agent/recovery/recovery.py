@@ -29,6 +29,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.context.changed_files import changed_files, files_seen
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.journal_writer import JournalWriter
@@ -41,6 +42,7 @@ from holdfast.errors import StateError
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
+from holdfast.session.journal.tasks import TaskStarted
 from holdfast.session.model_notices import REASONS
 from holdfast.system.threads import in_daemon
 from holdfast.tools.tool import Toolbox
@@ -66,19 +68,21 @@ class Aftermath(msgspec.Struct, frozen=True):
 class Recovery:
     """What is open in one session, and what is known of it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what may be left open, and where that is looked for
         self,
         journal: JournalWriter,
         reading: Reading,
         *,
         toolbox: Toolbox,
         commands: UserCommands,
+        tasks: BackgroundTasks,
         checks: Checks,
         detached: DetachedTasks,
     ) -> None:
         self._journal = journal
         self._toolbox = toolbox
         self._commands = commands
+        self._tasks = tasks
         self._checks = checks
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
@@ -89,7 +93,7 @@ class Recovery:
         """Take in what a reading of the journal found, and when the calls and commands in it began."""
         entries = [record.entry for record in reading.records]
         self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, e.CallStarted)}
-        self._began |= {r.entry.id: r.at for r in reading.records if isinstance(r.entry, e.ShellStarted)}
+        self._began |= {r.entry.id: r.at for r in reading.records if isinstance(r.entry, e.ShellStarted | TaskStarted)}
         told = {finding for entry in entries if isinstance(entry, e.Repaired) for finding in entry.findings}
         self._untold = tuple(found.what for found in reading.findings if found.what not in told)
         self._gap = has_gap(reading)
@@ -125,10 +129,11 @@ class Recovery:
         conversation = self._journal.conversation
         left = conversation.is_open and self._unsettled is None
         shells = self._commands.orphaned(conversation.open_shells)
-        if not left and not shells:
+        tasks = self._tasks.orphaned(conversation.open_tasks)
+        if not left and not shells and not tasks:
             return "", None
         calls = conversation.open_calls if left else ()
-        return await stop.learn(leftover_processes(self._toolbox, calls, shells), MAY_RUN, within=QUIET)
+        return await stop.learn(leftover_processes(self._toolbox, calls, shells, tasks), MAY_RUN, within=QUIET)
 
     def recover(self, processes: str, *, goes_on: bool = False) -> None:
         """Settle what is open and report the damage. If the turn `goes_on`, calls that had not started stay open."""
@@ -143,11 +148,13 @@ class Recovery:
             stop_cause = self._unsettled or StopCause("crash", processes)
             settled = settle(conversation, stop_cause, known=self._evidence(conversation))
             entries.extend(started_only(settled, conversation) if goes_on else settled)
-        self._journal.append(*entries, *self._commands.left(conversation.open_shells, processes, began=self._began))
+        entries += self._commands.left(conversation.open_shells, processes, began=self._began)
+        entries += self._tasks.left(conversation.open_tasks, processes, began=self._began)
+        self._journal.append(*entries)
         self._untold = self._repaired = ()
         self._gap = False
         self._settled()
-        if not self._detached and not self._commands.any_running:
+        if not self._detached and not self._commands.any_running and not self._tasks.running:
             self._toolbox.sweep(edits(conversation.open_calls))
 
     def settle_turn(

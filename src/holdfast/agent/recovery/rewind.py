@@ -8,6 +8,7 @@ from holdfast.errors import UsageError
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import CallStarted, Entry, PromptAccepted, Rewound
+from holdfast.session.journal.file_changes import started_changes
 
 
 def rewind_entry(conversation: Conversation, journal: Iterable[Entry], turn: int) -> tuple[Rewound, str]:
@@ -28,8 +29,8 @@ def rewind_entry(conversation: Conversation, journal: Iterable[Entry], turn: int
                 files, commands = [], 0
             case CallStarted(effect="execute"):
                 commands += 1
-            case CallStarted(effect="write", change=change) if change is not None:
-                files.append(change.path)
+            case CallStarted(effect="write"):
+                files += [change.path for change in started_changes(entry)]
             case _:
                 pass
     note = model_notices.rewound_notice(tuple(dict.fromkeys(files)), commands)

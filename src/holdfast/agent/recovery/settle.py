@@ -42,13 +42,18 @@ from holdfast.tools.tool import Traces
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence about calls that started and have no outcome, by call id.
 
-    `seen` holds the files whose changes had landed, `traces` what commands left behind, `seconds` how long calls have
+    `file_checks` says what was found of the one file of a call, `several` of each of several. `seen` and `seen_also`
+    hold the files whose changes had landed, `traces` what commands left behind, `seconds` how long calls have
     run, `ended` the outcomes of calls that finished while the journal could not be written. With a `gap`, entries that
     say whether calls started or ended may be unreadable.
     """
 
     file_checks: dict[str, FileCheck] = msgspec.field(default_factory=dict[str, FileCheck])
     seen: dict[str, FileSeen] = msgspec.field(default_factory=dict[str, FileSeen])
+    several: dict[str, tuple[tuple[str, FileCheck], ...]] = msgspec.field(
+        default_factory=dict[str, tuple[tuple[str, FileCheck], ...]]
+    )
+    seen_also: dict[str, tuple[FileSeen, ...]] = msgspec.field(default_factory=dict[str, tuple[FileSeen, ...]])
     traces: dict[str, Traces] = msgspec.field(default_factory=dict[str, Traces])
     seconds: dict[str, float] = msgspec.field(default_factory=dict[str, float])
     ended: dict[str, CallEnded] = msgspec.field(default_factory=dict[str, CallEnded])
@@ -77,7 +82,10 @@ def settle(
                 cut=stop_cause.cause,
             )
         )
-    entries.extend(_ended(call, stop_cause, known) for call in conversation.open_calls)
+    tasks = {task.started.call: task.started.id for task in conversation.open_tasks}
+    entries.extend(
+        _ended(call, stop_cause, known, task=tasks.get(call.part.id, "")) for call in conversation.open_calls
+    )
     if conversation.open_turn is not None:
         entries.append(
             TurnEnded(
@@ -109,10 +117,14 @@ def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: f
     return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
-def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence) -> CallEnded:
+def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str) -> CallEnded:
+    """Return the outcome of a call; `task` is the background task that it had begun to start, or ""."""
     own = call.part.id
     if own in known.ended:
         return known.ended[own]
+    if task:
+        text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task)
+        return CallEnded(call=own, outcome="interrupted", text=text, seconds=known.seconds.get(own, 0.0))
     if call.started is None and not known.gap:
         text = model_notices.not_started(stop_cause.cause, stop_cause.detail, asked=call.asked is not None)
         return CallEnded(call=own, outcome="not_started", text=text)
@@ -124,13 +136,15 @@ def _ended(call: OpenCall, stop_cause: StopCause, known: Evidence) -> CallEnded:
         return CallEnded(call=own, outcome="ok" if left.output.ok else "failed", text=text, seconds=seconds)
     change = call.started.change if call.started else None
     file_check, path = known.file_checks.get(own), change.path if change else ""
+    several = model_notices.files_looked_at(known.several.get(own, ()))
     if known.gap:
-        text = model_notices.lost(file_check=file_check, path=path, printed=printed)
+        text = model_notices.lost(file_check=file_check, path=path, printed=printed, several=several)
     else:
         text = model_notices.interrupted(
-            stop_cause.cause, stop_cause.detail, file_check=file_check, path=path, printed=printed
+            stop_cause.cause, stop_cause.detail, file_check=file_check, path=path, printed=printed, several=several
         )
-    return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=known.seen.get(own))
+    seen, also = known.seen.get(own), known.seen_also.get(own, ())
+    return CallEnded(call=own, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
 
 
 def can_resume_turn(conversation: Conversation) -> bool:

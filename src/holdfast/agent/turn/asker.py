@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from holdfast.session.journal.parts import CallPart
-from holdfast.tool_calls import Remember
+from holdfast.tool_calls import Mode, Remember
 from holdfast.tools.tool import Plan
 
 
@@ -15,12 +15,13 @@ class ApprovalAnswer(msgspec.Struct, frozen=True):
     """The user's answer about a call. `reason` is why they refuse; the model reads it.
 
     `remember` also allows the pattern that `holdfast.tools.approval_patterns.suggested` gives for the plan, as the user
-    saw it.
+    saw it. `mode` is the approval mode of the session from now on, whatever `allowed` says; None leaves it.
     """
 
     allowed: bool
     reason: str = ""
     remember: Remember = ""
+    mode: Mode | None = None
 
 
 class Asker(Protocol):

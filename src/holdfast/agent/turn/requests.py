@@ -142,7 +142,8 @@ class Requests:
             return finished.finish
 
     def _valid(self) -> Conversation:
-        """Return the conversation to send, its repairs journalled; raises `InvalidRequest`."""
+        """Return the conversation to send, its repairs journalled; raises `InvalidRequest`, `TurnStopped`."""
+        self._context.budget.check(self._stop)  # also after a summary, which may have cost the rest
         checks, conversation = self._context.checks, self._journal.conversation
         valid = checks.requests.validate(conversation, checks.profile(conversation))
         if repairs := checks.unreported(valid.violations):

@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.model_request.cancellation import StopSignal
+from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
@@ -22,7 +23,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import ProcessId, is_stale
+from holdfast.tool_calls import Mode, Pattern, ProcessId, is_stale
 from holdfast.tools.approval import Allow, Ask, Deny, decide
 from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
@@ -101,16 +102,21 @@ class Calls:
 
     def _fresh(self, plan: Plan) -> Plan:
         """Return the plan; raises `ToolFailed` if it would overwrite file content that the model has not seen."""
-        if plan.change is not None:
-            versions = self._journal.fold.files.get(plan.change.path, ())
-            if is_stale(plan.change, next(iter(versions), None)):
-                raise ToolFailed(model_notices.stale_file_notice(plan.change.path))
+        for change in plan.files:
+            versions = self._journal.fold.files.get(change.path, ())
+            if is_stale(change, next(iter(versions), None)):
+                raise ToolFailed(model_notices.stale_file_notice(change.path))
         return plan
+
+    def _own_name(self, call: CallPart) -> str:
+        """Return the tool's own name, which rules know, also if the model called it by another."""
+        tool = self._toolbox.tools.get(call.name)
+        return call.name if tool is None else tool.schema.name
 
     async def _allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> bool:
         """Return whether the call may start. If not, its outcome is journalled here."""
         denied = ""
-        decision = decide(plan, self._context.policy())
+        decision = decide(plan, self._context.permissions.policy(), tool=self._own_name(call.part))
         if isinstance(decision, Allow) and call.asked is not None:  # asked before a crash: the user still decides
             decision = Ask(call.asked.why)
         match decision:
@@ -120,10 +126,16 @@ class Calls:
                 denied = why
             case Ask(why=why):
                 await self._finish(together)
-                answered = await self._answer(call, plan, why)
+                if self._context.ask is None and (plan.presents or self._context.on_approval == "deny"):
+                    self._deny_unasked(call, plan, why)
+                    return False
+                answered, mode = await self._answer(call, plan, why)
                 if answered.allowed:
-                    again = decide(plan, self._context.policy())  # the mode may be another by now
+                    # The mode may be another by now.
+                    again = decide(plan, self._context.permissions.policy(), tool=self._own_name(call.part))
                     denied = again.why if isinstance(again, Deny) else ""
+                elif plan.presents:
+                    denied = model_notices.plan_not_approved(answered.words, mode or "")
                 else:
                     said = answered.words
                     denied = "Denied by the user; not started." + (f" They said: {said}" if said.strip() else "")
@@ -131,34 +143,58 @@ class Calls:
             self._journal.append(e.CallEnded(call=call.part.id, outcome="denied", text=valid_unicode(denied)))
         return not denied
 
-    async def _answer(self, call: OpenCall, plan: Plan, why: str) -> e.ApprovalAnswered:
-        """Ask the user and return the journalled answer. A question already in the journal is not journalled twice."""
+    def _deny_unasked(self, call: OpenCall, plan: Plan, why: str) -> None:
+        """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
         own = call.part.id
-        pattern = suggested(plan)
+        pattern, patterns = _one_or_several(suggested(plan).patterns)
+        question = e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns)
+        asked = () if call.asked else (question,)
+        denied = model_notices.PLAN_UNASKED if plan.presents else valid_unicode(model_notices.denied_unasked(why))
+        self._journal.append(*asked, e.CallEnded(call=own, outcome="denied", text=denied))
+
+    async def _answer(self, call: OpenCall, plan: Plan, why: str) -> tuple[e.ApprovalAnswered, Mode | None]:
+        """Ask the user and return the journalled answer, and the mode it sets. No question is journalled twice."""
+        own = call.part.id
+        pattern, patterns = _one_or_several(suggested(plan).patterns)
         if call.asked is None:
-            self._journal.append(e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern))
+            self._journal.append(e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns))
         ask = self._context.ask
         if ask is None:
             raise ApprovalUnavailable(why)
         self._to(Signal.ASK)
         answer = await self._stop.race(ask(call.part, plan, why))
-        remember = answer.remember if answer.allowed and pattern is not None else ""
+        remember = answer.remember if answer.allowed and (pattern is not None or patterns) else ""
         answered = e.ApprovalAnswered(
             call=own,
             allowed=answer.allowed,
             words=valid_unicode(answer.reason),
             remember=remember,
             pattern=pattern if remember else None,
+            patterns=patterns if remember else (),
+            mode=None if plan.presents else answer.mode,
         )
-        self._journal.append(answered)
-        if remember == "project" and pattern is not None:
-            self._context.remember(pattern)
+        mode = self._mode_after(plan, answer)
+        changed = (e.ModeChanged(mode=mode, why="plan"),) if plan.presents and mode else ()
+        # At once: a crash leaves no approved plan without its mode.
+        self._journal.append(answered, *changed)
+        if remember == "project":
+            self._context.permissions.remember(answered.remembered)
+        if mode is not None:
+            self._context.permissions.mode = mode
         self._to(Signal.ANSWER)
-        return answered
+        return answered, mode
+
+    def _mode_after(self, plan: Plan, answer: ApprovalAnswer) -> Mode | None:
+        """Return the mode that the answer sets, None if it sets none. An approved plan is never left in plan mode."""
+        planning = self._context.permissions.mode == "plan"
+        return "ask" if plan.presents and answer.allowed and answer.mode is None and planning else answer.mode
 
     def _start(self, call: CallPart, plan: Plan) -> asyncio.Task[None]:
         """Journal that the call starts, then start it."""
-        self._journal.append(e.CallStarted(call=call.id, effect=plan.effect, change=plan.change, spool=plan.spool))
+        started = e.CallStarted(
+            call=call.id, effect=plan.effect, change=plan.change, spool=plan.spool, changes=plan.changes
+        )
+        self._journal.append(started)
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()
@@ -177,7 +213,7 @@ class Calls:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await plan.run(ToolContext(call=call.id, stop=self._stop.event, emit=emit, began=began))
+            output = await self._output(call.id, plan, emit, began)
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         except asyncio.CancelledError:
@@ -188,9 +224,22 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
             output = ToolOutput(text=text, ok=False)
+        if output is None:  # moved to the background: the call has its result
+            return
         self._record(call, output, round(asyncio.get_running_loop().time() - since, 3))
-        if plan.spool is not None:
+        if plan.spool is not None and not plan.background:
             self._toolbox.forget(plan.spool)
+
+    async def _output(
+        self, call: str, plan: Plan, emit: Callable[[str], None], began: Callable[[ProcessId], None]
+    ) -> ToolOutput | None:
+        """Run the plan and return its output, None if it was moved to the background."""
+        tasks = self._context.tasks
+        mode = self._context.permissions.mode
+        context = ToolContext(call=call, stop=self._stop.event, emit=emit, began=began, tasks=tasks, mode=mode)
+        if plan.background:
+            return await tasks.start(call, plan)
+        return await plan.run(context) if plan.release is None else await tasks.attend(call, plan, context)
 
     def _record(self, call: CallPart, output: ToolOutput, seconds: float) -> None:
         text = valid_unicode(output.text)
@@ -200,7 +249,13 @@ class Calls:
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._journal.fold.is_open(call.id):
             ended = e.CallEnded(
-                call=call.id, outcome=outcome, text=text, seconds=seconds, seen=output.seen, images=output.images
+                call=call.id,
+                outcome=outcome,
+                text=text,
+                seconds=seconds,
+                seen=output.seen,
+                images=output.images,
+                seen_also=output.seen_also,
             )
             try:
                 self._journal.append(ended)
@@ -219,6 +274,11 @@ class Calls:
         tasks.clear()
         self._running = {call: running for call, running in self._running.items() if not running.task.done()}
         self._to(Signal.RAN)
+
+
+def _one_or_several(patterns: tuple[Pattern, ...]) -> tuple[Pattern | None, tuple[Pattern, ...]]:
+    """Return what a question's entry has: one pattern by itself, or several."""
+    return (patterns[0], ()) if len(patterns) == 1 else (None, patterns)
 
 
 async def _wait(tasks: set[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:

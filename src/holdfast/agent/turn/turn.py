@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import asyncio
 
+from holdfast.agent.background_tasks import untold
 from holdfast.agent.events import TurnFailed
 from holdfast.agent.model_request.cancellation import StopSignal, TurnStopped, stop_cause_of
 from holdfast.agent.stop_cause import StopCause
@@ -39,7 +40,7 @@ from holdfast.errors import ApprovalUnavailable, InvalidRequest, ProviderFailed,
 from holdfast.session.conversation.prune_results import prune_entry
 from holdfast.session.journal.entries import TurnEnded
 
-_CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_tokens", "refusal", "approval"})
+_CONNECTION_STAYS = frozenset({"finished", "max_steps", "max_cost", "max_tokens", "refusal", "approval"})
 
 
 class Turn:
@@ -98,7 +99,8 @@ class Turn:
         limit = context.limits.max_steps
         if limit is not None and conversation.turn_steps >= limit:
             return StopCause("max_steps", f"{limit} request{'s' * (limit > 1)}")
-        journal.append(*steering(conversation), *prune_entry(conversation, context.settings))
+        context.budget.check(self.stop)
+        journal.append(*untold(conversation), *steering(conversation), *prune_entry(conversation, context.settings))
         if await context.compacting.is_due(self.stop):
             await self._requests.shorten("auto")
         finish = await self._requests.send()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.context.compaction import Compacting
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
@@ -13,20 +14,21 @@ from holdfast.agent.events import Event
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.model_request.cancellation import DetachedTasks
 from holdfast.agent.model_request.connection import Connection
+from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.turn.asker import Asker
+from holdfast.agent.turn.budget import Budget
 from holdfast.config.settings import Limits
 from holdfast.session.conversation.context_settings import ContextSettings
-from holdfast.tool_calls import Pattern
-from holdfast.tools.approval import Policy
+from holdfast.tool_calls import OnApproval
 from holdfast.tools.tool import Toolbox
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a session provides to each of its turns.
 
-    `policy` returns what runs without asking at this moment; `remember` allows a pattern in the project from now on.
-    `fallback` is the model that stands in for one that does not answer, "" if there is none.
+    `on_approval` is what becomes of a call that needs approval if there is no `ask`. `fallback` is the model that
+    stands in for one that does not answer, "" if there is none.
     """
 
     journal: JournalWriter
@@ -35,12 +37,14 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     connection: Connection
     compacting: Compacting
     toolbox: Toolbox
+    tasks: BackgroundTasks
     detached: DetachedTasks
     emit: Callable[[Event], None]
-    policy: Callable[[], Policy]
-    remember: Callable[[Pattern], None]
+    permissions: Permissions
     ask: Asker | None
+    on_approval: OnApproval
     limits: Limits
+    budget: Budget
     settings: ContextSettings
     fallback: str
     log: Log | None

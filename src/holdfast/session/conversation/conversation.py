@@ -10,7 +10,8 @@ from holdfast.session import model_notices
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
-from holdfast.tool_calls import Image, Outcome, Pattern, ProcessId
+from holdfast.session.journal.tasks import TaskStarted
+from holdfast.tool_calls import Image, Mode, Outcome, Pattern, ProcessId
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -94,6 +95,13 @@ class OpenShell(msgspec.Struct, frozen=True):
     process: ProcessId | None = None
 
 
+class OpenTask(msgspec.Struct, frozen=True):
+    """A background task without an end, with its process if that is journalled."""
+
+    started: TaskStarted
+    process: ProcessId | None = None
+
+
 class Streaming(msgspec.Struct, frozen=True):
     """A request without an end, and what has arrived of its response."""
 
@@ -123,6 +131,10 @@ class PromptMark(msgspec.Struct, frozen=True):
     text: str
     at: int
     behind: int = 0
+
+    def after(self, hidden: int) -> PromptMark:
+        """Return the mark among the messages that are sent when the first `hidden` ones are not."""
+        return msgspec.structs.replace(self, at=max(self.at - hidden, -1)) if hidden else self
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -166,11 +178,13 @@ class Conversation(msgspec.Struct, frozen=True):
     `model` gets the next request; it differs from the `chosen_model` of the user while a fallback model stands in for
     it. `fell_back` is whether the last turn used one. `messages` are the messages to send; open calls have provisional
     results in them. `open_turn` is the turn without an end, `streaming` its unfinished request, `open_calls` its calls
-    without an outcome, in call order. `open_shells` are user commands without an end. `allowed` are patterns that need
+    without an outcome, in call order. `open_shells` are user commands without an end, `open_tasks` background tasks
+    without one, `untold_tasks` those whose end the model was not told yet. `allowed` are patterns that need
     no approval. `queued` are messages neither sent nor recalled, in order. `prompts` are those a rewind can go to,
     `rewound` the turns that were rewound. `counted` is the last token count by a provider. `compacted` is the note that
     replaces older messages. `models_without_vision` are models that reject images, `refused` are rejected images with
-    the model that rejected them. `settings` are those of the next request.
+    the model that rejected them. `settings` are those of the next request. `mode` is
+    the approval mode that the user or an answer set for it, None if none did.
     """
 
     opened: e.SessionOpened | None
@@ -197,6 +211,9 @@ class Conversation(msgspec.Struct, frozen=True):
     models_without_vision: frozenset[str]
     refused: frozenset[tuple[str, Image]]
     settings: ModelSettings = NO_SETTINGS
+    mode: Mode | None = None
+    open_tasks: tuple[OpenTask, ...] = ()
+    untold_tasks: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:

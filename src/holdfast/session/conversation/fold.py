@@ -25,11 +25,14 @@ import msgspec
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
 from holdfast.session.conversation.message_builder import MessageBuilder, unsigned, without
+from holdfast.session.conversation.task_record import TaskRecord
 from holdfast.session.conversation.token_estimate import recounted
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.file_changes import files_known
 from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
-from holdfast.tool_calls import FileSeen, Image, Pattern
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.tool_calls import FileSeen, Image, Mode, Pattern
 
 
 class Fold:
@@ -43,27 +46,25 @@ class Fold:
     def __init__(self, entries: Iterable[e.Entry] = (), *, left: e.Cause = "crash") -> None:
         self._left: e.Cause = left
         self._opened: e.SessionOpened | None = None
-        self._model = ""
+        self._model = self._title = self._chosen = ""  # chosen by the user; a fallback model may stand in for it
         self._settings = NO_SETTINGS
-        self._chosen = ""  # by the user; a fallback model may stand in for it
         self._fell_back = False  # in the last turn
-        self._title = ""
         self._exchange = MessageBuilder()
         self._counted: c.Counted | None = None
         self._notes: list[str] = []  # for the next prompt
         self._lasting: list[tuple[str, str]] = []  # those that survive a rewind, with their call
         self._files: dict[str, tuple[FileSeen, ...]] = {}  # by path: as last seen, then as reported changed
         self._looks: list[tuple[str, tuple[FileSeen, ...]]] = []  # every addition to it, in order
-        self._turns = 0
-        self._steps = 0
-        self._turn_steps = 0
+        self._turns = self._steps = self._turn_steps = 0
         self._open_turn: int | None = None
         self._streaming: c.Streaming | None = None
         self._models_without_vision: frozenset[str] = frozenset()
         self._refused: frozenset[tuple[str, Image]] = frozenset()
         self._last_end: e.TurnEnded | None = None
         self._shells: dict[str, c.OpenShell] = {}  # user commands without an end
+        self.tasks = TaskRecord()
         self._allowed: dict[Pattern, None] = {}
+        self._mode: Mode | None = None  # as an answer or the user set it
         self._queued: dict[str, c.QueuedMessage] = {}  # by id
         self._prompts: dict[int, c.RewindPoint] = {}  # by turn
         self._rewound: list[int] = []
@@ -97,6 +98,8 @@ class Fold:
         match entry:
             case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.Titled():
                 self._named(entry)
+            case e.ModeChanged():
+                self._mode = entry.mode
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered() | e.Rewound():
                 self._said(entry)
             case e.Pruned():
@@ -119,6 +122,8 @@ class Fold:
                 self._shells[entry.id] = c.OpenShell(entry)
             case e.FilesChanged() | e.ShellEnded() | e.Repaired():
                 self._found(entry)
+            case TaskStarted() | TaskEnded() | TaskTold():
+                self._task(entry)
 
     def _named(self, entry: e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled) -> None:
         match entry:
@@ -145,26 +150,24 @@ class Fold:
         }
 
     def _found(self, entry: e.FilesChanged | e.ShellEnded | e.Repaired) -> None:
-        match entry:
-            case e.FilesChanged():
-                for file in entry.files:
-                    known = self._files.get(file.path)
-                    self._look(file.path, (known[0], file) if known else (file,))
-                if self._open_turn is None:
-                    self._note(entry.note)
-                elif entry.note.strip():  # in a resumed turn: no prompt follows
-                    self._exchange.texts.append(entry.note)
-            case e.ShellEnded():
+        if not isinstance(entry, e.FilesChanged):
+            if isinstance(entry, e.ShellEnded):
                 self._shells.pop(entry.id, None)
-                self._note(entry.note, lasts=True)
-            case e.Repaired():
-                self._note(entry.note, lasts=True)
+            self._note(entry.note, lasts=True)
+            return
+        for file in entry.files:
+            known = self._files.get(file.path)
+            self._look(file.path, (known[0], file) if known else (file,))
+        if self._open_turn is None:
+            self._note(entry.note)
+        elif entry.note.strip():  # in a resumed turn: no prompt follows
+            self._exchange.texts.append(entry.note)
 
     def after(self, entries: Iterable[e.Entry]) -> c.Conversation:
         """Return the conversation as it would be after more entries, without folding them in."""
         ahead = copy.copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, list | dict | MessageBuilder):
+            if isinstance(value, list | dict | MessageBuilder | TaskRecord):
                 setattr(ahead, name, value.copy())  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
         for entry in entries:
             ahead.add(entry)
@@ -173,7 +176,6 @@ class Fold:
     def conversation(self) -> c.Conversation:
         """Return the conversation as of the last entry."""
         hidden, cut = self._exchange.hidden, self._exchange.cut
-        prompts = (before.asked for before in self._prompts.values())
         return c.Conversation(
             opened=self._opened,
             model=self._model,
@@ -191,11 +193,12 @@ class Fold:
             last_end=self._last_end,
             usage=self._usage,
             open_shells=tuple(self._shells.values()),
+            open_tasks=self.tasks.open,
+            untold_tasks=self.tasks.untold(self._notes),
             allowed=tuple(self._allowed),
+            mode=self._mode,
             queued=tuple(self._queued.values()),
-            prompts=tuple(
-                msgspec.structs.replace(each, at=max(each.at - hidden, -1)) if hidden else each for each in prompts
-            ),
+            prompts=tuple(before.asked.after(hidden) for before in self._prompts.values()),
             rewound=tuple(self._rewound),
             counted=self._counted,
             compacted=cut.entry if cut else None,
@@ -238,8 +241,10 @@ class Fold:
     def _progress(self, entry: e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessStarted) -> None:
         calls = self._exchange.open
         call = calls.get(entry.call)
-        if isinstance(entry, e.ProcessStarted) and (shell := self._shells.get(entry.call)):
-            self._shells[entry.call] = msgspec.structs.replace(shell, process=entry.process)
+        if isinstance(entry, e.ProcessStarted):
+            self.tasks.process(entry)
+            if shell := self._shells.get(entry.call):
+                self._shells[entry.call] = msgspec.structs.replace(shell, process=entry.process)
         if call is None:
             return
         match entry:
@@ -247,8 +252,8 @@ class Fold:
                 calls[entry.call] = msgspec.structs.replace(call, asked=entry)
             case e.ApprovalAnswered():
                 calls[entry.call] = msgspec.structs.replace(call, answered=entry)
-                if entry.allowed and entry.remember and entry.pattern is not None:
-                    self._allowed[entry.pattern] = None
+                self._allowed |= dict.fromkeys(entry.remembered)
+                self._mode = entry.mode or self._mode
             case e.CallStarted():
                 calls[entry.call] = msgspec.structs.replace(call, started=entry)
             case e.ProcessStarted():
@@ -275,10 +280,8 @@ class Fold:
         self._say(entry)
         if self._queued.pop(entry.queued, None) is None:  # it was not a queued message
             self._hold()
-        self._turns = max(self._turns, entry.turn)
-        self._open_turn = entry.turn
-        self._turn_steps = 0
-        self._fell_back = False
+        self._turns, self._open_turn = max(self._turns, entry.turn), entry.turn
+        self._turn_steps, self._fell_back = 0, False
 
     def _rewind(self, entry: e.Rewound) -> None:
         """Restore the state before the prompt. Ids, token usage, the model, its settings and the queue stay."""
@@ -291,9 +294,7 @@ class Fold:
         self._notes, self._counted = list(before.notes), before.counted
         self._notes.extend(note for call, note in self._lasting[before.lasting :] if not call or call in kept)
         del self._looks[before.files :]
-        self._files = dict(self._looks)
-        self._last_end = before.last_end
-        self._turn_steps = 0
+        self._files, self._last_end, self._turn_steps = dict(self._looks), before.last_end, 0
         self._rewound.append(entry.turn)
         self._note(entry.note)
 
@@ -324,16 +325,14 @@ class Fold:
         """Close what the journal left open without an end."""
         if self._streaming is not None:
             streaming, self._streaming = self._streaming, None
-            parts = (TextPart(streaming.text),)
-            self._exchange.response(streaming.step, streaming.model, parts, cut=True)
+            self._exchange.response(streaming.step, streaming.model, (TextPart(streaming.text),), cut=True)
         self._exchange.settle()
         self._open_turn = None
 
     def _response(self, entry: e.ResponseEnded) -> None:
         self._streaming = None
         self._usage += entry.usage
-        is_cut = entry.cut is not None
-        place = self._exchange.response(entry.step, entry.model, entry.parts, cut=is_cut)
+        place = self._exchange.response(entry.step, entry.model, entry.parts, cut=entry.cut is not None)
         if place is not None and entry.usage.input_tokens:
             self._counted = c.Counted(entry.model, place, entry.usage.input_tokens)
 
@@ -369,8 +368,19 @@ class Fold:
         if isinstance(entry, e.CallLate) or not self._exchange.ended(entry):
             if (name := self._exchange.calls.get(entry.call)) is not None:
                 self._note(model_notices.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
-        elif entry.seen is not None:
-            self._look(entry.seen.path, (entry.seen,))
+        else:
+            for seen in files_known(entry):
+                self._look(seen.path, (seen,))
+
+    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> None:
+        match entry:
+            case TaskStarted():
+                self.tasks.begin(entry, self._exchange.open.get(entry.call))
+            case TaskEnded():
+                self._note(entry.note if self.tasks.end(entry) else "", lasts=True)
+            case TaskTold():
+                if note := self.tasks.note(entry.task, self._notes):
+                    self._exchange.texts.append(self._notes.pop(self._notes.index(note)))
 
     def _note(self, note: str, *, lasts: bool = False, call: str = "") -> None:
         if note.strip():

@@ -10,21 +10,26 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.session.journal.approvals import ApprovalAnswered as ApprovalAnswered  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.approvals import ApprovalAsked as ApprovalAsked  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, Pattern, ProcessId, Remember, ToolSchema
+from holdfast.tool_calls import Effect, FileChange, FileSeen, Image, Outcome, ProcessId, ToolSchema
 
 FORMAT = 1
 """The version of this journal format. A journal with a higher one is refused, never rewritten."""
 
-StopReason = Literal["end_turn", "max_tokens", "max_steps", "refusal", "cancelled", "timeout", "error"]
-"""Why a turn stopped, in the words of the Agent Client Protocol, plus `timeout` and `error`."""
+StopReason = Literal["end_turn", "max_tokens", "max_steps", "max_cost", "refusal", "cancelled", "timeout", "error"]
+"""Why a turn stopped, in the words of the Agent Client Protocol, plus `max_cost`, `timeout` and `error`."""
 
 Cause = Literal[
     "finished",  # the model ended its answer
     "max_tokens",  # the model's output limit
     "max_steps",  # holdfast's limit on requests per turn
+    "max_cost",  # the user's limit on what a run costs
     "refusal",  # the model or its filter refused
     "user",  # ESC, Ctrl+C
     "signal",  # SIGTERM, SIGHUP
@@ -41,17 +46,14 @@ Cause = Literal[
 ]
 """What ended a turn or cut a response. Set by holdfast's own code, never guessed from a library's exception."""
 
-
 When = Literal["steer", "later"]
 """When a message sent during a turn is delivered: with its next request, or as the prompt of the next turn."""
-
 
 Part = TextPart | ThinkingPart | CallPart
 """The parts of a response."""
 
 Why = Literal["asked", "auto", "overflow"]
 """Why a conversation was compacted: the user asked, the window was nearly full, or the provider rejected it."""
-
 
 ModelReason = Literal["", "fallback", "back"]
 """Why later requests go to another model; "" if the user chose it."""
@@ -242,34 +244,14 @@ class ResponseEnded(_Fact, frozen=True, tag="response-ended"):
     cut: Cause | None = None
 
 
-class ApprovalAsked(_Fact, frozen=True, tag="approval-asked"):
-    """Call `call` needs the user's approval. `why` is the question, `pattern` what the answer may allow permanently."""
-
-    call: str
-    why: str
-    pattern: Pattern | None = None
-
-
-class ApprovalAnswered(_Fact, frozen=True, tag="approval-answered"):
-    """The user answered. `words` is the reason for a refusal; the model reads it.
-
-    `pattern`, if set, is allowed from now on, in this session or in every session of the project (`remember`).
-    """
-
-    call: str
-    allowed: bool
-    words: str = ""
-    remember: Remember = ""
-    pattern: Pattern | None = None
-
-
 class CallStarted(_Fact, frozen=True, tag="call-started"):
-    """The effect of `call` may begin now. `change` lets recovery check the file; `spool` holds live output."""
+    """The effect of `call` may begin now. `change`, or `changes`, let recovery look; `spool` holds live output."""
 
     call: str
     effect: Effect
     change: FileChange | None = None
     spool: str | None = None
+    changes: tuple[FileChange, ...] = ()
 
 
 class ProcessStarted(_Fact, frozen=True, tag="process-started"):
@@ -280,10 +262,7 @@ class ProcessStarted(_Fact, frozen=True, tag="process-started"):
 
 
 class CallEnded(_Fact, frozen=True, tag="call-ended"):
-    """The outcome of `call`. `text` is the result the model reads, `seen` the file whose content it now knows.
-
-    `images` follow the results.
-    """
+    """The outcome of `call`: `text` and `images` for the model, and the files it now knows (`seen`, `seen_also`)."""
 
     call: str
     outcome: Outcome
@@ -291,6 +270,7 @@ class CallEnded(_Fact, frozen=True, tag="call-ended"):
     seconds: float = 0.0
     seen: FileSeen | None = None
     images: tuple[Image, ...] = ()
+    seen_also: tuple[FileSeen, ...] = ()
 
 
 class CallLate(_Fact, frozen=True, tag="call-late"):
@@ -348,6 +328,7 @@ Entry = (
     SessionOpened
     | ModelChanged
     | ModelSettingsChanged
+    | ModeChanged
     | Titled
     | PromptAccepted
     | Queued
@@ -372,6 +353,9 @@ Entry = (
     | TurnEnded
     | FilesChanged
     | Repaired
+    | TaskStarted
+    | TaskEnded
+    | TaskTold
 )
 
 _encoder = msgspec.json.Encoder()
@@ -395,6 +379,4 @@ def title_entry(title: str) -> Titled:
 
 def kind(entry: Entry) -> str:
     """Return the entry's tag, as stored in the `kind` column."""
-    tag = entry.__struct_config__.tag
-    assert isinstance(tag, str)
-    return tag
+    return str(entry.__struct_config__.tag)

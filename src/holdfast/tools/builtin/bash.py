@@ -3,68 +3,115 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
+
+import msgspec
 
 from holdfast.errors import ToolFailed
-from holdfast.tool_calls import Effect
+from holdfast.tool_calls import Effect, ProcessId
+from holdfast.tools.background.kept_output import keep, kept_file
 from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
 from holdfast.tools.process.end_record import sealed
-from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
+from holdfast.tools.process.supervisor_client import CommandFinished
+from holdfast.tools.process.supervisors import CommandRequest, Supervisors
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
+from holdfast.tools.truncation import escape_newlines
+from holdfast.tools.workspace.command_surroundings import on_disk
+from holdfast.tools.workspace.safe_paths import resolve
 
+DEFAULT = 120.0  # seconds after which a command is ended that is waited for
 TITLE = 80  # characters of the command shown in a plan's title
 
 
 class BashTool:
-    """The tool `bash`: a command in the workspace, run by the supervisor process."""
+    """The tool `bash`: a command in the workspace, run by a supervisor process."""
 
     schema = BASH_SCHEMA
     effect: Effect = "execute"
 
-    def __init__(self, workspace: Workspace, supervisor: Supervisor) -> None:
+    def __init__(self, workspace: Workspace, supervisors: Supervisors) -> None:
         self._workspace = workspace
-        self._supervisor = supervisor
+        self._supervisors = supervisors
 
     def plan(self, call: str, arguments: str) -> Plan:
         """Return the plan to run the command; raises `ToolFailed` for invalid arguments."""
         wanted = parse_arguments(arguments, BashArguments, tool="bash")
         if "\0" in wanted.command:
             raise ToolFailed("The command contains a NUL character, which no program accepts. Nothing was run.")
-        spool, seal = sealed(call)
+        from holdfast.tools.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+
+        place = resolve(self._workspace.root, wanted.cwd)
+        if not place.path.is_dir():
+            raise ToolFailed(
+                f"Folder {wanted.cwd!r} does not exist, or is no folder. Nothing was run; see it with glob."
+            )
+        name, seal = sealed(call)
+        spool = self._workspace.spool / name
+        kept = kept_file(self._workspace.outputs, call) if self._workspace.outputs is not None else None
+        limit = wanted.timeout if wanted.timeout is not msgspec.UNSET else None if wanted.background else DEFAULT
+        request = CommandRequest(
+            command=wanted.command,
+            call=call,
+            cwd=place.path,
+            timeout=limit,
+            spool=spool,
+            seal=seal,
+            background=wanted.background,
+        )
 
         async def run(context: ToolContext) -> ToolOutput:
-            finished = await self._supervisor.run(
-                wanted.command,
-                call=call,
-                cwd=self._workspace.root,
-                timeout=wanted.timeout,
-                stop=context.stop,
-                emit=context.emit,
-                began=context.began,
-                spool=self._workspace.spool / spool,
-                seal=seal,
-            )
-            return output(finished)
+            def began(process: ProcessId) -> None:
+                if wanted.background and kept is not None:
+                    keep(spool, kept)
+                context.began(process)
+
+            finished = await self._supervisors.run(request, stop=context.stop, emit=context.emit, began=began)
+            return output(finished, kept_output(spool, kept, finished))
+
+        def release() -> None:
+            if kept is not None:
+                keep(spool, kept)
+            self._supervisors.keep(call)
 
         first, *more = wanted.command.strip().splitlines() or [""]
         title = first if len(first) <= TITLE else first[: TITLE - 1]
+        folder = "" if place.name == "." else place.name
+        where = f" (in {folder})" if folder else ""
         return Plan(
             effect="execute",
-            title=f"run: {title}{'…' if more or title != first else ''}",
+            title=escape_newlines(
+                f"run{' in the background' if wanted.background else ''}: "
+                f"{title}{'…' if more or title != first else ''}{where}"
+            ),
             detail=wanted.command,
             command=wanted.command,
-            spool=spool,
+            line=command_parts(
+                wanted.command, root=str(self._workspace.root), folder=str(place.path), around=on_disk()
+            ),
+            folder=folder,
+            outside=place.outside,
+            spool=name,
+            kept="" if kept is None else str(kept),
+            background=wanted.background,
+            release=None if wanted.background else release,
             run=run,
         )
 
 
-def output(finished: CommandFinished) -> ToolOutput:
-    """Return what the model reads about a command that ended."""
+def output(finished: CommandFinished, kept: Path | None = None) -> ToolOutput:
+    """Return what the model reads about a command that ended; `kept` is the file with its whole output, if cut."""
+    whole = f"\n[All of its output that was stored is in {str(kept)!r}: read it.]" if kept is not None else ""
     return ToolOutput(
-        text=f"{finished.text.rstrip() or '(no output)'}\n({facts(finished)})",
+        text=f"{finished.text.rstrip() or '(no output)'}\n({facts(finished)}){whole}",
         ok=finished.cause == "exit" and finished.code == 0,
         interrupted=finished.cause not in ("exit", "timeout"),
     )
+
+
+def kept_output(spool: Path, kept: Path | None, finished: CommandFinished) -> Path | None:
+    """Keep the whole output of a command if its text is cut; return the file, None if there is none."""
+    return kept if finished.is_cut and kept is not None and keep(spool, kept) else None
 
 
 def facts(finished: CommandFinished) -> str:
@@ -87,7 +134,8 @@ def facts(finished: CommandFinished) -> str:
         case "exit":
             said = [f"exit code {finished.code}, {after}"]
     if finished.leftovers:
-        said.append(f"{_processes(finished.leftovers)} it left behind {_were(finished.leftovers)} ended")
+        alone = "; to keep one running, start it with background: true" if finished.cause == "exit" else ""
+        said.append(f"{_processes(finished.leftovers)} it left behind {_were(finished.leftovers)} ended{alone}")
     if finished.survivors is None:
         said.append("processes it started may still run")
     elif finished.survivors:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from holdfast.tools.background.task_tools import StopTaskTool, TaskTool
 from holdfast.tools.builtin.bash import BashTool
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.fetch import FetchTool
 from holdfast.tools.builtin.glob import GlobTool
 from holdfast.tools.builtin.grep import GrepTool, RunProgram
+from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.builtin.read_write import ReadTool, WriteTool
 from holdfast.tools.builtin.todo import TodoTool
-from holdfast.tools.process.supervisor_client import Supervisor
+from holdfast.tools.patches.apply_patch import ApplyPatchTool
+from holdfast.tools.process.supervisors import Supervisors
 from holdfast.tools.tool import Tool, Workspace
 
 
 def builtin_tools(
-    workspace: Workspace, supervisor: Supervisor, *, search: RunProgram | None, networks: tuple[str, ...]
+    workspace: Workspace, supervisors: Supervisors, *, search: RunProgram | None, networks: tuple[str, ...]
 ) -> Mapping[str, Tool]:
     """Return the tools by name. `search` runs ripgrep, None without it; `networks` may be fetched from."""
     fetch = FetchTool()
@@ -25,10 +28,14 @@ def builtin_tools(
         ReadTool(workspace),
         WriteTool(workspace),
         EditTool(workspace),
-        BashTool(workspace, supervisor),
+        ApplyPatchTool(workspace),
+        BashTool(workspace, supervisors),
+        TaskTool(),
+        StopTaskTool(),
         GrepTool(workspace, run=search),
         GlobTool(workspace),
         fetch,
         TodoTool(),
+        PresentPlanTool(),
     )
     return {tool.schema.name: tool for tool in tools}

@@ -24,24 +24,73 @@ class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content: Annotated[str, msgspec.Meta(description="The whole new content of the file.")]
 
 
+class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One replacement of an `edit`."""
+
+    old: Annotated[str, msgspec.Meta(description="As `old` beside `path`.")]
+    new: Annotated[str, msgspec.Meta(description="The new text.")]
+    all: Annotated[bool, msgspec.Meta(description="Replace all occurrences.")] = False
+
+
 class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `edit`."""
 
     path: Annotated[str, msgspec.Meta(description="The file, relative to the workspace or absolute.")]
     old: Annotated[
         str, msgspec.Meta(description="The exact text to replace, with its indentation, without line numbers.")
-    ]
-    new: Annotated[str, msgspec.Meta(description="The new text.")]
-    all: Annotated[bool, msgspec.Meta(description="Replace every occurrence, not the only one.")] = False
+    ] = ""
+    new: Annotated[str, msgspec.Meta(description="The new text.")] = ""
+    all: Annotated[bool, msgspec.Meta(description="Replace all occurrences.")] = False
+    edits: Annotated[
+        tuple[Replacement, ...],
+        msgspec.Meta(
+            max_length=100,
+            description="Several replacements in this file, instead of `old` and `new`. Each applies to the result of "
+            "the one before. All are made or none.",
+        ),
+    ] = ()
+
+
+class PatchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `apply_patch`."""
+
+    input: Annotated[str, msgspec.Meta(min_length=1, description="The whole patch.")]
 
 
 class BashArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `bash`."""
 
     command: Annotated[str, msgspec.Meta(min_length=1, description="The command, as for `bash -c`.")]
-    timeout: Annotated[
-        float, msgspec.Meta(ge=1, le=3600, description="Seconds after which it is ended; 120 if not given.")
-    ] = 120.0
+    timeout: (
+        Annotated[
+            float,
+            msgspec.Meta(
+                ge=1, le=3600, description="Seconds after which it is ended; 120 if not given, none in the background."
+            ),
+        ]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
+    cwd: Annotated[
+        str, msgspec.Meta(min_length=1, description="The folder to run in, relative to the workspace or absolute.")
+    ] = "."
+    background: Annotated[
+        bool, msgspec.Meta(description="Run it as a background task: the call ends at once, the command runs on.")
+    ] = False
+
+
+class TaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `task`."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1, description="The task, as bash named it.")]
+    wait_seconds: Annotated[
+        float, msgspec.Meta(ge=0, le=30, description="Seconds to wait at most for its end; 0: only look.")
+    ] = 0.0
+
+
+class StopTaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `stop_task`."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1, description="The task, as bash named it.")]
 
 
 class GrepArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,7 +126,7 @@ class TodoItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One task."""
 
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="The task, in one line.")]
-    state: Annotated[Literal["open", "doing", "done"], msgspec.Meta(description="Its state.")] = "open"
+    state: Annotated[Literal["open", "doing", "done"], msgspec.Meta(description="Status.")] = "open"
 
 
 class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,10 +135,22 @@ class TodoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     items: Annotated[list[TodoItem], msgspec.Meta(max_length=50, description="The whole list, in order.")]
 
 
+class PresentPlanArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `present_plan`."""
+
+    plan: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=20_000,
+            description="The whole plan in Markdown: what changes where, how it is checked, what is risky.",
+        ),
+    ]
+
+
 READ_SCHEMA = schema_of(
     "read",
-    "Read a text file, or look at an image. Each line comes as its number, a tab and its text. Long files come in "
-    "windows: the last line says how to read on. Other binary files are refused.",
+    "Read a text file, or look at an image. Lines are prefixed with their number and a tab. Long files are "
+    "paginated: the last line gives the next offset. Other binary files are refused.",
     ReadArguments,
 )
 
@@ -102,17 +163,46 @@ WRITE_SCHEMA = schema_of(
 
 EDIT_SCHEMA = schema_of(
     "edit",
-    "Replace an exact piece of text in a file. `old` must occur exactly once, unless `all` is true: "
-    "include enough surrounding lines to make it unique.",
+    "Replace an exact piece of text in a file, or several with `edits`. Each `old` must occur exactly once, unless "
+    "`all` is true: include enough surrounding lines to make it unique.",
     EditArguments,
 )
 
-_BASH = """Run a shell command in the workspace and return its output, stdout and stderr together.
-Every command starts in a new shell in the workspace folder. It has no terminal and no input, so nothing can be \
-answered: use flags such as --yes. When the command ends, its background processes are ended too. Of a long output you \
-see the beginning and the end; redirect it to a file if you need all of it."""
+_PATCH = """Change files with a patch:
+*** Begin Patch
+*** Update File: src/app.py
+@@ def main():
+     context = 3
+-    old = 1
++    new = 1
+*** Add File: src/new.py
++every line begins with +
+*** Delete File: src/gone.py
+*** End Patch
+Give about 3 lines of context around each change; after @@ a line of the class or function that it is in, if they are \
+not unique. `*** Move to: PATH` after Update File renames it. Paths are relative to the workspace. Either every hunk \
+fits or nothing is written."""
+
+PATCH_SCHEMA = schema_of("apply_patch", _PATCH, PatchArguments)
+
+_BASH = """Run a shell command and return its output, stdout and stderr together.
+Every command starts in a new shell in the workspace folder, or in `cwd`. It has no terminal and no input, so nothing \
+can be answered: use flags such as --yes. When the command ends, the processes it left behind are ended too. What must \
+run on, such as a server or a watcher, is a background task: set `background`. Of a long output you see the beginning \
+and the end, and the name of a file with all of it."""
 
 BASH_SCHEMA = schema_of("bash", _BASH, BashArguments)
+
+TASK_SCHEMA = schema_of(
+    "task",
+    "Look at a background task: what it has printed since your last look, and whether it still runs. "
+    "Its end is reported to you without asking.",
+    TaskArguments,
+)
+
+STOP_TASK_SCHEMA = schema_of(
+    "stop_task", "End a background task that you no longer need, with every process of it.", StopTaskArguments
+)
 
 GREP_SCHEMA = schema_of(
     "grep",
@@ -132,7 +222,7 @@ FETCH_SCHEMA = schema_of(
     "fetch",
     "Fetch a page by HTTP GET and read it as text; HTML becomes Markdown. Only public addresses can be asked, "
     "without cookies or passwords. A redirect to another host is reported, not followed. "
-    "Long pages come in parts: the last line says how to read on.",
+    "Long pages are paginated: the last line gives the next offset.",
     FetchArguments,
 )
 
@@ -143,14 +233,26 @@ TODO_SCHEMA = schema_of(
     TodoArguments,
 )
 
+PRESENT_PLAN_SCHEMA = schema_of(
+    "present_plan",
+    "Show the user your plan and ask whether to carry it out. In plan mode, call this once you know what has to be "
+    "done; outside it, only if the user asked for a plan. The user approves it, has it changed, or leaves plan mode "
+    "without it; the result says which. Call nothing else together with it.",
+    PresentPlanArguments,
+)
+
 DECLARATIONS = (
     READ_SCHEMA,
     WRITE_SCHEMA,
     EDIT_SCHEMA,
+    PATCH_SCHEMA,
     BASH_SCHEMA,
+    TASK_SCHEMA,
+    STOP_TASK_SCHEMA,
     GREP_SCHEMA,
     GLOB_SCHEMA,
     FETCH_SCHEMA,
     TODO_SCHEMA,
+    PRESENT_PLAN_SCHEMA,
 )
-"""All of them, in the order in which a session declares them."""
+"""All of them, in the order in which a session declares those that it has."""

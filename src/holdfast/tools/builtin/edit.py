@@ -1,16 +1,19 @@
-"""The tool `edit`: replaces one exact piece of text, or explains why it cannot."""
+"""The tool `edit`: replaces pieces of text in one file, all or none of them, or explains why it cannot."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
+
+import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
-from holdfast.tools.builtin.declarations import EDIT_SCHEMA, EditArguments
+from holdfast.tools.builtin.declarations import EDIT_SCHEMA, EditArguments, Replacement
+from holdfast.tools.patches.loose_match import find_loosely
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, Workspace
 from holdfast.tools.workspace.atomic_write import (
@@ -31,7 +34,7 @@ _LINES_COMPARED = 2000  # difflib takes up to 100 microseconds for each
 
 
 class EditTool:
-    """Replaces an exact piece of text in a file, atomically. Line endings and a byte order mark are kept."""
+    """Replaces pieces of text in a file, atomically. Line endings and a byte order mark are kept."""
 
     schema = EDIT_SCHEMA
     effect: Effect = "write"
@@ -40,18 +43,26 @@ class EditTool:
         self._workspace = workspace
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
-        """Return the plan of an edit, with its diff; raises `ToolFailed` if `old` is missing or not unique."""
+        """Return the plan of an edit, with its diff; raises `ToolFailed` if one `old` is missing or not unique."""
         wanted = parse_arguments(arguments, EditArguments, tool="edit")
-        if not wanted.old:
-            msg = "Argument 'old' is empty. Give the text to replace, or use write to create a file."
-            raise ToolFailed(msg)
-        if wanted.old == wanted.new:
-            msg = "Arguments 'old' and 'new' are the same. Nothing was written."
-            raise ToolFailed(msg)
-        return change_plan(self._workspace, "edit", wanted.path, partial(_edited, wanted))
+        parts = [Replacement(old=wanted.old, new=wanted.new, all=wanted.all)] if wanted.old or not wanted.edits else []
+        parts += wanted.edits
+        for number, part in enumerate(parts, 1):
+            where = _numbered_part(number, len(parts))
+            if not part.old:
+                msg = f"{where}Argument 'old' is empty. Give the text to replace, or use write to create a file."
+                raise ToolFailed(msg)
+            if part.old == part.new:
+                msg = f"{where}Arguments 'old' and 'new' are the same. Nothing was written."
+                raise ToolFailed(msg)
+        return change_plan(self._workspace, "edit", wanted.path, partial(_edited, parts))
 
 
-def _edited(wanted: EditArguments, place: SafePath, title: str) -> Plan:
+def _numbered_part(number: int, of: int) -> str:
+    return f"Replacement {number} of {of}: " if of > 1 else ""
+
+
+def _edited(parts: Sequence[Replacement], place: SafePath, title: str) -> Plan:
     present = read_existing(place)
     if present is None:
         with failing_at(place):  # it lists the existing names
@@ -64,24 +75,56 @@ def _edited(wanted: EditArguments, place: SafePath, title: str) -> Plan:
         raise ToolFailed(msg)
     # Bytes that are not UTF-8 pass through unchanged.
     text = present.content.decode("utf-8", "surrogateescape")
-    old, new = _with_endings(text, valid_unicode(wanted.old), valid_unicode(wanted.new))
+    times, lines, said = 0, list[int](), dict[str, None]()
+    for number, part in enumerate(parts, 1):
+        where = _numbered_part(number, len(parts))
+        try:
+            done = _replaced(text, part, place.name)
+        except ToolFailed as failed:
+            raise ToolFailed(*(f"{where}{reason}" for reason in failed.args)) from failed
+        text = done.text
+        times += done.times
+        lines.append(done.line)
+        if done.how:
+            said[f" {where}Text 'old' was found loosely: {done.how}."] = None
+
+    def report(diff: FileDiff) -> str:
+        first = min(lines)
+        many = f"1 replacement at line {first}" if times == 1 else f"{times} replacements, the first at line {first}"
+        return f"Edited {place.name}: {many} (+{diff.added} -{diff.removed} lines).{''.join(said)}"
+
+    after = text.encode("utf-8", "surrogateescape")
+    if after == present.content:
+        msg = f"File {place.name!r} would stay as it is: the replacements undo each other. Nothing was written."
+        raise ToolFailed(msg)
+    return replacement(place, present, after, title=title, done=report)
+
+
+class _Replaced(msgspec.Struct, frozen=True):
+    """A text after a replacement: how many `times`, the first at `line`; `how` it was found if not exactly."""
+
+    text: str
+    times: int
+    line: int
+    how: str = ""
+
+
+def _replaced(text: str, part: Replacement, name: str) -> _Replaced:
+    """Return the text after one replacement; raises `ToolFailed` if `old` is missing, ambiguous or changes nothing."""
+    old, new = _with_endings(text, valid_unicode(part.old), valid_unicode(part.new))
     if old == new:
-        msg = f"File {place.name!r} has CRLF line endings, so 'old' and 'new' are the same. Nothing was written."
+        msg = f"File {name!r} has CRLF line endings, so 'old' and 'new' are the same. Nothing was written."
         raise ToolFailed(msg)
     found = text.count(old)
     if not found:
-        raise ToolFailed(_absent(place.name, text, old))
-    if not wanted.all and len(starts := _starts(text, old)) > 1:
-        raise ToolFailed(_ambiguous(place.name, text, starts))
-
-    first = text.count("\n", 0, text.index(old)) + 1
-
-    def done(diff: FileDiff) -> str:
-        times = f"1 replacement at line {first}" if found == 1 else f"{found} replacements, the first at line {first}"
-        return f"Edited {place.name}: {times} (+{diff.added} -{diff.removed} lines)."
-
-    after = text.replace(old, new).encode("utf-8", "surrogateescape")
-    return replacement(place, present, after, title=title, done=done)
+        loose = find_loosely(text, old, new)
+        if loose is None:
+            raise ToolFailed(_absent(name, text, old))
+        line = text.count("\n", 0, loose.start) + 1
+        return _Replaced(text[: loose.start] + loose.new + text[loose.end :], 1, line, loose.how)
+    if not part.all and len(starts := _starts(text, old)) > 1:
+        raise ToolFailed(_ambiguous(name, text, starts))
+    return _Replaced(text.replace(old, new), found, text.count("\n", 0, text.index(old)) + 1)
 
 
 def _with_endings(text: str, old: str, new: str) -> tuple[str, str]:

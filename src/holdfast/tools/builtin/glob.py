@@ -50,6 +50,7 @@ class GlobTool:
             effect="read",
             title=escape_newlines(f"glob {wanted.pattern} in {wanted.path}"),
             outside=start.outside,
+            reads=(str(start.path),),
             run=run,
         )
 

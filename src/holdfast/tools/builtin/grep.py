@@ -70,6 +70,7 @@ class GrepTool:
             effect="read",
             title=escape_newlines(f"grep {wanted.pattern} in {wanted.path}"),
             outside=start.outside,
+            reads=(str(start.path),),
             run=run,
         )
 

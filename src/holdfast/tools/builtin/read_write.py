@@ -14,6 +14,7 @@ from holdfast.errors import ToolFailed
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileCheck
+from holdfast.tools.background.kept_output import is_kept
 from holdfast.tools.builtin.declarations import READ_SCHEMA, WRITE_SCHEMA, ReadArguments, WriteArguments
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
@@ -43,16 +44,27 @@ class ReadTool:
 
     def __init__(self, workspace: Workspace) -> None:
         self._root = workspace.root
+        self._outputs = workspace.outputs
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
-        """Return the plan of a read. Whether the file exists is checked when it runs."""
+        """Return the plan of a read. Whether the file exists is checked when it runs.
+
+        A kept output of this session is read as if it were in the workspace: the model has seen parts of it.
+        """
         wanted = parse_arguments(arguments, ReadArguments, tool="read")
         place = resolve(self._root, wanted.path)
+        kept = self._outputs is not None and is_kept(self._outputs, place.path)
 
         async def run(context: ToolContext) -> ToolOutput:
             return await in_thread(partial(_window, place, wanted.offset, wanted.limit), context.stop)
 
-        return Plan(effect="read", title=escape_newlines(f"read {place.name}"), outside=place.outside, run=run)
+        return Plan(
+            effect="read",
+            title=escape_newlines(f"read {place.name}"),
+            outside=None if kept else place.outside,
+            reads=(str(place.path),),
+            run=run,
+        )
 
 
 class WriteTool:

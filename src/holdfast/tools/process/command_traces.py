@@ -10,22 +10,25 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.tools.builtin.bash import output
+from holdfast.tools.background.kept_output import kept_file
+from holdfast.tools.builtin.bash import kept_output, output
 from holdfast.tools.process.end_record import read_end
 from holdfast.tools.process.supervisor_client import CommandEnded, finished, partial
 from holdfast.tools.tool import ToolOutput, Traces
 
 
-def traces_of(spool: Path, since: float) -> Traces | None:
+def traces_of(spool: Path, since: float, *, outputs: Path | None = None) -> Traces | None:
     """Return what a command that began at `since` (seconds since the epoch) left, None if nothing. Never raises.
 
-    The text is the same as if the end had been journalled normally.
+    A long output is kept in `outputs`. The text is the same as if the end had been journalled normally.
     """
     try:
         ended = msgspec.json.decode(read_end(spool) or b"", type=CommandEnded)
     except (msgspec.DecodeError, UnicodeDecodeError):  # missing (killed, disk full) or forged
         return _cut_short(spool, since)
-    return Traces(output=output(finished(ended, spool)), seconds=round(ended.seconds, 3))
+    found = finished(ended, spool)
+    kept = None if outputs is None else kept_file(outputs, spool.name.partition(".")[0])
+    return Traces(output=output(found, kept_output(spool, kept, found)), seconds=round(ended.seconds, 3))
 
 
 def _cut_short(spool: Path, since: float) -> Traces | None:

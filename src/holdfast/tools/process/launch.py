@@ -25,8 +25,9 @@ PACKAGES = Path(__file__).parents[3]
 CONTAINED = ("bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent", "--")
 """Runs the supervisor in a PID namespace, whose end takes all processes in it along (decision 0010)."""
 
-SUPERVISOR_LOCK = "keeper.lock"
-LOG = "keeper.log"
+SUPERVISOR = "keeper"
+"""The name of a session's first supervisor; further ones are `keeper-NAME`."""
+SUPERVISOR_LOCK = f"{SUPERVISOR}.lock"
 
 START = 10.0  # seconds for the supervisor to become ready
 _ALONE = 2.5  # seconds for it or its watchdog to end everything once the other has exited
@@ -87,13 +88,13 @@ class _Ready(msgspec.Struct):
     pid: int
 
 
-async def launched(folder: Path, *, contained: bool) -> Launched:
-    """Start the supervisor of the session in `folder`, with `contained` in a namespace if bubblewrap can make one.
+async def launched(folder: Path, *, contained: bool, name: str = SUPERVISOR) -> Launched:
+    """Start the supervisor `name` of the session in `folder`, with `contained` in a namespace if bubblewrap can.
 
-    Raises `ToolFailed` if it does not become ready.
+    Its lock and its log have its name. Raises `ToolFailed` if it does not become ready.
     """
     for within in (CONTAINED, ()) if contained and shutil.which(CONTAINED[0]) else ((),):
-        process = await _spawned(folder, within)
+        process = await _spawned(folder / name, within)
         answers = process.stdout
         assert answers is not None
         with contextlib.suppress(TimeoutError):
@@ -103,7 +104,7 @@ async def launched(folder: Path, *, contained: bool) -> Launched:
         if process.returncode is None:
             process.kill()
         await process.wait()
-    raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {folder / LOG} may say why.")
+    raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {folder / name}.log may say why.")
 
 
 def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:
@@ -115,10 +116,10 @@ def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-async def _spawned(folder: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
-    program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), str(folder / SUPERVISOR_LOCK))
+async def _spawned(files: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
+    program = (sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), f"{files}.lock")
     try:
-        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        log = os.open(f"{files}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             return await asyncio.create_subprocess_exec(
                 *within,

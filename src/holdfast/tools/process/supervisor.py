@@ -48,13 +48,14 @@ if _TYPE_CHECKING:
     Cause = Literal["exit", "timeout", "stop", "signalled", "unguarded"]
 
     class Request(TypedDict):
-        """A command to run, or (with an empty `command`) a request to stop a running one."""
+        """A command to run, or without a `command` a request: to stop a running one, or with `keep` never to end it."""
 
         call: str
         command: str
+        keep: bool
         cwd: str
         env: dict[str, str]
-        timeout: float
+        timeout: float | None
         spool: str
         seal: str
 
@@ -111,7 +112,7 @@ class _Command:
         self.pipe = pipe
         self.spool = Spool(spool)
         self.started = time.monotonic()
-        self.deadline = self.started + request["timeout"]
+        self.deadline = self.started + float(request["timeout"] or "inf")
         self.phase: Literal["running", "settling", "ending", "killing"] = "running"
         self.until = 0.0
         self.cause: Cause = "exit"
@@ -161,8 +162,8 @@ class SupervisorLoop:
             self._watch(fd, act)
         wake, wake_end = os.pipe()
         self._watch(wake, lambda: os.read(wake, OUTPUT_CHUNK))
-        for fd in (1, wake_end):
-            os.set_blocking(fd, False)
+        os.set_blocking(1, False)
+        os.set_blocking(wake_end, False)
         signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
         for number in (*CLOSING, signal.SIGCHLD, signal.SIGCONT):
             signal.signal(number, self._on_signal)
@@ -211,10 +212,9 @@ class SupervisorLoop:
 
     def _flush(self) -> None:
         try:
-            while self.out:
-                del self.out[: os.write(1, self.out[:OUTPUT_CHUNK])]
-        except BlockingIOError:
-            pass
+            with contextlib.suppress(BlockingIOError):
+                while self.out:
+                    del self.out[: os.write(1, self.out[:OUTPUT_CHUNK])]
         except OSError:
             self.out.clear()
             self.close()
@@ -229,8 +229,10 @@ class SupervisorLoop:
             request: Request = json.loads(line)
             if request["command"]:
                 self._start(request)
-            elif request["call"] in self.commands:
-                self.commands[request["call"]].end("stop")
+            elif (command := self.commands.get(request["call"])) and request.get("keep"):
+                command.deadline = float("inf")
+            elif command:
+                command.end("stop")
 
     def _start(self, request: Request) -> None:
         fds: list[int] = []
@@ -284,8 +286,8 @@ class SupervisorLoop:
         command.pipe = -1
 
     def _show(self, command: _Command) -> None:
-        size, dropped = len(command.live), command.dropped
-        self._answer({"kind": "live", "call": command.call, "size": size, "dropped": dropped}, bytes(command.live))
+        live = {"kind": "live", "call": command.call, "size": len(command.live), "dropped": command.dropped}
+        self._answer(live, bytes(command.live))
         command.live.clear()
         command.dropped = 0
 
@@ -393,8 +395,6 @@ def main() -> None:
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.ftruncate(lock, 0)
     agent: int | None = None
-    if LINUX:
-        with contextlib.suppress(OSError):
-            agent = os.pidfd_open(os.getppid())
-    watchdog = fork_watchdog(lock)
-    SupervisorLoop(agent, watchdog).serve()
+    with contextlib.suppress(OSError, AttributeError):  # not on Linux
+        agent = os.pidfd_open(os.getppid())
+    SupervisorLoop(agent, fork_watchdog(lock)).serve()

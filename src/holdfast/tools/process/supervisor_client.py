@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
-import fcntl
 import os
 import shlex
 import shutil
@@ -28,9 +27,8 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import ProcessId
 from holdfast.tools.process.end_record import open_alone, read_alone
 from holdfast.tools.process.environment import child_environment
-from holdfast.tools.process.launch import SUPERVISOR_LOCK, Launched, launched
+from holdfast.tools.process.launch import SUPERVISOR, Launched, launched
 from holdfast.tools.process.orphans import OrphanReport, reap
-from holdfast.tools.process.watchdog import GONE
 from holdfast.tools.truncation import beginning
 
 HEAD = 10_000
@@ -69,6 +67,14 @@ def partial(spool: Path) -> str:
         return ""  # a command without output looks like one that never started
 
 
+def is_cut(spool: Path) -> bool:
+    """Return whether `partial` leaves out a part of the stored output. Never raises."""
+    try:
+        return spool.stat().st_size > HEAD + TAIL
+    except OSError:
+        return False
+
+
 def _excerpt(spool: Path, *, seen: int) -> str:
     """Return the beginning and the end of the file, and how much of the `seen` bytes is missing in between."""
     with open_alone(spool) as file:
@@ -82,34 +88,6 @@ def _excerpt(spool: Path, *, seen: int) -> str:
         tail = file.read(3).lstrip(bytes(range(0x80, 0xC0))) + file.read()
     cut = max(seen, size) - HEAD - TAIL
     return valid_unicode(f"{head}\n[... {cut} bytes of output were cut here ...]\n{tail.decode(errors='replace')}")
-
-
-async def wait_gone(folder: Path, seconds: float = 1.0) -> bool:
-    """Wait up to `seconds`; return whether the session's supervisor and all its processes have exited."""
-    try:
-        lock = os.open(folder / SUPERVISOR_LOCK, os.O_RDONLY)
-    except FileNotFoundError:
-        return True
-    deadline = time.monotonic() + seconds
-    try:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    return False
-            await asyncio.sleep(0.01)
-    finally:
-        os.close(lock)
-
-
-def left_nothing(folder: Path) -> bool:
-    """Return whether the session's last supervisor is known to have left no process."""
-    try:
-        return (folder / SUPERVISOR_LOCK).read_bytes() == GONE
-    except OSError:
-        return False
 
 
 class _Refused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind"):
@@ -160,7 +138,7 @@ class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
     `cause` is what ended it: itself, its timeout, a stop, or the supervisor: it received a signal (`signalled`), its
     watchdog died (`unguarded`), or it died itself (`lost`). One of `code` and `signal` is set unless it is lost.
     `leftovers` counts leftover processes that were ended, `survivors` those that could not be; None if unknown.
-    `unkept` says why output is missing from `text`, or is "".
+    `unkept` says why output is missing from `text`, or is ""; `is_cut` whether `text` leaves out a part of a long one.
     """
 
     cause: Literal["exit", "timeout", "stop", "signalled", "unguarded", "lost"]
@@ -171,6 +149,7 @@ class CommandFinished(msgspec.Struct, frozen=True, kw_only=True):
     leftovers: int = 0
     survivors: int | None = 0
     unkept: str = ""
+    is_cut: bool = False
 
 
 class Supervisor:
@@ -179,12 +158,15 @@ class Supervisor:
     Use it from one event loop. After `close`, the next command starts a new process.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = SUPERVISOR) -> None:
+        """Connect to none yet; each supervisor of a session has its own `name`."""
         self._folder = folder
+        self.name = name
         self._process: asyncio.subprocess.Process | None = None
         self._listener: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[asyncio.subprocess.Process] | None = None
         self._waiting: dict[str, asyncio.Queue[_Heard]] = {}
+        self._overdue: dict[str, asyncio.TimerHandle] = {}
         self._within = False  # it has its own PID namespace
         self.contained = False
         """Whether the next supervisor gets a PID namespace, if available."""
@@ -195,7 +177,7 @@ class Supervisor:
         *,
         call: str,
         cwd: Path,
-        timeout: float,  # noqa: ASYNC109 - the supervisor's to enforce, so that it holds if this loop is stuck
+        timeout: float | None,  # noqa: ASYNC109 - the supervisor's to enforce, so that it holds if this loop is stuck
         stop: asyncio.Event,
         emit: Callable[[str], None],
         spool: Path,
@@ -204,8 +186,8 @@ class Supervisor:
     ) -> CommandFinished:
         """Run `command` in a shell and return how it ended. Setting `stop` or cancelling ends all its processes.
 
-        `began` is called with its process. With a `seal`, its end is also recorded on disk. Raises `ToolFailed` if it
-        was not started. Never starts a command twice.
+        After `timeout` seconds it is ended, None: never. `began` is called with its process. With a `seal`, its end is
+        also recorded on disk. Raises `ToolFailed` if it was not started. Never starts a command twice.
         """
         process = await self._running()
         since = time.monotonic()
@@ -217,7 +199,8 @@ class Supervisor:
         stopper = asyncio.create_task(self._stop(process, call, stop))
         # The supervisor limits every ending. If it does not answer (stopped, starved), it is killed, which is an
         # answer.
-        overdue = asyncio.get_running_loop().call_later(timeout + _PATIENCE, _end, process)
+        if timeout is not None:
+            self._overdue[call] = asyncio.get_running_loop().call_later(timeout + _PATIENCE, _end, process)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         ended: CommandEnded | None = None
         try:
@@ -242,10 +225,25 @@ class Supervisor:
                         return _lost(time.monotonic() - since, spool, found, sure=sure)
         finally:
             del self._waiting[call]
-            overdue.cancel()
+            self._forget_limit(call)
             stopper.cancel()
             if ended is None:
-                self._send(process, {"call": call, "command": ""})
+                self._send(process, {"call": call, "command": "", "keep": False})
+
+    def keep(self, call: str) -> None:
+        """Lift the time limit of a running command: it goes on until it ends, is stopped, or the agent ends."""
+        self._forget_limit(call)
+        if self._process is not None:
+            self._send(self._process, {"call": call, "command": "", "keep": True})
+
+    def _forget_limit(self, call: str) -> None:
+        if (overdue := self._overdue.pop(call, None)) is not None:
+            overdue.cancel()
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no command runs."""
+        return not self._waiting
 
     async def capture(self, argv: Sequence[str], *, call: str, cwd: Path, spool: Path) -> tuple[int, bytes]:
         """Return the exit code and stdout of a read-only program, such as a search.
@@ -302,7 +300,7 @@ class Supervisor:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        started = await launched(self._folder, contained=self.contained)
+        started = await launched(self._folder, contained=self.contained, name=self.name)
         self._process, self._within = started.process, started.within
         self._listener = asyncio.create_task(self._listen(started))
         return started.process
@@ -326,7 +324,7 @@ class Supervisor:
 
     async def _stop(self, process: asyncio.subprocess.Process, call: str, stop: asyncio.Event) -> None:
         await stop.wait()
-        self._send(process, {"call": call, "command": ""})
+        self._send(process, {"call": call, "command": "", "keep": False})
         await asyncio.sleep(_PATIENCE)
         _end(process)
 
@@ -367,6 +365,7 @@ def finished(ended: CommandEnded, spool: Path) -> CommandFinished:
         leftovers=ended.leftovers,
         survivors=ended.survivors,
         unkept=unkept,
+        is_cut=ended.seen > HEAD + TAIL,
     )
 
 
@@ -379,4 +378,5 @@ def _lost(seconds: float, spool: Path, found: OrphanReport, *, sure: bool) -> Co
         text=partial(spool),
         leftovers=len(found.ended),
         survivors=0 if sure else len(found.left) or None,
+        is_cut=is_cut(spool),
     )

@@ -51,7 +51,7 @@ class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
     removed: int
 
 
-def _refuse_own(place: SafePath, private: tuple[Path, ...]) -> None:
+def refuse_own(place: SafePath, private: tuple[Path, ...]) -> None:
     """Raise `ToolFailed` if `place` is one of holdfast's own journals or settings.
 
     They may be in the workspace, where edits may run without approval: a model could end its own session or its limits.
@@ -93,16 +93,13 @@ def replacement(
     place: SafePath, present: Present | None, after: bytes, *, title: str, done: Callable[[FileDiff], str]
 ) -> Plan:
     """Return the plan that makes `after` the file's content. `done` makes the result text from the diff."""
-    change = FileChange(
-        path=place.name,
-        before=None if present is None else present.digest,
-        after=_sha256(after),
-    )
-    diff = _diff(place.name, b"" if present is None else present.content, after)
+    digest = _sha256(after)
+    change = FileChange(path=place.name, before=None if present is None else present.digest, after=digest)
+    diff = file_diff(place.name, b"" if present is None else present.content, after)
 
     async def run(context: ToolContext) -> ToolOutput:
         status = replace(place, change, after, call=context.call)
-        seen = FileSeen(path=place.name, size=status.st_size, modified=status.st_mtime_ns, sha256=change.after)
+        seen = FileSeen(path=place.name, size=status.st_size, modified=status.st_mtime_ns, sha256=digest)
         return ToolOutput(text=done(diff), seen=seen)
 
     return Plan(
@@ -122,7 +119,7 @@ def change_plan(workspace: Workspace, verb: str, path: str, make: Callable[[Safe
     which the user has not allowed yet.
     """
     place = resolve(workspace.root, path)
-    _refuse_own(place, workspace.private)
+    refuse_own(place, workspace.private)
     title = escape_newlines(f"{verb} {place.name}")
     known_as = other_name(workspace.root, path, place)
     try:
@@ -180,6 +177,22 @@ def replace(place: SafePath, change: FileChange, content: bytes, *, call: str) -
     return new
 
 
+def delete_file(place: SafePath, change: FileChange) -> None:
+    """Delete the file at `place`, durably. Raises `ToolFailed`, with the file untouched, if it is not as planned."""
+    name = place.parts[-1]
+    with failing_at(place), parent(place) as fd:
+        _verify(fd, name, place.name, before=change.before)
+        os.unlink(name, dir_fd=fd)
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            msg = (
+                f"File {place.name!r} was deleted, but its folder cannot be synced: {error.strerror}. "
+                "It is gone now and may be back if the machine stops."
+            )
+            raise ToolFailed(msg) from error
+
+
 def _store(fd: int, name: str, content: bytes, *, like: os.stat_result | None, shown: str) -> os.stat_result:
     """Write a new, synced file in the open folder `fd`, with the owner and mode of `like` if given."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -231,7 +244,8 @@ def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
+def file_diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
+    """Return the diff of a file; `before` is None if it is too large to show."""
     if before is None or len(after) > LARGEST_FILE:
         return FileDiff(text=f"{name} is too large to show the changes.", added=0, removed=0)
     if b"\0" in before[:SNIFF]:

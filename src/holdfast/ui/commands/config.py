@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from holdfast.config.project_decisions import Project
 from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_OK
 from holdfast.providers.credentials.redaction import strip_credentials
 from holdfast.providers.registry import Providers, is_address
 from holdfast.system.user_directories import homes
 from holdfast.text import literal
+from holdfast.tool_calls import Pattern
 from holdfast.ui.startup.arguments import Arguments, Parser, add_settings
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import run_options
 from holdfast.ui.startup.session_choice import working_directory
+from holdfast.ui.startup.session_rules import rule_note
 from holdfast.ui.startup.settings_sources import Layer, Value, given, layer, shown, values
 from holdfast.ui.view.columns import cells, home
 
@@ -40,6 +43,15 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     value: str = ""
 
 
+class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule about calls, or a pattern that the user allowed for good; `note` says why it matches nothing."""
+
+    verdict: str
+    rule: str
+    source: str
+    note: str = ""
+
+
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a run would use."""
 
@@ -47,6 +59,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[Value, ...]
     keys: tuple[Variable, ...]
     addresses: tuple[Variable, ...]
+    rules: tuple[RuleRow, ...] = ()
 
 
 class _Arguments(Arguments):
@@ -117,7 +130,27 @@ def resolved_settings(arguments: Arguments, environ: Mapping[str, str], cwd: Pat
             for name, who in _by_variable(options.providers, "address").items()
             if environ.get(name)
         ),
+        rules=tuple(rule_rows(options.project_of(cwd))),
     )
+
+
+def rule_rows(project: Project, session: Iterable[Pattern] = ()) -> Iterator[RuleRow]:
+    """Yield every rule that applies in a project, then what the user allowed there, and in the open `session`."""
+    for rule in project.rules.rules:
+        yield RuleRow(verdict=rule.verdict, rule=rule.text, source=rule.source, note=rule_note(rule))
+    remembered = project.remembered
+    named = {"execute": "Bash", "write": "Edit", "read": "WebFetch"}
+    for pattern in dict.fromkeys((*project.patterns, *session)):
+        source = "you, in this folder" if pattern in remembered else "you, in this session"
+        if pattern in project.granted:
+            source = "[allow] of this project"
+        yield RuleRow(verdict="allow", rule=f"{named[pattern.effect]}: {pattern.text}", source=source)
+
+
+def rule_lines(rules: Iterable[RuleRow]) -> Iterator[str]:
+    """Yield the rules as lines for people."""
+    rows = [(each.verdict, each.rule, home(each.source) + f" ({each.note})" * bool(each.note)) for each in rules]
+    yield from _columns(rows)
 
 
 def config_lines(found: Settled) -> Iterator[str]:
@@ -133,6 +166,9 @@ def config_lines(found: Settled) -> Iterator[str]:
             *((each.name, each.value, ", ".join(each.providers)) for each in found.addresses),
         ]
     )  # fmt: skip
+    if found.rules:
+        yield ""
+        yield from rule_lines(found.rules)
 
 
 def _by_variable(providers: Providers, which: str) -> dict[str, tuple[str, ...]]:

@@ -11,9 +11,10 @@ import sys
 import termios
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
-from holdfast.config.project_config import ProjectFile
-from holdfast.config.settings import ProjectConfig
+import msgspec
+
 from holdfast.text import literal
 from holdfast.ui.startup.settings_sources import flat, shown
 from holdfast.ui.view.columns import home
@@ -57,9 +58,9 @@ def yes(question: str) -> bool:
     return ask_line(f"{question} [y/N]").lower() in ("y", "yes")
 
 
-def trusts(file: ProjectFile, config: ProjectConfig) -> bool:
-    """Show what a project's config would set, and return whether the user trusts it."""
-    print(f"This project has its own config, {home(str(file.path))}, with:\n")
+def trusts(path: Path, config: msgspec.Struct) -> bool:
+    """Show what the settings of a project in the file at `path` would set, and return whether the user trusts it."""
+    print(f"This project has its own config, {home(str(path))}, with:\n")
     for name, value in flat(config).items():
         if value not in (None, ()):
             print(f"  {name:<20}  {literal(shown(value))}")

@@ -22,7 +22,7 @@ from holdfast.system.interrupts import interrupts_held_back
 from holdfast.system.user_directories import homes
 from holdfast.testing.script import Call, ReceivedRequest, Reply, Say, Script
 from holdfast.testing.scripted_provider import ScriptedProvider
-from holdfast.tools.process.supervisor_client import wait_gone
+from holdfast.tools.process.supervisor_locks import wait_gone
 from holdfast.ui.demo.checks import AgentRun, DemoEvidence
 
 _FILES = {

@@ -22,6 +22,7 @@ from holdfast.agent.events import (
 )
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.session.model_notices import what_happened
 from holdfast.ui.headless.output_format import RunEnded, RunOpened
 from holdfast.ui.headless.status_lines import account
@@ -75,6 +76,7 @@ class StreamJsonOutput:
             cwd=opened.cwd,
             tools=list(opened.tools),
             resumed=opened.resumed,
+            kept=opened.kept,
             account=list(account(opened.last_turn)),
         )
 
@@ -109,6 +111,15 @@ class StreamJsonOutput:
         self._line(type="error", message=message)
         self.end(ended)
 
+    def answer(self, request: str, *, error: str = "") -> None:
+        """Print the answer to a control request."""
+        how = {"subtype": "error", "error": error} if error else {"subtype": "success"}
+        self._line(type="control_response", response={**how, "request_id": request})
+
+    def bad_line(self, number: int, message: str) -> None:
+        """Print that a line of the input was skipped."""
+        self._line(type="error", message=message, line=number)
+
     def close(self, within: float | None) -> str:
         """Wait for the reader."""
         return self._out.close(within)
@@ -119,8 +130,8 @@ class StreamJsonOutput:
                 self._line(type="message", role="user", content=entry.text, turn=entry.turn)
             case e.Queued() | e.Recalled() | e.Steered() | e.Rewound() | e.ShellStarted() | e.ShellEnded():
                 self._said(entry)
-            case e.Pruned() | e.Compacted() | e.Uncompacted():
-                self._left_out(entry)
+            case e.Pruned() | e.Compacted() | e.Uncompacted() | TaskStarted() | TaskEnded() | TaskTold():
+                self._beside(entry)
             case e.ResponseEnded():
                 text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
                 if text:
@@ -172,6 +183,23 @@ class StreamJsonOutput:
                 self._line(type="files_changed", changed=changed, gone=gone)
             case e.Repaired():
                 self._line(type="damage", findings=list(entry.findings))
+
+    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> None:
+        match entry:
+            case TaskStarted():
+                self._line(type="task_start", id=entry.id, call=entry.call, command=entry.command, moved=entry.moved)
+            case TaskEnded():
+                self._line(
+                    type="task_result", id=entry.id, outcome=entry.outcome, content=entry.text, seconds=entry.seconds
+                )
+            case TaskTold():
+                self._line(type="task_told", id=entry.task)
+
+    def _beside(self, entry: e.Pruned | e.Compacted | e.Uncompacted | TaskStarted | TaskEnded | TaskTold) -> None:
+        if isinstance(entry, e.Pruned | e.Compacted | e.Uncompacted):
+            self._left_out(entry)
+        else:
+            self._task(entry)
 
     def _left_out(self, entry: e.Pruned | e.Compacted | e.Uncompacted) -> None:
         match entry:
@@ -225,7 +253,18 @@ def result(session: str, ended: RunEnded) -> dict[str, object]:
         "is_error": ended.exit_code != 0,
         "exit_code": ended.exit_code,
         "result": conversation.answer if conversation.turns == ended.turn.turn else "",
+        "denied": [
+            {
+                "id": each.call.id,
+                "name": each.call.name,
+                "arguments": each.call.arguments,
+                "reason": each.reason,
+                "allow_with": each.option or None,
+            }
+            for each in ended.denied
+        ],
         "steps": conversation.turn_steps,
+        "tasks_ended": list(ended.tasks),
         "usage": {
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,

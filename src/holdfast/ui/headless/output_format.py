@@ -15,10 +15,11 @@ from holdfast.errors import ProviderFault
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Entry, TurnEnded
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
+from holdfast.ui.headless.denied_calls import DeniedCall
 
 
 class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
-    """The start of a run; `last_turn` has the entries of the previous turn."""
+    """The start of a run; `last_turn` has the entries of the previous turn. Without `kept` it is deleted at the end."""
 
     session: str
     model: str
@@ -26,6 +27,7 @@ class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     tools: tuple[str, ...]
     resumed: bool
+    kept: bool = True
     last_turn: tuple[Entry, ...] = ()
     settings: ModelSettings = NO_SETTINGS
 
@@ -33,13 +35,16 @@ class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run: its turn, with the conversation and the exit code at that time.
 
-    `fault` is that of the provider if it ended the turn.
+    `fault` is that of the provider if it ended the turn, `denied` the calls of the turn that did not run because they
+    were not allowed, `tasks` background tasks that ended with the run.
     """
 
     turn: TurnEnded
     conversation: Conversation
     exit_code: int
     fault: ProviderFault | None = None
+    denied: tuple[DeniedCall, ...] = ()
+    tasks: tuple[str, ...] = ()
 
 
 class OutputFormat(Protocol):

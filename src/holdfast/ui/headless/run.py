@@ -9,25 +9,21 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
+import msgspec
+
 from holdfast.agent.agent import Agent
 from holdfast.agent.debug_log.log import Log
-from holdfast.agent.events import CheckFinding, Event, TurnFailed
+from holdfast.agent.events import CheckFinding, Event
 from holdfast.agent.sessions import OpenSession, create, fork, resume
 from holdfast.agent.stop_cause import StopCause
 from holdfast.config.settings import read_config
 from holdfast.errors import (
-    EXIT_APPROVAL,
-    EXIT_FAILED,
     EXIT_INTERRUPTED,
-    EXIT_OK,
-    EXIT_RETRYABLE,
-    RETRYABLE,
     HoldfastError,
-    ProviderFault,
     StateError,
     UsageError,
 )
@@ -37,17 +33,22 @@ from holdfast.providers.model import Model
 from holdfast.providers.model_table import window_of
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Cause, TurnEnded
+from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
-from holdfast.tool_calls import Mode
+from holdfast.tools.tool_choice import chosen_tools
 from holdfast.ui.headless.attachments import attached
+from holdfast.ui.headless.input_reader import LineReader
 from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
 from holdfast.ui.headless.output_format import OutputFormat, RunEnded, RunOpened
+from holdfast.ui.headless.prompt_stream import PromptStream, TurnResults
 from holdfast.ui.headless.status_lines import last_turn
 from holdfast.ui.headless.text_output import TextOutput
+from holdfast.ui.headless.turn_end import TurnWatch
 from holdfast.ui.startup.arguments import Arguments
+from holdfast.ui.startup.cost_limit import refuse_unpriced
 from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note
-from holdfast.ui.startup.project_trust import judge_project, project_of
+from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
 from holdfast.ui.startup.session_choice import chosen, working_directory
 
@@ -57,6 +58,9 @@ LONGEST_STDIN = 10 * 1024 * 1024
 STOPPED: frozenset[Cause] = frozenset({"user", "signal", "output", "external", "timeout"})
 """Stop causes after which a slow reader delays the exit by at most LAST_WORDS."""
 
+TASKS_END = 3.0
+"""Seconds that background tasks get to end with the run; what has not ended by then ends with the supervisor."""
+
 LAST_WORDS = 1.0
 """Seconds that a stopped run waits for its reader. After a regular end, a slow reader receives everything."""
 
@@ -64,10 +68,12 @@ LAST_WORDS = 1.0
 def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     """Run one turn and return the exit code. Raise `HoldfastError` if it cannot start."""
     gc.disable()  # until the SDK is imported: garbage collection would take a tenth of that time
-    own = read_config(homes(environ).config)
+    places = homes(environ)
+    own = read_config(places.config)
+    delete_abandoned(places.temporary_sessions)
     cwd = working_directory(arguments.cwd)
-    prompt = _prompt(arguments.prompt or "", sys.stdin)
-    summary = chosen(Catalog(homes(environ).sessions), arguments, cwd=cwd)
+    prompt = None if _reads_lines(arguments) else _prompt(arguments.prompt or "", sys.stdin)
+    summary = chosen(Catalog(places.sessions), arguments, cwd=cwd)
     judge_project(environ, cwd if summary is None else Path(summary.cwd or cwd), trusted=arguments.trust_project)
     options = run_options(arguments, environ, own=own, cwd=cwd, resumed=summary)
     remove_keys(options.providers)
@@ -82,6 +88,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             return _run(options, session, prompt, log)
     finally:
         session.store.close()
+        if arguments.no_session and not delete_temporary(folder := options.catalog.folder(session.id)):
+            debug_log_note(f"The session of this run could not be deleted. The next run tries again: {folder}")
 
 
 def _session(options: RunOptions) -> OpenSession:
@@ -100,19 +108,42 @@ def _session(options: RunOptions) -> OpenSession:
             f"Model {DEMO!r} is available only in the full-screen UI. Leave out -p, "
             "or pass another model with -m PROVIDER:MODEL."
         )
+    refuse_unpriced(options)
     preload(options.endpoint(options.model))
     if summary is None:
         settings = options.settings_of(options.model)
-        return create(options.catalog, cwd=options.cwd, model=options.model, settings=settings)
+        return create(
+            options.catalog,
+            cwd=options.cwd,
+            model=options.model,
+            settings=settings,
+            tools=chosen_tools(options.model, dialect=options.config.edit_tool),
+            instructions=options.instructions,
+        )
     return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)
 
 
-def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None) -> int:
-    """Run one turn and return its exit code once the reader has all output; a stopped turn does not wait for it."""
+def _reads_lines(arguments: Arguments) -> bool:
+    """Return whether the prompts are lines of standard input. Raise `UsageError` for options that do not fit that."""
+    if arguments.input_format == "text":
+        return False
+    if arguments.output_format != "stream-json":
+        raise UsageError("--input-format stream-json needs --output-format stream-json. Add it.")
+    if arguments.prompt:
+        raise UsageError("--input-format stream-json reads the prompts from standard input. Pass -p without a prompt.")
+    return True
+
+
+def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log | None) -> int:
+    """Run one turn, or with `prompt` None one for each line of standard input, and return the exit code.
+
+    The reader gets all output before; a stopped turn does not wait for it.
+    """
     runner = asyncio.Runner()
     loop = runner.get_loop()
-    faults: list[ProviderFault] = []
+    watch = TurnWatch()
     signalled: list[StopCause] = []
+    stream: PromptStream | None = None
 
     async def connected(model: str) -> Model:
         aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
@@ -123,55 +154,89 @@ def _run(options: RunOptions, session: OpenSession, prompt: str, log: Log | None
 
     def reader_gone(why: str) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended, so the turn has too
-            loop.call_soon_threadsafe(agent.stop, StopCause("output", why))
+            loop.call_soon_threadsafe(end, StopCause("output", why))
 
     def stop(why: StopCause) -> None:
         signalled.append(why)
-        agent.stop(why)
+        end(why)
+
+    def end(why: StopCause) -> None:
+        (agent if stream is None else stream).stop(why)
 
     def emit(event: Event) -> None:
-        if isinstance(event, TurnFailed):
-            faults.append(event.fault)
-        output.event(event)
+        if results is not None:
+            results.event(event)
+        else:
+            watch.see(event)
+            output.event(event)
 
     output = _output(options.arguments.output_format, reader_gone)
+    many = output if prompt is None and isinstance(output, StreamJsonOutput) else None
+    results = None if many is None else TurnResults(many, lambda: agent.conversation)
     patience: float | None = LAST_WORDS
     try:
         with runner:
-            agent = Agent(
-                store=session.store,
-                toolbox=session.toolbox,
-                connect=connected,
-                mode=options.mode,
-                emit=emit,
-                limits=options.limits,
-                context=options.config.context,
-                window=lambda name: window_of(name, options.config.models),
-                project=project_of(options.environ, session.cwd),
-                debug=options.arguments.debug,
-                log=log,
-                reading=session.reading,
-                providers=options.providers,
-                defaults=options.settings_of,
-                fallback=options.fallback,
-            )
-            if options.resumed is not None:
-                if options.arguments.model or not options.resumed.model:
-                    agent.use_model(options.model)
-                agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
+            agent = _agent(options, session, connected=connected, emit=emit, log=log)
+            if many is not None and results is not None:
+                stream = PromptStream(agent, LineReader(sys.stdin.fileno(), loop), many, results)
             _heed_signals(loop, stop)
-            ended = runner.run(_turn(agent, prompt, session=session, mode=options.mode, output=output, faults=faults))
-        late = bool(signalled) and ended.turn.cause not in STOPPED  # for the turn, not for what waits for its reader
-        if ended.turn.cause not in STOPPED and not late:
+            opened = _opened(agent, session, options)
+            if stream is not None:
+                code = runner.run(_turns(agent, stream, opened=opened, output=output))
+                stopped = stream.stopped
+            else:
+                ended = runner.run(_turn(agent, prompt or "", opened=opened, output=output, watch=watch))
+                stopped, code = ended.turn.cause in STOPPED, ended.exit_code
+        late = bool(signalled) and not stopped  # for the turn, not for what waits for its reader
+        if not stopped and not late:
             patience = None
     finally:
         unwritten = output.close(patience)
     if unwritten:
         raise StateError(
             f"Output of session {session.id!r} was lost: cannot write to standard output: {unwritten}. "
-            f"The journal has it all: holdfast sessions show {session.id}"
+            + (
+                "Nothing of it is kept (--no-session)."
+                if options.arguments.no_session
+                else f"The journal has it all: holdfast sessions show {session.id}"
+            )
         )
-    return EXIT_INTERRUPTED if late else ended.exit_code
+    return EXIT_INTERRUPTED if late else code
+
+
+def _agent(
+    options: RunOptions,
+    session: OpenSession,
+    *,
+    connected: Callable[[str], Awaitable[Model]],
+    emit: Callable[[Event], None],
+    log: Log | None,
+) -> Agent:
+    """Return the agent of the session, with the model and the settings of the run."""
+    agent = Agent(
+        store=session.store,
+        toolbox=session.toolbox,
+        connect=connected,
+        mode=options.mode,
+        on_approval=options.config.on_approval,
+        emit=emit,
+        limits=options.limits,
+        context=options.config.context,
+        window=lambda name: window_of(name, options.config.models),
+        project=options.project_of(session.cwd),
+        debug=options.arguments.debug,
+        log=log,
+        reading=session.reading,
+        providers=options.providers,
+        defaults=options.settings_of,
+        fallback=options.fallback,
+    )
+    agent.permissions.resume(chosen=options.mode_chosen)
+    if options.resumed is not None:
+        if options.arguments.model or not options.resumed.model:
+            agent.use_model(options.model)
+        agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
+    return agent
 
 
 def _heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:
@@ -182,30 +247,36 @@ def _heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], N
             loop.add_signal_handler(number, stop, why)
 
 
-async def _turn(
-    agent: Agent,
-    prompt: str,
-    *,
-    session: OpenSession,
-    mode: Mode,
-    output: OutputFormat,
-    faults: Sequence[ProviderFault],
-) -> RunEnded:
+def _opened(agent: Agent, session: OpenSession, options: RunOptions) -> RunOpened:
+    """Return the start of the run, for its output."""
+    before = agent.conversation
+    return RunOpened(
+        session=session.id,
+        model=before.chosen_model,
+        mode=agent.mode,
+        cwd=str(session.cwd),
+        tools=tuple(tool.name for tool in session.toolbox.schemas),
+        resumed=before.turns > 0,
+        kept=not options.arguments.no_session,
+        last_turn=last_turn(record.entry for record in session.reading.records),
+        settings=before.settings,
+    )
+
+
+async def _turns(agent: Agent, stream: PromptStream, *, opened: RunOpened, output: OutputFormat) -> int:
+    """Run a turn for each prompt of the stream and return the exit code of the run."""
+    try:
+        output.begin(opened)
+        return await stream.run()
+    finally:
+        await agent.close()
+
+
+async def _turn(agent: Agent, prompt: str, *, opened: RunOpened, output: OutputFormat, watch: TurnWatch) -> RunEnded:
     """Run the turn, show it and return how it ended."""
     try:
         before = agent.conversation
-        output.begin(
-            RunOpened(
-                session=session.id,
-                model=before.chosen_model,
-                mode=mode,
-                cwd=str(session.cwd),
-                tools=tuple(tool.name for tool in session.toolbox.schemas),
-                resumed=before.turns > 0,
-                last_turn=last_turn(record.entry for record in session.reading.records),
-                settings=before.settings,
-            )
-        )
+        output.begin(opened)
         images = attached(agent, prompt, lambda why: output.event(CheckFinding(why)))
         try:
             # Nothing is awaited from here to the turn's first await, so that a closed reader stops it before it starts.
@@ -217,27 +288,12 @@ async def _turn(
                 turn = TurnEnded(turn=before.turns + 1, reason="error", cause="storage", detail=str(error))
             output.fail(RunEnded(turn=turn, conversation=after, exit_code=error.exit_code), str(error))
             raise
-        fault = faults[-1] if faults and turn.cause == "provider" else None
-        ended = RunEnded(turn=turn, conversation=agent.conversation, exit_code=exit_code(turn, fault), fault=fault)
+        tasks = await agent.tasks.end(TASKS_END, "the end of the run")
+        ended = msgspec.structs.replace(watch.ended(turn, agent.conversation), tasks=tasks)
         output.end(ended)
         return ended
     finally:
         await agent.close()
-
-
-def exit_code(turn: TurnEnded, fault: ProviderFault | None) -> int:
-    """Return the exit code for how a turn ended; `fault` is that of the provider, if it ended the turn."""
-    match turn.cause:
-        case "finished":
-            return EXIT_OK
-        case "approval":
-            return EXIT_APPROVAL
-        case "user" | "signal" | "output" | "external":
-            return EXIT_INTERRUPTED
-        case "provider" if fault in RETRYABLE:
-            return EXIT_RETRYABLE
-        case _:
-            return EXIT_FAILED
 
 
 def _output(kind: str, on_closed: Callable[[str], None]) -> OutputFormat:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from holdfast.session.journal import entries as e
+from holdfast.ui.headless.denied_calls import allowing
 from holdfast.ui.view.sentences import Narrator, Sentence
 
 
 def status_line(said: Sentence) -> str:
     """Return the sentence as a status line, "" if it is none."""
     match said.kind:
-        case "started" | "call" | "late" | "context" | "files" | "retry" | "failed" | "end":
+        case "started" | "call" | "late" | "task" | "context" | "files" | "retry" | "failed" | "end":
             return said.text
         case "unapproved":
-            return f"{said.text}. Use --permission-mode accept-edits or -y"
+            return f"{said.text}. {allowing(said.asked)}"
         case "damage":
             return f"damage found: {said.text}"
         case _:

@@ -32,7 +32,7 @@ class TextOutput:
 
     def begin(self, opened: RunOpened) -> None:
         """Print the session's ID and how its last turn ended."""
-        how = "resumed" if opened.resumed else "new"
+        how = "resumed" if opened.resumed else "new" if opened.kept else "new, not kept"
         effort = f" · effort {opened.settings.effort}" if opened.settings.effort else ""
         self._note(f"session {opened.session} ({how}) · {opened.model}{effort} · {opened.mode}")
         for entry in opened.last_turn:
@@ -62,8 +62,12 @@ class TextOutput:
         if not self._out.terminal and (answer := ended.conversation.answer):
             self._write(answer)
         self._end_line()
+        for denied in ended.denied:
+            self._note(f"denied: {denied.line}")
         if ended.turn.cause != "finished":
             advice = f". {COMMAND_LINE[ended.fault]}" if ended.fault is not None else ""
+            if ended.turn.cause == "max_cost":
+                advice = ". Raise --max-cost, and continue with -c"
             for said in self._narrator.sentences(ended.turn):
                 self._note(f"{status_line(said)}{advice}")
         elif not ended.conversation.answer:

@@ -8,7 +8,7 @@ from typing import NoReturn, get_args
 from holdfast import __version__
 from holdfast.session.journal.model_settings import EFFORTS, Effort
 from holdfast.text import literal
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, OnApproval
 
 EPILOG = """\
 commands:
@@ -21,8 +21,8 @@ commands:
   holdfast completion bash|zsh|fish                               print a shell completion script
   holdfast demo                                                   watch a demo (no key, no network)
 
-exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed, no terminal to ask · 4 damaged document
-            75 provider failure, try again · 130 interrupted
+exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed (--on-approval stop) · 4 damaged document
+            5 cost limit reached · 75 provider failure, try again · 130 interrupted
 """
 
 
@@ -36,17 +36,25 @@ class Arguments(argparse.Namespace):
     max_output: int | None = None
     service_tier: str | None = None
     fallback_model: str | None = None
+    input_format: str = "text"
     output_format: str = "text"
     permission_mode: Mode | None = None
     yolo: bool = False
+    on_approval: OnApproval | None = None
     max_steps: int | None = None
+    max_cost: float | None = None
     timeout: float | None = None
+    append_system_prompt: str | None = None
+    append_system_prompt_file: str | None = None
+    no_session: bool = False
     cwd: str | None = None
     continue_: bool = False
     resume: str | None = None
     fork: bool = False
     debug: bool = False
     trust_project: bool | None = None
+    allow: list[str] | None = None
+    deny: list[str] | None = None
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,6 +82,9 @@ def parser() -> Parser:
     add("-r", "--resume", nargs="?", const="", metavar="ID",
         help="resume a session by ID or unique prefix; without ID, pick one")  # fmt: skip
     add("--fork", "--fork-session", dest="fork", action="store_true", help="fork: continue in a copy (with -c or -r)")
+    add("--no-session", action="store_true", help="with -p: keep nothing of the session when the run ends")
+    add("--input-format", choices=("text", "stream-json"), default="text",
+        help="with -p: read prompts as JSON lines from standard input, one turn each")  # fmt: skip
     add("--output-format", choices=("text", "json", "stream-json"), default="text")
     add("--debug", action="store_true", help="write a debug log and validate the conversation after every step")
     add_settings(parser)
@@ -93,8 +104,21 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         help="model for the rest of a turn whose model is overloaded or does not answer")  # fmt: skip
     add("--permission-mode", choices=get_args(Mode), default=None, help="what runs without asking (default: ask)")
     add("-y", "--yolo", action="store_true", help="short for --permission-mode yolo")
+    add("--on-approval", choices=get_args(OnApproval), default=None,
+        help="with -p, a call that needs approval is denied, or ends the turn (default: deny)")  # fmt: skip
+    add("--allow", action="append", metavar="RULE",
+        help="allow calls without asking, e.g. 'Bash(git commit *)'; repeatable")  # fmt: skip
+    add("--deny", action="append", metavar="RULE", help="never run such calls, in any mode; repeatable")
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")
+    add(
+        "--max-cost",
+        type=float,
+        metavar="DOLLARS",
+        help="end the turn before a request once the run has cost this much",
+    )
     add("--timeout", type=float, metavar="SECONDS", help="end the turn after this time")
+    add("--append-system-prompt", metavar="TEXT", help="end the system prompt of a new session with this text")
+    add("--append-system-prompt-file", metavar="FILE", help="end the system prompt of a new session with this file")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")
     add("--trust-project", action=argparse.BooleanOptionalAction, default=None,
         help="trust (or stop trusting) this project's .holdfast/config.toml; remembered")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whether a project's own config is trusted, and asking for it once."""
+"""Whether a project's own config, and its settings of Claude Code, are trusted, and asking for it once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
+from holdfast.config.permission_lists import ClaudeProject, claude_project
 from holdfast.config.project_config import ProjectFile, project_file
 from holdfast.config.project_decisions import APPROVALS, Project
-from holdfast.config.settings import ProjectConfig
+from holdfast.config.settings import PermissionLists, ProjectConfig
 from holdfast.errors import ConfigInvalid
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Pattern
@@ -26,8 +29,15 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
         file = project_file(cwd, homes(environ).config)
         if file is not None:
             file.config()
-            _decisions(environ, file.root).set_trust(file.digest, trusted=trusted)
+            project_decisions(environ, file.root).set_trust(file.digest, trusted=trusted)
+    with suppress(ConfigInvalid):
+        project = _claude_of(environ, cwd)
+        if project is not None:
+            claude_decisions(environ, project).set_trust(project.digest, trusted=trusted)
 
+
+AskTrust = Callable[[Path, msgspec.Struct], bool]
+"""Asks the user whether to trust the file at a path, with these settings."""
 
 TRUST_IT = "Review it, then run with --trust-project."
 
@@ -36,7 +46,7 @@ def trusted_project(
     environ: Mapping[str, str],
     cwd: Path,
     *,
-    ask: Callable[[ProjectFile, ProjectConfig], bool] | None,
+    ask: AskTrust | None,
     say: Callable[[str], None],
 ) -> ProjectFile | None:
     """Return the project config of `cwd`, None if it sets nothing or is not trusted; `say` reports why.
@@ -44,7 +54,7 @@ def trusted_project(
     The user's stored decision about exactly this text counts. Without one, `ask` is called, if given, and the answer is
     stored. Raise `StorageFailed` if it cannot be stored.
     """
-    if unread := _decisions(environ, cwd).unread:
+    if unread := project_decisions(environ, cwd).unread:
         say(unread)
     try:
         file = project_file(cwd, homes(environ).config)
@@ -54,12 +64,12 @@ def trusted_project(
         return None
     if file is None or config is None or config == ProjectConfig():  # it sets nothing
         return None
-    decisions = _decisions(environ, file.root)
+    decisions = project_decisions(environ, file.root)
     trusted = decisions.trusts(file.digest)
     if decisions.unread and file.root != cwd:
         say(decisions.unread)
     if trusted is None and ask is not None and not decisions.unread:  # else the answer could not be stored
-        trusted = ask(file, config)
+        trusted = ask(file.path, config)
         decisions.set_trust(file.digest, trusted=trusted)
     if trusted:
         return file
@@ -67,22 +77,57 @@ def trusted_project(
     return None
 
 
-def project_of(environ: Mapping[str, str], cwd: Path) -> Project:
-    """Return what is always allowed in `cwd`, including by its project's own config if trusted."""
-    return Project(homes(environ).sessions.with_name(APPROVALS), cwd, granted=_granted(environ, cwd))
+def ask_about_claude(
+    environ: Mapping[str, str], cwd: Path, *, ask: AskTrust | None, say: Callable[[str], None]
+) -> None:
+    """Settle whether the allow rules in a project's settings of Claude Code are trusted, as `trusted_project` does.
+
+    Raise `StorageFailed` if the answer cannot be stored.
+    """
+    try:
+        project = _claude_of(environ, cwd)
+    except ConfigInvalid:  # reported with the rules
+        return
+    allow = () if project is None else tuple(rule for rule in project.found.rules if rule.verdict == "allow")
+    if project is None or not allow:
+        return
+    decisions = claude_decisions(environ, project)
+    trusted = decisions.trusts(project.digest)
+    path = project.files[0][0]
+    if trusted is None and ask is not None and not decisions.unread:
+        trusted = ask(path, PermissionLists(allow=tuple(rule.text for rule in allow)))
+        decisions.set_trust(project.digest, trusted=trusted)
+    if not trusted:
+        say(f"Ignoring what untrusted settings allow, {str(path)!r}. {TRUST_IT}")
 
 
-def _decisions(environ: Mapping[str, str], root: Path) -> Project:
-    return Project(homes(environ).sessions.with_name(APPROVALS), root)
+def stored_decisions(environ: Mapping[str, str]) -> Path:
+    """Return the folder with the user's decisions about all projects."""
+    return homes(environ).sessions.with_name(APPROVALS)
 
 
-def _granted(environ: Mapping[str, str], cwd: Path) -> tuple[Pattern, ...]:
+def project_decisions(environ: Mapping[str, str], root: Path) -> Project:
+    """Return the user's decisions about the project at `root`."""
+    return Project(stored_decisions(environ), root)
+
+
+def claude_decisions(environ: Mapping[str, str], project: ClaudeProject) -> Project:
+    """Return the user's decisions about a project's settings of Claude Code: they are trusted on their own."""
+    return Project(stored_decisions(environ), project.root / ".claude")
+
+
+def granted_patterns(environ: Mapping[str, str], cwd: Path) -> tuple[Pattern, ...]:
     """Return what the project config allows in `cwd`: its file patterns are relative to its folder, so only there."""
     try:
         file = project_file(cwd, homes(environ).config)
-        if file is None or not _decisions(environ, file.root).trusts(file.digest):
+        if file is None or not project_decisions(environ, file.root).trusts(file.digest):
             return ()
         patterns = file.config().allow.patterns
     except ConfigInvalid:  # reported at the start of the run
         return ()
     return tuple(each for each in patterns if each.effect != "write" or file.root == cwd)
+
+
+def _claude_of(environ: Mapping[str, str], cwd: Path) -> ClaudeProject | None:
+    home = environ.get("HOME", "")
+    return claude_project(cwd, Path(home) if home else None)

@@ -5,13 +5,15 @@ Every interface reads this one value. What lives, such as a connection to a mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from holdfast.config.project_config import ProjectFile
-from holdfast.config.settings import Config, Limits, ProjectConfig, with_project
+from holdfast.config.project_decisions import Project
+from holdfast.config.settings import Config, Limits, with_project
 from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import KeyFile, Keys, ProviderKey, endpoint_with_key, found, with_keys
 from holdfast.providers.credentials.redaction import secrets_of
@@ -25,7 +27,9 @@ from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.project_trust import trusted_project
+from holdfast.ui.startup.own_instructions import own_instructions
+from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
+from holdfast.ui.startup.session_rules import project_of, session_rules
 
 DEMO = "demo"
 """The model of users without a configured one, in the full-screen UI only."""
@@ -37,7 +41,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     `config` has the user's settings, overridden by the project's if trusted, then by the command line. `model` is ""
     if none is configured. `environ` is the run's own environment; stored keys are only in `keys`. `unread` says what is
     wrong with the key file, "" if nothing. `project` is the project's config if it is in use; `notices` say what else
-    the user should know, e.g. that it is ignored. With `fork` the session is copied, with `choose` the user picks one.
+    the user should know, e.g. that it is ignored. `instructions` end the system prompt of a new session. With `fork`
+    the session is copied, with `choose` the user picks one.
     """
 
     cwd: Path
@@ -52,12 +57,18 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     project: ProjectFile | None = None
     resumed: SessionSummary | None = None
+    instructions: str = ""
     fork: bool = False
     choose: bool = False
 
     @property
     def mode(self) -> Mode:
         return self.config.permission_mode
+
+    @property
+    def mode_chosen(self) -> bool:
+        """Return whether the command line names the mode: a resumed session then does not keep its own."""
+        return self.arguments.yolo or self.arguments.permission_mode is not None
 
     @property
     def chosen_settings(self) -> ModelSettings:
@@ -73,9 +84,15 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return the model that stands in for one that does not answer, "" if there is none."""
         return self.config.fallback_model or ""
 
+    def project_of(self, cwd: Path) -> Project:
+        """Return what is decided about calls in `cwd`: what the user allowed there, and every rule."""
+        return project_of(self.environ, cwd, config=self.config, arguments=self.arguments)
+
     @property
     def catalog(self) -> Catalog:
-        return Catalog(homes(self.environ).sessions)
+        """Return the sessions, or the temporary ones for a run whose session is not kept."""
+        places = homes(self.environ)
+        return Catalog(places.temporary_sessions if self.arguments.no_session else places.sessions)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -125,7 +142,7 @@ def run_options(
     own: Config,
     cwd: Path,
     resumed: SessionSummary | None = None,
-    ask: Callable[[ProjectFile, ProjectConfig], bool] | None = None,
+    ask: AskTrust | None = None,
 ) -> RunOptions:
     """Return the options of a run; `own` is the user's config, `ask` asks whether to trust the project's.
 
@@ -134,9 +151,12 @@ def run_options(
     notices: list[str] = []
     where = Path(resumed.cwd) if resumed is not None and resumed.cwd else cwd
     project = trusted_project(environ, where, ask=ask, say=notices.append)
+    if own.permissions.claude_settings:
+        ask_about_claude(environ, where, ask=ask, say=notices.append)
     config = _overridden(own if project is None else with_project(own, project.config()), arguments, resumed)
     providers = known_providers(config.providers, config.models)
     _settings(arguments)
+    notices += session_rules(environ, where, config=config, arguments=arguments).faults
     _check_fallback(config, providers)
     kept, unread = KeyFile(homes(environ).keys).usable()
     return RunOptions(
@@ -152,6 +172,7 @@ def run_options(
         notices=tuple(notices),
         project=project,
         resumed=resumed,
+        instructions=own_instructions(arguments),
         fork=arguments.fork,
     )
 
@@ -201,9 +222,9 @@ def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | 
 
     Raise `UsageError` for a limit that is not positive, and for a model that is to be its own fallback.
     """
-    limits = {"max_steps": arguments.max_steps, "timeout": arguments.timeout}
+    limits = {"max_steps": arguments.max_steps, "max_cost": arguments.max_cost, "timeout": arguments.timeout}
     for name, value in limits.items():
-        if value is not None and not value > 0:
+        if value is not None and not 0 < value <= (float("inf") if name == "timeout" else sys.float_info.max):
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} must be greater than 0, not {value!r}.")
     model, fallback = arguments.model or config.model, arguments.fallback_model or config.fallback_model
@@ -218,6 +239,7 @@ def _overridden(config: Config, arguments: Arguments, resumed: SessionSummary | 
         model=model,
         fallback_model=fallback,
         effort=arguments.effort or config.effort,
+        on_approval=arguments.on_approval or config.on_approval,
         permission_mode="yolo" if arguments.yolo else arguments.permission_mode or config.permission_mode,
         limits=msgspec.structs.replace(
             config.limits, **{name: value for name, value in limits.items() if value is not None}

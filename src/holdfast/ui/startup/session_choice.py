@@ -16,6 +16,8 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = Tr
 
     With `free`, raise `SessionBusy` if another process holds it; a copy does not need a free session.
     """
+    if arguments.no_session and (arguments.continue_ or arguments.resume is not None):
+        raise UsageError("--no-session is for new sessions. Leave out -c, -r and --fork, or leave out --no-session.")
     if arguments.fork and not (arguments.continue_ or arguments.resume):
         raise UsageError("--fork needs a session to copy. Add -c or -r ID.")
     if arguments.continue_ and arguments.resume is not None:

@@ -56,7 +56,9 @@ def given(arguments: Arguments) -> Layer:
         "service_tier": arguments.service_tier,
         "fallback_model": arguments.fallback_model,
         "permission_mode": "yolo" if arguments.yolo else arguments.permission_mode,
+        "on_approval": arguments.on_approval,
         "limits.max_steps": arguments.max_steps,
+        "limits.max_cost": arguments.max_cost,
         "limits.timeout": arguments.timeout,
     }
     return Layer(OPTION, {name: value for name, value in said.items() if value is not None}, {})

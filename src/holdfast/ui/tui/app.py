@@ -38,20 +38,24 @@ from holdfast.ui.tui.agent_thread.messages import (
     Refused,
     SessionClosed,
     SessionOpenedMessage,
+    TaskOutput,
     Window,
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.choices import CommandTarget, offer, offer_a_model, pick_prompt, pick_session, pick_turn
-from holdfast.ui.tui.command_parser import parse_command
+from holdfast.ui.tui.command_parser import parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.external_editor import edited, editors
-from holdfast.ui.tui.key_order import KeyOrder
+from holdfast.ui.tui.keys.key_order import KeyOrder
+from holdfast.ui.tui.keys.key_routes import KeyRoutes
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
+from holdfast.ui.tui.tasks.task_list import leave
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.composer import Composer
+from holdfast.ui.tui.widgets.help_pages import lines_page
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.transcript import Transcript
 from holdfast.ui.view.columns import home
@@ -88,6 +92,7 @@ class HoldfastApp(App[int]):
         Binding("ctrl+c", "give_up", "Interrupt, clear, quit", show=False, priority=True),
         Binding("ctrl+d", "leave_if_empty", "Quit", show=False, priority=True),
         Binding("ctrl+q", "quit", "Quit", show=False),
+        Binding("ctrl+b", "background", "Move to the background", show=False, priority=True),
         Binding("shift+tab", "mode", "Permission mode", show=False, priority=True),
         Binding("ctrl+l", "redraw", "Redraw", show=False),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
@@ -109,22 +114,18 @@ class HoldfastApp(App[int]):
         self.welcome = Static(id="welcome", markup=False)
         self.transcript = Transcript(id="transcript")
         self.dialogs = Dialogs(self)
-        self.approval = Approval(id="approval")
         self.completions = Completions(start.cwd)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
         self._order = KeyOrder()
+        self.approval = Approval(self.composer.take_over, id="approval")
+        self._routes = KeyRoutes(self.composer, self.approval, self._order)
         self._target = CommandTarget(self, self.controller, self.dialogs, self.transcript, self.composer)
 
     def compose(self) -> ComposeResult:
         """Yield the widgets, from the top."""
-        yield self.welcome
-        yield self.transcript
-        yield self.dialogs.notice
-        yield self.approval
-        yield self.completions
-        yield self.composer
-        yield self.status_line
+        yield from (self.welcome, self.transcript, self.dialogs.notice, self.approval)
+        yield from (self.completions, self.composer, self.status_line)
 
     def on_mount(self) -> None:
         """Start: show the prompt first, then do what takes time."""
@@ -211,11 +212,11 @@ class HoldfastApp(App[int]):
             case Idle():
                 self._ticker.pause()
             case ApprovalRequested():
-                self.approval.ask(told, take=not self.composer.text)
+                self.approval.ask(told, mode=self.controller.status.mode, take=not self.composer.text)
                 self._ticker.pause()
             case ApprovalClosed():
                 self.approval.close()
-                self.composer.focus()
+                self.composer.take_over()
                 self._ticker.resume()
             case Refused(text=text, message=message):
                 self.composer.give_back(text)
@@ -226,6 +227,8 @@ class HoldfastApp(App[int]):
                 self.dialogs.say(message, also=True)
             case InUse():
                 offer(told, self._target)
+            case TaskOutput(task=task, text=text):
+                self.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
             case CurrentConversation() | InputAccepted() | Window() | Closed():
                 pass  # in the status line
             case _:
@@ -256,11 +259,9 @@ class HoldfastApp(App[int]):
     # --- input of the user --------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Note an Enter on its way to the composer."""
-        entered = isinstance(event, events.Key) and event.key == "enter" and not event.is_forwarded
-        if entered and self.focused is self.composer:
-            self._order.pressed()
-        await super().on_event(event)
+        """Give keys to the approval prompt, if it has the focus."""
+        if len(self.screen_stack) > 1 or not self._routes.takes(event):
+            await super().on_event(event)
 
     def on_composer_entered(self) -> None:
         """Do what a key was to do behind Enter."""
@@ -277,7 +278,7 @@ class HoldfastApp(App[int]):
         self.completions.look(self.composer.before)
 
     def _do(self, text: str, *, later: bool) -> None:
-        line = parse_command(text)
+        line = parse_slash_command(text)
         if text.startswith("!") and (command := text.lstrip("!").strip()):
             self.controller.run_command(command, share=text.startswith("!!"))
         elif line is None:
@@ -288,8 +289,7 @@ class HoldfastApp(App[int]):
     def on_key(self, event: events.Key) -> None:
         """Send typed characters to the composer while the transcript has the focus after a click."""
         if self.transcript.has_focus and event.is_printable and event.character:
-            self.composer.focus()
-            self.composer.insert(event.character)
+            self.composer.take_over(event.character)
 
     # --- keys ---------------------------------------------------------------------------------------------------
 
@@ -340,9 +340,9 @@ class HoldfastApp(App[int]):
         elif self.composer.text:
             self.composer.clear_into_history()
         elif self._again("ctrl+c"):
-            self.exit(0)
+            leave(self._target)
         else:
-            self._say_again()
+            self.dialogs.say_for(AGAIN, QUITS)
 
     def action_leave_if_empty(self) -> None:
         """Quit if the prompt is empty; in a dialog or a text field, delete a character."""
@@ -351,11 +351,22 @@ class HoldfastApp(App[int]):
         if self.composer.text:
             self.composer.action_delete_right()
         else:
-            self.exit(0)
+            leave(self._target)
+
+    async def action_quit(self) -> None:
+        """Quit; while background tasks run, ask."""
+        leave(self._target)
+
+    def action_background(self) -> None:
+        """Move the model's running command to the background."""
+        self.controller.agent.tasks.move()
 
     def action_mode(self) -> None:
-        """Switch to the next approval mode; `yolo` is skipped unless the user has chosen it by name."""
-        self.controller.cycle_mode()
+        """Switch to the next approval mode, without `yolo` unless chosen by name; at an edit, allow all edits."""
+        if self.approval.offers("edits"):
+            self.approval.choose("edits")
+        else:
+            self.controller.cycle_mode()
 
     def action_edit(self) -> None:
         """Edit the prompt in $VISUAL or $EDITOR."""
@@ -375,8 +386,9 @@ class HoldfastApp(App[int]):
         self.transcript.toggle_all()
 
     def action_page(self, by: int) -> None:
-        """Scroll the transcript by a page."""
-        self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)
+        """Scroll the transcript, or the detail of the question, by a page."""
+        if not self.approval.scroll_page(by):
+            self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)
 
     def _again(self, key: str) -> bool:
         """Return whether the same key was pressed a moment ago, without another one since."""
@@ -384,13 +396,3 @@ class HoldfastApp(App[int]):
         again = self._pressed[0] == key and now - self._pressed[1] < AGAIN
         self._pressed = (key, 0.0 if again else now)
         return again
-
-    def _say_again(self) -> None:
-        """Show what a second Ctrl+C does, as long as it does that."""
-        self.dialogs.say(QUITS)
-
-        def over() -> None:
-            if self.dialogs.said == QUITS:
-                self.dialogs.say("")
-
-        self.set_timer(AGAIN, over)

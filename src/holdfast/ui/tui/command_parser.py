@@ -22,6 +22,7 @@ Name = Literal[
     "compact",
     "uncompact",
     "export",
+    "tasks",
     "diff",
     "copy",
     "status",
@@ -57,6 +58,7 @@ SLASH_COMMANDS: tuple[_Command, ...] = (
     _Command("compact", "summarize older messages to free context", "[WHAT TO KEEP]"),
     _Command("uncompact", "undo the last compaction"),
     _Command("export", "export the conversation to a file", "[FORM] [FILE]"),
+    _Command("tasks", "list background tasks, see their output, stop one", "[[stop] ID]"),
     _Command("diff", "show the git diff"),
     _Command("copy", "copy the last answer"),
     _Command("status", "show session, model, folder, versions"),
@@ -72,14 +74,14 @@ SLASH_COMMANDS: tuple[_Command, ...] = (
 _BY_NAME = {name: command for command in SLASH_COMMANDS for name in (command.name, *command.aliases)}
 
 
-class CommandLine(msgspec.Struct, frozen=True):
+class SlashInput(msgspec.Struct, frozen=True):
     """A typed command; `rest` is what follows its name, stripped."""
 
     command: _Command
     rest: str
 
 
-def parse_command(text: str) -> CommandLine | None:
+def parse_slash_command(text: str) -> SlashInput | None:
     """Return the command in `text`, None if it is not one: a path, for example, or several lines.
 
     Raise `UsageError` for an unknown command, or for arguments that it does not take.
@@ -97,7 +99,7 @@ def parse_command(text: str) -> CommandLine | None:
         raise UsageError(f"Unknown command {'/' + name!r}. {hint}")
     if rest and not command.takes:
         raise UsageError(f"/{command.name} takes no arguments.")
-    return CommandLine(command, rest)
+    return SlashInput(command, rest)
 
 
 def matching(text: str) -> tuple[_Command, ...]:

@@ -36,6 +36,16 @@ class Dialogs:
         self.notice.update(Text(literal(self.said)))
         self.notice.display = bool(self.said)
 
+    def say_for(self, seconds: float, message: str) -> None:
+        """Show a notice for so many seconds, unless another one replaces it."""
+        self.say(message)
+
+        def over() -> None:
+            if self.said == message:
+                self.say("")
+
+        self._app.set_timer(seconds, over)
+
     def attempt(self, what: Callable[[], None]) -> bool:
         """Call `what`. Return whether it succeeded; if not, show the error."""
         try:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.config.project_config import ProjectFile
-from holdfast.config.settings import ProjectConfig, read_config
+from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_OK, HoldfastError, UsageError
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog
@@ -140,7 +139,7 @@ def _encoding(name: str) -> list[str]:
     return [f"Your locale is not UTF-8 ({name}): some characters show as '?'. Try LANG=C.UTF-8."]
 
 
-def _trusts(file: ProjectFile, config: ProjectConfig) -> bool:
+def _trusts(path: Path, config: msgspec.Struct) -> bool:
     from holdfast.ui.commands.questions import trusts  # noqa: PLC0415 - few projects have a config, and are asked about once
 
-    return trusts(file, config)
+    return trusts(path, config)

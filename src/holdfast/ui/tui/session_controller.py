@@ -16,6 +16,7 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
+from holdfast.agent.permissions import resumed_mode
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.protocols.settings.setting_notes import setting_notes
@@ -25,9 +26,11 @@ from holdfast.session.conversation.conversation import PromptMark
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import Effort, ModelSettings
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.system.git import branch_or_commit
-from holdfast.tool_calls import Mode
+from holdfast.tool_calls import Mode, Pattern
 from holdfast.tools.builtin.declarations import DECLARATIONS
+from holdfast.tools.tool_choice import chosen_tools
 from holdfast.ui.startup.crash_report import keep_traceback
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
@@ -47,9 +50,11 @@ from holdfast.ui.tui.agent_thread.messages import (
     Refused,
     SessionClosed,
     SessionOpenedMessage,
+    TaskOutput,
     Window,
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
+from holdfast.ui.tui.tasks.known_tasks import KnownTasks
 from holdfast.ui.tui.widgets.status_line import Status
 
 STARTING_UP = "starting"
@@ -83,6 +88,10 @@ class SessionController:
         """The ID of the open session, "" if none is open."""
         self.prompts: tuple[PromptMark, ...] = ()
         """The prompts to which the conversation can be rewound."""
+        self.tasks = KnownTasks()
+        """The background tasks of the session."""
+        self.allowed: tuple[Pattern, ...] = ()
+        """What the user allowed in the session."""
         self._settings = start.settings_of(start.model)
         self._status = Status(
             mode=start.mode, model=start.model, effort=self._settings.effort, branch=branch_or_commit(start.cwd)
@@ -92,6 +101,7 @@ class SessionController:
         self._connections = connections
         self._windows: dict[str, int] = {}  # of the models that were connected, in tokens
         self._chosen = start.model  # by the user: the status may show the fallback model that stands in for it
+        self._mode: Mode = start.mode  # of new sessions: an answer may set another for the open one
         self._yolo_chosen = start.mode == "yolo"  # by name: only then does cycling the mode include it
         self._is_open = start.resumed is not None  # or being opened
         self._read = False
@@ -145,9 +155,16 @@ class SessionController:
                 self._settings = now.conversation.settings
                 self._chosen = now.conversation.chosen_model
                 self._enter(told.session, Path(told.cwd), model=now.conversation.model, read=told.read)
+                mode = resumed_mode(now.conversation.mode, self._mode, chosen=self._start.mode_chosen)
+                self.status = msgspec.structs.replace(self.status, mode=mode)
                 self._know(now)
+                self._know_tasks(KnownTasks(told.facts))
             case SessionClosed():
                 self._enter("", self._start.cwd, model=self._chosen)
+                self._know_tasks(KnownTasks())
+            case Fact(entry=TaskStarted() | TaskEnded()):
+                self.tasks.take(told)
+                self._know_tasks(self.tasks)
             case CurrentConversation():
                 self._know(told)
             case Busy() | Idle() | InputAccepted():
@@ -166,7 +183,9 @@ class SessionController:
                 self._show_model(model)
             case Fact(entry=e.ModelSettingsChanged(settings=settings)):
                 self._set(settings)
-            case InputReturned() | ErrorMessage() | Closed():
+            case Fact(entry=e.ApprovalAnswered(mode=mode) | e.ModeChanged(mode=mode, why="plan")) if mode is not None:
+                self.status = msgspec.structs.replace(self.status, mode=mode)
+            case InputReturned() | ErrorMessage() | TaskOutput() | Closed():
                 pass
             case _:
                 if self.status.doing and self.status.doing != STOPPING:
@@ -178,18 +197,22 @@ class SessionController:
 
     def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
         self._read = read
-        self.session, self.cwd, self.prompts = session, cwd, ()
+        self.session, self.cwd, self.prompts, self.allowed = session, cwd, (), ()
         branch = branch_or_commit(cwd)
         self.status = Status(
-            mode=self.status.mode, model=model, effort=self._settings.effort, branch=branch, doing=self._starting
+            mode=self._mode, model=model, effort=self._settings.effort, branch=branch, doing=self._starting
         )
 
     def _know(self, now: CurrentConversation) -> None:
         known = now.conversation
-        self.prompts = known.prompts
+        self.prompts, self.allowed = known.prompts, known.allowed
         self.status = msgspec.structs.replace(
             self.status, queued=len(known.queued), context=now.tokens, usage=known.usage
         )
+
+    def _know_tasks(self, tasks: KnownTasks) -> None:
+        self.tasks = tasks
+        self.status = msgspec.structs.replace(self.status, tasks=len(tasks.running))
 
     def _proceed(self, told: Busy | Idle | InputAccepted) -> None:
         match told:
@@ -297,6 +320,7 @@ class SessionController:
     def use_mode(self, mode: Mode) -> None:
         """Use this approval mode from now on, also in a running turn."""
         self._yolo_chosen = self._yolo_chosen or mode == "yolo"
+        self._mode = mode
         self.agent.use_mode(mode)
         self.status = msgspec.structs.replace(self.status, mode=mode)
 
@@ -325,7 +349,10 @@ class SessionController:
         if not self._is_open:
             catalog, cwd, model, settings = self.catalog, self.cwd, self._chosen, self._settings
             self._is_open = True
-            self.agent.open(lambda: create(catalog, cwd=cwd, model=model, settings=settings))
+            own, tools = self.options.instructions, chosen_tools(model, dialect=self._start.config.edit_tool)
+            self.agent.open(
+                lambda: create(catalog, cwd=cwd, model=model, settings=settings, tools=tools, instructions=own)
+            )
 
     def _check_writable(self) -> None:
         if self._read:

@@ -16,7 +16,6 @@ from holdfast.session.journal.parts import Usage
 from holdfast.system.git import branch_or_commit
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
-from holdfast.ui.startup.project_trust import project_of
 from holdfast.ui.tui.choices import (
     PROVIDERS_OWN,
     CommandTarget,
@@ -25,8 +24,9 @@ from holdfast.ui.tui.choices import (
     pick_session,
     pick_turn,
 )
-from holdfast.ui.tui.command_parser import CommandLine, Name
+from holdfast.ui.tui.command_parser import Name, SlashInput
 from holdfast.ui.tui.model_picker import pick_model
+from holdfast.ui.tui.tasks.task_list import leave, show_tasks
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
@@ -49,7 +49,7 @@ _RUNS: dict[Mode, str] = {
 }
 
 
-def act(line: CommandLine, target: CommandTarget) -> None:
+def act(line: SlashInput, target: CommandTarget) -> None:
     """Run the command. Raise `HoldfastError`, with a message for the user, if that fails."""
     DOES[line.command.name](target, line.rest)
 
@@ -178,14 +178,21 @@ def _permissions(target: CommandTarget, rest: str) -> None:
     choices = [
         Choice(f"mode {mode}", mode, f"{_RUNS[mode]}{', current' * (mode == now)}", now=mode == now) for mode in modes
     ]
-    kept = project_of(target.controller.environ, target.controller.cwd).remembered
+    project = target.controller.options.project_of(target.controller.cwd)
+    kept = project.remembered
+    choices.append(Choice("rules", "show all rules", f"{len(project.rules.rules)} in settings and options"))
     choices += [
         Choice(f"forbid {at}", f"ask again about {each.text}", "allowed in this folder") for at, each in enumerate(kept)
     ]
 
     def chosen(value: str) -> None:
+        from holdfast.ui.commands.config import rule_lines, rule_rows  # noqa: PLC0415 - when it is asked for
+
         what, _, which = value.partition(" ")
-        if what == "mode":
+        if what == "rules":
+            shown = list(rule_lines(rule_rows(project, target.controller.allowed)))
+            target.dialogs.read(lines_page("Permission rules", shown or ["none"]))
+        elif what == "mode":
             _permissions(target, which)
         else:
             target.controller.agent.forbid(kept[int(which)])
@@ -272,6 +279,7 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "export": _export,
     "permissions": _permissions,
     "theme": _theme,
+    "tasks": show_tasks,
     "diff": _diff,
     "copy": _copy,
     "status": lambda target, _: target.dialogs.read(rows_page("Status", _status(target))),
@@ -282,6 +290,6 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "config": _config,
     "doctor": _doctor,
     "setup": lambda target, _: leave_for_setup(target),
-    "quit": lambda target, _: target.app.exit(0),
+    "quit": lambda target, _: leave(target),
 }
 """The function of each command."""

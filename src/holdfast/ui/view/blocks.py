@@ -14,6 +14,7 @@ import msgspec
 from holdfast.session.journal.entries import CallEnded, Cause, ShellEnded, ShellStarted, StopReason
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Effect
+from holdfast.ui.view.declared_arguments import declared_arguments
 from holdfast.ui.view.sentences import NoteKind, call_line
 
 BlockKey: TypeAlias = str
@@ -177,13 +178,25 @@ class _Write(msgspec.Struct, frozen=True):
     content: str
 
 
+_BETWEEN = "\n…\n"  # the lines between two replacements of one call
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """One of several replacements."""
+
+    old: str
+    new: str
+    all: bool = False
+
+
 class _Replace(msgspec.Struct, frozen=True):
     """The arguments of a call that replaces text in a file."""
 
     path: str
-    old: str
-    new: str
+    old: str = ""
+    new: str = ""
     all: bool = False
+    edits: tuple[_Piece, ...] = ()
 
 
 def _edit(part: CallPart) -> EditChange | None:
@@ -191,15 +204,27 @@ def _edit(part: CallPart) -> EditChange | None:
     try:
         match part.name:
             case "write":
-                wanted = msgspec.json.decode(part.arguments, type=_Write)
+                wanted = msgspec.json.decode(declared_arguments(part), type=_Write)
                 return EditChange(path=wanted.path, old=None, new=wanted.content)
             case "edit":
-                edit = msgspec.json.decode(part.arguments, type=_Replace)
-                return EditChange(path=edit.path, old=edit.old, new=edit.new, everywhere=edit.all)
+                edit = msgspec.json.decode(declared_arguments(part), type=_Replace)
+                pieces = [_Piece(edit.old, edit.new, edit.all)] if edit.old else []
+                return _pieces(edit.path, [*pieces, *edit.edits])
             case _:
                 return None
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
+
+
+def _pieces(path: str, pieces: list[_Piece]) -> EditChange | None:
+    if not pieces:
+        return None
+    return EditChange(
+        path=path,
+        old=_BETWEEN.join(each.old for each in pieces),
+        new=_BETWEEN.join(each.new for each in pieces),
+        everywhere=any(each.all for each in pieces),
+    )
 
 
 class _Todo(msgspec.Struct, frozen=True):
@@ -213,14 +238,14 @@ def _todo(part: CallPart) -> tuple[TodoLine, ...]:
     if part.name != "todo":
         return ()
     try:
-        return msgspec.json.decode(part.arguments, type=_Todo).items
+        return msgspec.json.decode(declared_arguments(part), type=_Todo).items
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return ()
 
 
 _HEAD = 4_000
 _AT = re.compile(r": \d+ replacements?(?:, the first)? at line (\d+) \(\+\d+ -\d+ lines\)\.")
-_SAYS_MOST = re.compile(r'"(?:command|path|pattern|url)"\s*:\s*"((?:[^"\\]|\\.)*)')
+_SAYS_MOST = re.compile(r'"(?:command|path|pattern|url|query|question|file_path)"\s*:\s*"((?:[^"\\]|\\.)*)')
 
 
 def is_written(call: CallBlock, more: str) -> CallBlock:

@@ -16,9 +16,11 @@ import msgspec
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.session.model_notices import NO_OUTPUT, files_changed, what_happened
 from holdfast.text import printable
 from holdfast.ui.view.columns import count_noun, home
+from holdfast.ui.view.declared_arguments import declared_arguments
 
 MARKS = {"ok": "✓", "failed": "✗", "denied": "⊘", "not_started": "○", "interrupted": "◐"}
 """One mark per outcome, followed by the outcome's name unless it is `ok`."""
@@ -33,6 +35,7 @@ NoteKind = Literal[
     "files",
     "rewound",
     "context",
+    "task",
     "damage",
     "repaired",
     "trouble",
@@ -40,7 +43,7 @@ NoteKind = Literal[
 """The subject of a note; `trouble` (a failed append, a finding of a check) is the only one that is not journalled."""
 
 SentenceKind = NoteKind | Literal["prompt", "answer", "queue", "approval", "started", "call", "unapproved", "end"]
-"""The subject of a sentence; an `unapproved` call ended because no user could be asked."""
+"""The subject of a sentence; an `unapproved` call did not run because no user could be asked."""
 
 _REASON = 300  # characters; a long reason ends with what is known of the effect
 _TITLE = 100  # characters of the most telling argument
@@ -65,11 +68,15 @@ _Context = e.Pruned | e.Compacted | e.Uncompacted | e.Rewound | e.FilesChanged |
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """What an entry says; `detail` is more text that the sentence does not contain."""
+    """What an entry says; `detail` is more text that the sentence does not contain.
+
+    `asked` is the question that no user could answer, if the sentence is about an `unapproved` call.
+    """
 
     kind: SentenceKind
     text: str
     detail: str = ""
+    asked: e.ApprovalAsked | None = None
 
 
 class Narrator:
@@ -77,7 +84,7 @@ class Narrator:
 
     def __init__(self) -> None:
         self._titles: dict[str, str] = {}  # of calls and user commands
-        self._asked: set[str] = set()
+        self._asked: dict[str, e.ApprovalAsked] = {}
         self._queued: dict[str, str] = {}
         self._failed = ""  # why the last request failed for good
 
@@ -97,6 +104,8 @@ class Narrator:
                 yield Sentence("retry" if entry.why == "fallback" else "model", _SWITCHED[entry.why].format(model))
             case e.ModelSettingsChanged(settings=settings):
                 yield Sentence("model", settings_text(settings))
+            case e.ModeChanged(mode=mode):  # the status line has what the user did
+                yield from (Sentence("session", f"Mode from here on: {mode}."),) if entry.why else ()
             case e.Titled(title=title):
                 yield Sentence("session", f"Session renamed to {title!r}." if title else "Session title cleared.")
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered():
@@ -127,6 +136,8 @@ class Narrator:
                     yield Sentence("end", f"Turn {how}: {what_happened(cause, more)}")
             case e.Pruned() | e.Compacted() | e.Uncompacted() | e.Rewound() | e.FilesChanged() | e.Repaired():
                 yield from _context(entry)
+            case TaskStarted() | TaskEnded() | TaskTold():
+                yield from self._task(entry)
 
     def _message(self, entry: _Message) -> Iterator[Sentence]:
         match entry:
@@ -152,23 +163,36 @@ class Narrator:
     def _call(self, entry: _Call) -> Iterator[Sentence]:
         match entry:
             case e.ApprovalAsked(call=call, why=why):
-                self._asked.add(call)
+                self._asked[call] = entry
                 yield Sentence("approval", f"Approval requested for {self.title(call)}: {why}")
             case e.ApprovalAnswered(call=call, allowed=allowed, words=words):
-                self._asked.discard(call)
+                self._asked.pop(call, None)
                 yield Sentence("approval", f"{'Allowed' if allowed else 'Refused'}. {words}".rstrip())
             case e.CallStarted(call=call):
                 yield Sentence("started", f"→ {self.title(call)}")
             case e.ShellStarted(id=call, command=command):
                 title = self._titles[call] = f"! {' '.join(command.split())}"
                 yield Sentence("started", f"→ {title}")
-            case e.CallEnded(outcome="not_started", call=call) if call in self._asked:
-                yield Sentence("unapproved", f"{MARKS['not_started']} {self.title(call)} needs approval; not run")
+            case e.CallEnded(outcome="not_started" | "denied", call=call) if call in self._asked:
+                text = f"{MARKS[entry.outcome]} {self.title(call)} needs approval; not run"
+                yield Sentence("unapproved", text, asked=self._asked[call])
             case e.CallEnded(call=call) | e.ShellEnded(id=call):
                 yield _ended(self.title(call), entry)
             case e.CallLate(call=call, outcome=outcome, text=text):
                 how = outcome.replace("_", " ")
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
+
+    def _task(self, entry: TaskStarted | TaskEnded | TaskTold) -> Iterator[Sentence]:
+        match entry:
+            case TaskStarted(id=task, command=command):
+                title = self._titles[task] = f"task {task}: {' '.join(command.split())}"
+                yield Sentence("task", f"→ {title}{' (moved to the background)' if entry.moved else ''}")
+            case TaskEnded(id=task):
+                title = self._titles.get(task, f"task {task}")
+                said = _ended(title, entry)
+                yield Sentence("task", said.text, said.detail)
+            case TaskTold():
+                pass  # its end was said
 
 
 def settings_text(settings: ModelSettings) -> str:
@@ -205,7 +229,7 @@ def _retried(failed: e.RequestFailed) -> str:
     return _WITHOUT.get(failed.fault, told)
 
 
-def _ended(title: str, entry: e.CallEnded | e.ShellEnded) -> Sentence:
+def _ended(title: str, entry: e.CallEnded | e.ShellEnded | TaskEnded) -> Sentence:
     """Return the sentence for an ended call: its outcome unless `ok`, the time, and the reason's first line."""
     took = f" ({entry.seconds:.1f} s)" if entry.seconds >= 1 else ""
     shared = ", shared with the model" if isinstance(entry, e.ShellEnded) and entry.note else ""
@@ -244,15 +268,20 @@ def _context(entry: _Context) -> Iterator[Sentence]:
                 yield Sentence("repaired", note)
 
 
+_TELLING = ("command", "path", "pattern", "url", "query", "question")
+
+
 def call_line(call: CallPart) -> str:
     """Return a call as one line: its name and its most telling argument, unchanged."""
     try:
-        arguments: object = json.loads(call.arguments or "{}")
+        arguments: object = json.loads(declared_arguments(call) or "{}")
     except (ValueError, RecursionError):
         arguments = None
     said = call.arguments
     if isinstance(arguments, dict):
         known: dict[str, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON the model wrote
-        said = next((str(known[key]) for key in ("command", "path", "pattern", "url") if key in known), "")
+        said = next(
+            (str(known[key]) for key in ("command", "path", "pattern", "url", "query", "question") if key in known), ""
+        )
     line = " ".join(said.split())
     return f"{call.name} {line[:_TITLE]}{'…' if len(line) > _TITLE else ''}".rstrip()

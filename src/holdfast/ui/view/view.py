@@ -24,6 +24,7 @@ from holdfast.agent.events import (
 )
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
 from holdfast.ui.view.block_list import BlockList
 from holdfast.ui.view.blocks import (
     AnswerBlock,
@@ -156,6 +157,7 @@ class View:
                 e.SessionOpened()
                 | e.ModelChanged()
                 | e.ModelSettingsChanged()
+                | e.ModeChanged()
                 | e.Titled()
                 | e.Pruned()
                 | e.Compacted()
@@ -163,6 +165,9 @@ class View:
                 | e.FilesChanged()
                 | e.Repaired()
                 | e.ProcessStarted()
+                | TaskStarted()
+                | TaskEnded()
+                | TaskTold()
             ):
                 pass  # notes say it
             case _:

@@ -7,7 +7,7 @@ key.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -17,6 +17,7 @@ from holdfast.providers.credentials.provider_keys import Keys
 from holdfast.providers.model_table import ModelFacts
 from holdfast.providers.registry import Provider, Providers
 from holdfast.session.verify import Report
+from holdfast.ui.commands.config import RuleRow
 from holdfast.ui.commands.provider_failures import unreached
 from holdfast.ui.startup.run_options import DEMO
 from holdfast.ui.view.columns import byte_count, count_noun
@@ -224,6 +225,14 @@ def config(path: str, *, there: bool, problem: str) -> DoctorFinding:
 def project_finding(notes: Sequence[str]) -> DoctorFinding:
     """Return whether the project's config is in use; `notes` say why not."""
     return DoctorFinding(name="project", level="warn" if notes else "ok", what=" ".join(notes) or "nothing ignored")
+
+
+def rule_findings(rows: Iterable[RuleRow]) -> Iterator[DoctorFinding]:
+    """Yield a finding for the rules about calls that match nothing, if there are any."""
+    told = [f"{each.rule} in {each.source}: {each.note}" for each in rows if each.note]
+    if told:
+        todo = "Correct or remove them: they have no effect here."
+        yield DoctorFinding(name="rules", level="warn", what="; ".join(told), todo=todo)
 
 
 def python() -> tuple[int, int]:

@@ -26,6 +26,7 @@ from holdfast.system.user_directories import homes
 from holdfast.tools.process.launch import CONTAINED
 from holdfast.tools.process.supervisor_client import Supervisor
 from holdfast.ui.advice import COMMAND_LINE, advised
+from holdfast.ui.commands.config import rule_rows
 from holdfast.ui.commands.doctor import findings
 from holdfast.ui.commands.doctor.findings import DoctorFinding
 from holdfast.ui.commands.verify import verified
@@ -78,6 +79,7 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[Doc
         _terminal(),
         findings.config(home(str(path)), there=path.exists(), problem=problem),
         *([findings.project_finding(options.notices)] if options.notices else []),
+        *findings.rule_findings(rule_rows(options.project_of(cwd))),
         found_keys,
         *([] if problem else [findings.model(options.model, _unusable(options))]),
         _model_table(options),

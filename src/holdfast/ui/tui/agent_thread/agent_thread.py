@@ -29,7 +29,6 @@ from holdfast.tools.tool import Plan
 from holdfast.ui.advice import SCREEN, advised
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.startup.debug_log_option import debug_log
-from holdfast.ui.startup.project_trust import project_of
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
 from holdfast.ui.tui.agent_thread.conversation_meter import metered, session_opened
@@ -46,6 +45,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     SessionClosed,
     Window,
 )
+from holdfast.ui.tui.agent_thread.task_commands import TaskCommands
 
 if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
@@ -77,6 +77,8 @@ class AgentThread:
         self._closing = ExitStack()  # closed together with the session
         self._asked: tuple[str, asyncio.Future[ApprovalAnswer]] | None = None
         self._turn: asyncio.Task[None] | None = None
+        wakes = self._take if options.config.wake else None
+        self.tasks = TaskCommands(self._commands, lambda: self._agent, send=send, begin=wakes)
 
     def start(self) -> None:
         """Start the thread; commands given before are served first."""
@@ -133,8 +135,7 @@ class AgentThread:
     def prompt(self, text: str, when: When = "steer") -> None:
         """Run a turn; while one runs, queue the text for it or for the next one.
 
-        Text that is not accepted comes back as `Refused`, queued text that a stopped turn did not reach as
-        `InputReturned`.
+        Text not accepted comes back as `Refused`, queued text that a stopped turn did not reach as `InputReturned`.
         """
         self._commands.submit_user_action(lambda: self._take(text, when))
 
@@ -277,7 +278,7 @@ class AgentThread:
         if options.config.pid_namespace:
             session.toolbox.contain()
         session.toolbox.may_fetch(options.config.fetch.addresses)
-        project = self._project = project_of(options.environ, session.cwd)
+        project = self._project = options.project_of(session.cwd)
         from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
 
         agent = Agent(
@@ -285,7 +286,7 @@ class AgentThread:
             toolbox=session.toolbox,
             connect=lambda name: self._connect(name, log),
             mode=self._mode,
-            emit=metered(self._send, lambda: agent.conversation),
+            emit=self.tasks.waking(metered(self._send, lambda: agent.conversation)),
             ask=self._ask,
             limits=options.limits,
             context=options.config.context,
@@ -298,6 +299,7 @@ class AgentThread:
             defaults=options.settings_of,
             fallback=options.fallback,
         )
+        agent.permissions.resume(chosen=options.mode_chosen)
         return agent
 
     async def _connect(self, name: str, log: Log | None) -> Model:

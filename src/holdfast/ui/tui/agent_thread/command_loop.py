@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from holdfast.agent.sessions import OpenSession
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError
 from holdfast.ui.advice import SCREEN, advised
@@ -15,6 +16,9 @@ from holdfast.ui.tui.agent_thread.messages import AgentMessage, Closed, ErrorMes
 
 Command = Callable[[], Awaitable[object]]
 """What the loop serves."""
+
+Begin = Callable[[], OpenSession]
+"""Opens a new or existing session. Raises `HoldfastError`."""
 
 
 class CommandLoop:

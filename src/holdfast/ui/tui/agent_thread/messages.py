@@ -78,6 +78,13 @@ class Window(msgspec.Struct, frozen=True):
     tokens: int
 
 
+class TaskOutput(msgspec.Struct, frozen=True):
+    """The last output of a background task, which the user asked to see; "" if there is none here."""
+
+    task: str
+    text: str
+
+
 class ErrorMessage(msgspec.Struct, frozen=True):
     """Something failed; `message` says what, why, and what to do."""
 
@@ -115,6 +122,7 @@ AgentMessage = (
     | InputReturned
     | InputAccepted
     | Window
+    | TaskOutput
     | ErrorMessage
     | InUse
     | SessionClosed

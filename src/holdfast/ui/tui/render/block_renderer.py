@@ -134,6 +134,7 @@ _NOTES: dict[NoteKind, tuple[str, Tone]] = {
     "files": ("·", "warning"),
     "rewound": ("↶", "warning"),
     "context": ("·", "dim"),
+    "task": ("·", "dim"),
     "damage": ("!", "failed"),
     "repaired": ("·", "warning"),
     "trouble": ("!", "failed"),

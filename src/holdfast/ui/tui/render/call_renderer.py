@@ -65,10 +65,11 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Diff(msgspec.Struct, frozen=True):
-    """The lines of an edit."""
+    """The lines of an edit; `digits` is the width of their numbers, 0: as wide as these lines need."""
 
     lines: tuple[Change, ...]
     whole: bool
+    digits: int = 0
 
     def guess(self, width: int) -> int:
         """Return the approximate number of lines."""
@@ -77,7 +78,9 @@ class Diff(msgspec.Struct, frozen=True):
 
     def draw(self, look: Styles, width: int) -> list[DrawnLine]:
         """Return its lines."""
-        digits = max((len(str(change.number)) for change in self.lines if change.number is not None), default=0)
+        digits = self.digits or max(
+            (len(str(change.number)) for change in self.lines if change.number is not None), default=0
+        )
         return [
             drawn
             for change in self.lines
@@ -181,8 +184,8 @@ def _in_words(arguments: str) -> str:
 
 
 def _edit(block: CallBlock, *, opened: bool) -> list[Fragment]:
-    if block.edit is None or (block.state in ("failed", "denied", "not_started") and not opened):
-        return []
+    if block.edit is None or (block.state in ("waiting", "failed", "denied", "not_started") and not opened):
+        return []  # while it waits for approval, the question shows the change
     shown = changes(block.edit)
     most = OPENED if opened else _DIFF
     some = shown[:most]

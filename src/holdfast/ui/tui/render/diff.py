@@ -87,10 +87,10 @@ def _compared(old: Sequence[str], new: Sequence[str], first: int | None) -> Iter
                 yield from _run(" ", new[j1:j2], j1, first)
                 continue
             removed, added = _run("-", old[i1:i2], i1, first), _run("+", new[j1:j2], j1, first)
-            yield from _paired(removed, added) if tag == "replace" and i2 - i1 == j2 - j1 else (*removed, *added)
+            yield from paired(removed, added) if tag == "replace" and i2 - i1 == j2 - j1 else (*removed, *added)
 
 
-def _paired(removed: Iterable[Change], added: Iterable[Change]) -> Iterator[Change]:
+def paired(removed: Iterable[Change], added: Iterable[Change]) -> Iterator[Change]:
     """Yield replaced lines and their replacements, with the changed words."""
     pairs = [(old, new, _words(old.text, new.text)) for old, new in zip(removed, added, strict=True)]
     yield from (msgspec.structs.replace(old, words=words) for old, _, (words, _) in pairs)

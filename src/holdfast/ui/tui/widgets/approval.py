@@ -1,88 +1,55 @@
-"""The approval prompt for one call: what will run, literally, and the possible answers."""
+"""The approval prompt for one call: what will run, literally, and the possible answers.
+
+It takes a key only while it has the focus, and only a key that answers or scrolls. Any other
+character goes to the composer, with the focus, and Tab brings the focus back (`holdfast.ui.tui.keys.question_keys`).
+"""
 
 from __future__ import annotations
 
-import time
-from typing import ClassVar
+from collections.abc import Callable
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.text import literal
-from holdfast.tool_calls import Remember
-from holdfast.tools.tool import Plan
+from holdfast.tool_calls import Mode
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
+from holdfast.ui.tui.keys.question_keys import HOLD, Answers, Held, NotOurs, QuestionKeys, Swallowed, Typed
+from holdfast.ui.tui.widgets.detail_view import DetailView
+from holdfast.ui.tui.widgets.plan_detail import plan_fragments
+from holdfast.ui.view.question import AnswerChoice, Question, question_of
 
-SHARE = 0.6
-"""Maximum share of the screen's lines for the prompt."""
+SHARE = 0.75
+"""Maximum share of a large screen's lines for the prompt; a small one keeps `OTHER_LINES` lines for the rest."""
 
-PAUSE = 1.0
-"""Seconds after an answer during which the next prompt has no preselected answer."""
+OTHER_LINES = 4
+"""Lines of the composer, the status line and the gaps above them."""
 
-AROUND = 4
-"""Lines of the prompt except its detail and its answers."""
+ROOMY = 16
+"""Lines of a screen that has room for empty lines and for what the keys do."""
 
-ONCE, SESSION, PROJECT, NO = "once", "session", "project", "no"
+LEAST_LINES = 3
+"""Lines of the detail and of the answers that are always visible, where the screen has so many."""
 
+_SIDES = 5  # cells left and right of a text: margins, border, padding
 
-def question(plan: Plan) -> str:
-    """Return the question about a planned call, in one line."""
-    where = "" if plan.outside is None else f" It is outside this folder, at {plan.outside}."
-    match plan.effect:
-        case "execute":
-            return f"Run this command?{where}"
-        case "write" | "read":
-            return f"{plan.title[:1].upper()}{plan.title[1:]}?{where}"
-
-
-def detail(plan: Plan, *, added: str, removed: str) -> Text:
-    """Return the whole plan: a command as written, or the lines of a change in the given styles."""
-    said = Text()
-    lines = literal(plan.detail or plan.title).rstrip("\n").splitlines(keepends=True)
-    if plan.change is not None and lines[0].startswith("---"):
-        lines = lines[2:]  # the question has the file name
-    for line in lines:
-        tone = {"+": added, "-": removed}.get(line[0], "") if plan.change is not None else ""
-        said.append(line, tone)
-    return said
-
-
-def answers(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """Return the possible answers to a plan, each with its label."""
-    once, no = (ONCE, "Allow once"), (NO, "Reject with feedback")
-    from holdfast.tools.approval_patterns import suggested  # noqa: PLC0415 - tables of programs, for a question
-
-    pattern = suggested(plan)
-    if pattern is None:
-        return once, no
-    what = {"execute": "running", "write": "edits to", "read": "pages from"}[pattern.effect]
-    return (
-        once,
-        (SESSION, f"Always allow {what} `{pattern.text}` (this session)"),
-        (PROJECT, f"Always allow {what} `{pattern.text}` (this folder)"),
-        no,
-    )
+LETTERS = {"y": "once", "n": "no"}
+"""Letters that answer, besides the numbers."""
 
 
 class Approval(Vertical):
     """Asks about a call, above the composer, until it is answered or no longer needed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", f"choose('{ONCE}')", "Allow once", show=False),
-        Binding("n", f"choose('{NO}')", "Reject", show=False),
-        *(Binding(str(number), f"choose_at({number})", "Answer", show=False) for number in range(1, 5)),
-    ]
-
-    _answers: tuple[tuple[str, str], ...] = ()
-    _answered_at = 0.0
     _call = ""  # the open call, "" once answered, so that a second key press does not answer the next one
+    _question = Question(text="", choices=())
+    _rejects: AnswerChoice | None = None  # the chosen answer that waits for words
 
     class Answered(Message):
         """The user answered the prompt for `call`."""
@@ -92,84 +59,185 @@ class Approval(Vertical):
             self.answer = answer
             super().__init__()
 
+    def __init__(self, write: Callable[[str], None], *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        """Create it closed; `write` moves the focus to the composer at once, and types a text there."""
+        super().__init__(id=id)
+        self._write = write
+        self.keys = QuestionKeys()
+        """The keys pressed lately, here and in the composer."""
+
     def compose(self) -> ComposeResult:
-        """Yield the question, the detail, the answers, and a line for a reason."""
+        """Yield the question, the detail, the answers, a line for a reason, and what the keys do."""
         yield Static(id="question", markup=False)
-        with VerticalScroll(id="detail-box", can_focus=False):
-            yield Static(id="detail", markup=False)
+        yield DetailView(id="detail")
         yield OptionList(id="answers")
         yield Input(placeholder="Tell the model why (optional), then Enter", id="reason")
+        yield Static(id="keys", markup=False)
 
-    def ask(self, asked: ApprovalRequested, *, take: bool) -> None:
+    def ask(self, asked: ApprovalRequested, *, mode: Mode, take: bool) -> None:
         """Show the prompt; `take` moves the focus to it, unless the user is typing."""
-        self._call = asked.call.id
-        self.query_one("#question", Static).update(Text(literal(question(asked.plan)), "bold"))
-        colours = self.app.theme_variables  # pyright: ignore[reportUnknownMemberType] - an app of any result
-        shown = detail(asked.plan, added=colours["success"], removed=colours["error"])
-        self.query_one("#detail", Static).update(shown)
-        self._answers = answers(asked.plan)
-        self._fit()
+        self.keys.drop()
+        self._call, self._rejects = asked.call.id, None
+        self._question = question_of(asked.plan, mode=mode)
+        fragments = plan_fragments(asked.plan)
+        self.display = True
+        detail = self.query_one(DetailView)
+        detail.display = bool(fragments)
+        detail.show(fragments)
         listed = self.query_one("#answers", OptionList)
         listed.clear_options()
-        for number, (answer, words) in enumerate(self._answers, start=1):
-            listed.add_option(Option(Text(literal(f"{number}  {words}")), id=answer))
-        # A key that is held down must not answer the next prompt, so nothing is preselected.
-        listed.highlighted = 0 if time.monotonic() - self._answered_at > PAUSE else None
-        self.query_one("#reason").display = False
+        strong = self.app.theme_variables["secondary"]  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        for number, choice in enumerate(self._question.choices, start=1):
+            before, mark, after = choice.label.partition("{}")
+            said = Text(f"{number}  {before}")
+            if mark:
+                said.append(literal(choice.subject), strong).append(after)
+            listed.add_option(Option(said, id=choice.name))
+        listed.highlighted = 0
         listed.display = True
-        self.display = True
+        self.query_one("#reason").display = False
+        self._fit()
         if take:
             self.take()
 
     def take(self) -> None:
         """Take the focus."""
-        self.query_one("#answers", OptionList).focus()
+        reason = self.query_one("#reason")
+        self.screen.set_focus(reason if reason.display else self.query_one("#answers"))
+
+    @property
+    def takes_keys(self) -> bool:
+        """Return whether the focus is on the answers or the detail."""
+        return self.display and self.screen.focused in (self.query_one("#answers"), self.query_one(DetailView))
+
+    def offers(self, name: str) -> bool:
+        """Return whether the open question has this answer, and the focus."""
+        return bool(self._call) and self.takes_keys and self._question.choice(name) is not None
+
+    def take_key(self, event: events.Key) -> bool:
+        """Return whether the key was taken here, or went to the composer; else the focused widget gets it."""
+        character = event.character if event.is_printable and event.character else ""
+        enter = event.key == "enter"
+        match self.keys.press(character, self._by_key(), at=event.time, enter=enter):
+            case Answers(key=key):
+                self._choose_key(key)
+            case Held():
+                self.set_timer(HOLD, lambda: self.app.call_later(self._release))  # pyright: ignore[reportUnknownMemberType] - an app of any result
+            case Typed(text=text):
+                self._write(text)
+            case Swallowed():
+                pass
+            case NotOurs():
+                return self._take_other(event, enter=enter)
+        return True
+
+    def scroll_page(self, by: int) -> bool:
+        """Scroll the detail by so many pages, if the prompt has the focus. Return whether it has."""
+        if self.takes_keys:
+            self.query_one(DetailView).scroll_page(by)
+        return self.takes_keys
 
     def on_resize(self) -> None:
         """Keep room for the answers at any size."""
         self._fit()
 
-    def _fit(self) -> None:
-        room = int(self.screen.size.height * SHARE) - len(self._answers) - AROUND
-        self.query_one("#detail-box").styles.max_height = max(2, room)
-
     def close(self) -> None:
         """Close the prompt."""
+        self.keys.drop()
         self.display = False
 
-    def action_choose_at(self, number: int) -> None:
-        """Give the answer number `number`, from 1."""
-        if number <= len(self._answers):
-            self.action_choose(self._answers[number - 1][0])
-
-    def action_choose(self, answer: str) -> None:
-        """Give the answer with this name."""
-        if answer == NO:
-            self.query_one("#answers").display = False
-            reason = self.query_one("#reason", Input)
-            reason.value = ""
-            reason.display = True
-            reason.focus()
-        else:
-            remember: Remember = "session" if answer == SESSION else "project" if answer == PROJECT else ""
-            self._give(ApprovalAnswer(allowed=True, remember=remember))
+    def choose(self, name: str) -> None:
+        """Give the answer with this name, or ask for its words."""
+        choice = self._question.choice(name)
+        if choice is None or not self._call:
+            return
+        if not choice.words:
+            self._give(choice.answer())
+            return
+        self._rejects = choice
+        self.query_one("#answers").display = False
+        reason = self.query_one("#reason", Input)
+        reason.value = ""
+        reason.display = True
+        self.screen.set_focus(reason)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Give the selected answer."""
         event.stop()
-        self.action_choose(event.option_id or NO)
+        self.choose(event.option_id or "")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Reject with the typed reason."""
+        """Give the answer with the typed words."""
         event.stop()
-        self._give(ApprovalAnswer(allowed=False, reason=event.value))
+        if self._rejects is not None:
+            self._give(self._rejects.answer(event.value))
+
+    def _by_key(self) -> dict[str, str]:
+        """Return the names of the answers by their keys."""
+        numbered = {str(number): choice.name for number, choice in enumerate(self._question.choices, start=1)}
+        return {**numbered, **{key: name for key, name in LETTERS.items() if self._question.choice(name)}}
+
+    def _choose_key(self, key: str) -> None:
+        if (name := self._by_key().get(key)) is not None:
+            self.choose(name)
+
+    def _release(self) -> None:
+        if (key := self.keys.released()) and self.takes_keys:
+            self._choose_key(key)
+
+    def _take_other(self, event: events.Key, *, enter: bool) -> bool:
+        """Take a key that types nothing: Tab goes from the answers to a detail that scrolls, then to the composer."""
+        detail, listed = self.query_one(DetailView), self.query_one("#answers", OptionList)
+        in_detail = self.screen.focused is detail
+        if event.key == "tab":
+            if in_detail or not (detail.display and detail.overflows):
+                self._write("")
+            else:
+                self.screen.set_focus(detail)
+        elif enter and in_detail:
+            self.screen.set_focus(listed)
+        elif enter:
+            self.keys.confirmed(event.time)
+            listed.action_select()
+        elif in_detail and event.key in ("up", "down"):
+            detail.scroll_lines(-1 if event.key == "up" else 1)
+        else:
+            return False
+        return True
+
+    def _fit(self) -> None:
+        """Divide the lines: the detail and the answers scroll if they do not fit."""
+        height, width = self.screen.size.height, max(1, self.screen.size.width - _SIDES)
+        roomy = height >= ROOMY
+        keys, listed = self.query_one("#keys", Static), self.query_one("#answers", OptionList)
+        keys.display = roomy
+        keys.update(Text(self._hint(), "dim"))
+        colours = self.app.theme_variables  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        said = Text(literal(self._question.text), "bold")
+        for warning in self._question.warnings:
+            said.append(f"\n! {literal(warning)}", f"bold {colours['warning']}")
+        self.query_one("#question", Static).update(said)
+        texts = (*said.plain.split("\n"), *((self._hint(), "", "", "") if roomy else ()))
+        answers = sum(_lines(f"1  {choice.text}", width) for choice in self._question.choices)
+        room = (int(height * SHARE) if roomy else height - OTHER_LINES) - sum(_lines(text, width) for text in texts)
+        detail = self.query_one(DetailView)
+        least = LEAST_LINES if detail.display else 0
+        shown = max(least, room - answers)
+        detail.styles.max_height = max(1, shown)
+        detail.styles.margin = (1, 0) if roomy else (0, 0)
+        self.styles.margin = (int(roomy), 1, 0, 1)
+        listed.styles.max_height = max(LEAST_LINES, room - min(shown, least))
+
+    def _hint(self) -> str:
+        edits = "shift+tab: accept all edits · " if self._question.choice("edits") is not None else ""
+        return f"{edits}pgup/pgdn: scroll · tab: prompt"
 
     def _give(self, answer: ApprovalAnswer) -> None:
         if call := self._call:
             self._call = ""
-            self._answered_at = time.monotonic()
             self.post_message(self.Answered(call, answer))
 
-    def on_paste(self, event: events.Paste) -> None:
-        """Ignore a paste, so that it answers nothing."""
-        event.stop()
+
+def _lines(text: str, width: int) -> int:
+    """Return about how many lines a text takes."""
+    return max(1, -(-cell_len(text) // width))

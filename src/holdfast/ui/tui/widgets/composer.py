@@ -18,7 +18,7 @@ FOLD_CHARACTERS = 1_000
 
 PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
 BUSY = "Enter to steer · Tab to queue"
-ASKING = "Tab: switch between prompt and dialog"
+ASKING = "Tab: back to the question"
 """Placeholder texts of an empty composer."""
 
 HIGHEST = 12
@@ -98,6 +98,12 @@ class Composer(TextArea):
         rest = self.text
         self.load_text(f"{text}\n\n{rest}" if rest.strip() else text)
         self.move_cursor(self.document.end)
+
+    def take_over(self, text: str = "") -> None:
+        """Take the focus at once, so that later keys come here too, and insert `text`."""
+        self.screen.set_focus(self)
+        if text:
+            self.insert(text)
 
     def clear_into_history(self) -> None:
         """Empty the composer; its text can be recalled from the history."""

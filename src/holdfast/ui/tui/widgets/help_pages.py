@@ -29,6 +29,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("↑ ↓, Ctrl+R", "prompt history; search; ↑ recalls queued messages"),
     ("Page up, Page down", "scroll"),
     ("Ctrl+O", "expand / collapse all output"),
+    ("Ctrl+B", "move the model's running command to the background"),
     ("Shift+Tab", "permission mode"),
     ("Ctrl+G", "edit the prompt in $EDITOR"),
     ("Ctrl+L, Ctrl+Z", "redraw, suspend"),

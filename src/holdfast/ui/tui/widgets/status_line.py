@@ -35,6 +35,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     asking: bool = False
     queued: int = 0
+    tasks: int = 0
     context: int = 0
     window: int = 0
     usage: Usage = Usage(cost="0")
@@ -57,7 +58,8 @@ def status_text(status: Status, width: int, *, frame: int = 0) -> Text:
 
 
 def _left(status: Status, frame: int) -> Text:
-    queued = f" · {status.queued} queued" if status.queued else ""
+    tasks = f" · {status.tasks} task{'s' * (status.tasks > 1)}" if status.tasks else ""
+    queued = f" · {status.queued} queued{tasks}" if status.queued else tasks
     if status.asking:
         return Text(f"Approval needed{queued} · esc to interrupt", "bold")
     if status.doing:
@@ -65,9 +67,9 @@ def _left(status: Status, frame: int) -> Text:
         said.append(single_line(status.doing), "bold")
         said.append(f" {elapsed_text(status.seconds)}{queued} · esc to interrupt", "dim")
         return said
-    if queued:
-        return Text(f"{status.queued} queued · ↑ to edit", "dim")
-    return Text(f"{MODES[status.mode]} · shift+tab to cycle", "dim")
+    if status.queued:
+        return Text(f"{status.queued} queued · ↑ to edit{tasks}", "dim")
+    return Text(f"{MODES[status.mode]} · shift+tab to cycle{tasks}", "dim")
 
 
 def _facts(status: Status) -> list[str]:

@@ -1,0 +1,364 @@
+"""The background tasks of one session: commands of the model that run on while turns end and begin.
+
+How it works. `start` journals `task-started` before the command runs, and the task that runs it journals `task-ended`
+when it has ended, whatever the turn does by then. `attend` runs a command that a turn waits for in a separate asyncio
+task; `move` journals that it is a background task from now on, together with the result of its call, and lets it go.
+Nothing is handed over: the same process lives on (`tools/process/supervisors.py`).
+
+Who ends a task: itself, `stop`, and the end of the agent. A stop of the turn does not.
+
+Why is its end an entry, and not the result of a call that waits for it? A call has one result, in the next message, and
+a provider accepts no other. The end may come an hour later, between turns or in the middle of a request. So it is sent
+as a note: it joins the next request of a running turn (`untold`), or opens the next user message, once on any branch.
+
+Example: `npm run dev` is started as t9, used by three calls, and the user leaves. `close` ends it, and the journal has
+`task-ended`. After `kill -9` the supervisor ends it, and the next start finds its record, and writes `task-ended`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+from holdfast.agent.journal_writer import JournalWriter
+from holdfast.agent.recovery.settle_tasks import last_of, settle_task, task_ended
+from holdfast.agent.stop_cause import StopCause
+from holdfast.errors import StateError, ToolFailed
+from holdfast.session.conversation.conversation import Conversation, OpenTask
+from holdfast.session.journal.entries import CallEnded, ProcessStarted
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import Outcome, ProcessId
+from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
+
+MOST_TASKS = 8
+"""Tasks that may run at once."""
+
+BEGINS_WITHIN = 1.0
+"""Seconds that a call waits for its task to run, to say so, or that it failed at once."""
+
+_SHOWN = 30_000  # characters of new output that one look shows; more is in the file
+
+
+class _Output:
+    """The last characters of what a task has printed, and how many there were in all."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._last = ""
+
+    def add(self, text: str) -> None:
+        self.total += len(text)
+        self._last = (self._last + text)[-_SHOWN:]
+
+    def since(self, place: int) -> str:
+        """Return what came after the first `place` characters, and how much of that is missing."""
+        new = self.total - place
+        missing = new - len(self._last)
+        gap = f"[... {missing} characters before this ...]\n" if missing > 0 else ""
+        return gap + self._last[max(0, len(self._last) - new) :]
+
+
+class RunningTask:
+    """A task of this process, until it has ended."""
+
+    def __init__(self, started: TaskStarted, *, body: asyncio.Task[ToolOutput], attended: _Attended) -> None:
+        self.started = started
+        self.since = attended.since
+        self.stop = attended.stop
+        self.body = body
+        self.kept = attended.plan.kept
+        self.output = attended.output
+        self.over = asyncio.Event()
+        self.stopped_by = ""
+
+
+class _Attended:
+    """A command that a turn waits for, or that is about to be a task."""
+
+    def __init__(self, call: str, plan: Plan) -> None:
+        self.call = call
+        self.plan = plan
+        self.since = asyncio.get_running_loop().time()
+        self.stop = asyncio.Event()
+        self.begun = asyncio.Event()
+        self.output = _Output()
+        self.moved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.body: asyncio.Task[ToolOutput] | None = None
+
+
+class BackgroundTasks:
+    """The tasks of one session in this process. `tools` see it as `holdfast.tools.tool.Tasks`."""
+
+    def __init__(self, journal: JournalWriter, toolbox: Toolbox) -> None:
+        self._journal = journal
+        self._toolbox = toolbox
+        self._running: dict[str, RunningTask] = {}
+        self._attended: dict[str, _Attended] = {}  # by call
+        self._looks: dict[str, list[tuple[str, int]]] = {}  # by task: calls that looked, and how far they saw
+        self._outputs: dict[str, tuple[_Output, str]] = {}  # of ended tasks, with the file
+        self._unwritten: dict[str, TaskEnded] = {}  # ends that are not journalled yet
+
+    @property
+    def running(self) -> tuple[RunningTask, ...]:
+        """Return the tasks that run, oldest first."""
+        return tuple(self._running.values())
+
+    # --- beginning ------------------------------------------------------------------------------------------------
+
+    async def start(self, call: str, plan: Plan) -> ToolOutput:
+        """Start the command of `call` as a task and return its result; raises `ToolFailed` if nothing was run."""
+        self._check_room()
+        attended = _Attended(call, plan)
+        started = self._entry(attended)
+        try:
+            self._journal.append(started)
+        except StateError as failed:
+            raise ToolFailed(f"The background task was not started: {failed} Nothing was run.") from failed
+        context = self._context(attended, emit=lambda _: None)
+        body = attended.body = asyncio.create_task(_body(plan, context), name=f"task {started.id}")
+        task = self._follow(started, attended, body)
+        begun = asyncio.ensure_future(attended.begun.wait())
+        try:
+            await asyncio.wait({begun, body}, timeout=BEGINS_WITHIN, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            begun.cancel()
+        if body.done():
+            await task.over.wait()
+            return ToolOutput(text=f"Started as background task {started.id}, which has ended already.")
+        said = f"Runs as background task {started.id}." if attended.begun.is_set() else f"Began task {started.id}."
+        return ToolOutput(text=f"{said} {_how_to(plan.kept)}")
+
+    async def attend(self, call: str, plan: Plan, context: ToolContext) -> ToolOutput | None:
+        """Run a command that a turn waits for; return its output, None if it was moved to the background.
+
+        Then its call has its result.
+        """
+        attended = self._attended[call] = _Attended(call, plan)
+        own = self._context(attended, emit=context.emit, began=context.began)
+        body = attended.body = asyncio.create_task(_body(plan, own), name=f"command {call}")
+        stopped = asyncio.ensure_future(context.stop.wait())
+        stopped.add_done_callback(lambda done: done.cancelled() or attended.moved.done() or attended.stop.set())
+        try:
+            await asyncio.wait({body, attended.moved}, return_when=asyncio.FIRST_COMPLETED)
+            return None if attended.moved.done() else await body
+        except asyncio.CancelledError:
+            if not attended.moved.done():
+                body.cancel()
+                await asyncio.wait({body})
+            raise
+        finally:
+            stopped.cancel()
+            self._attended.pop(call, None)
+
+    def move(self) -> tuple[str, ...]:
+        """Move the commands that the running turn waits for to the background, and return their tasks.
+
+        Raises `StateError` if that cannot be journalled: then nothing has changed.
+        """
+        moved: list[str] = []
+        for attended in list(self._attended.values()):
+            body, release = attended.body, attended.plan.release
+            ends = (
+                attended.stop.is_set() or body is None or body.done() or not self._journal.fold.is_open(attended.call)
+            )
+            if ends or body is None or release is None or len(self._running) >= MOST_TASKS:
+                continue
+            started = self._entry(attended, moved=True)
+            text = f"The user moved it to the background: it runs on as task {started.id}."
+            output = attended.output.since(0)
+            printed = f"\nWhat it had printed until then:\n{last_of(output)}" if output.strip() else ""
+            seconds = round(asyncio.get_running_loop().time() - attended.since, 3)
+            text = f"{text} {_how_to(attended.plan.kept)}{printed}"
+            self._journal.append(started, CallEnded(call=attended.call, outcome="ok", text=text, seconds=seconds))
+            release()
+            self._follow(started, attended, body)
+            attended.moved.set_result(None)
+            moved.append(started.id)
+        return tuple(moved)
+
+    def _check_room(self) -> None:
+        if len(self._running) >= MOST_TASKS:
+            names = ", ".join(self._running)
+            raise ToolFailed(
+                f"Background task was not started: {MOST_TASKS} run already ({names}), which is the most. "
+                "Stop one with stop_task. Nothing was run."
+            )
+
+    def _entry(self, attended: _Attended, *, moved: bool = False) -> TaskStarted:
+        plan = attended.plan
+        command = valid_unicode(plan.command or plan.title)
+        own = self._journal.new_id("t")
+        return TaskStarted(id=own, call=attended.call, command=command, spool=plan.spool, moved=moved)
+
+    def _context(
+        self,
+        attended: _Attended,
+        *,
+        emit: Callable[[str], None],
+        began: Callable[[ProcessId], None] | None = None,
+    ) -> ToolContext:
+        def printed(text: str) -> None:
+            attended.output.add(text)
+            if not attended.moved.done():
+                emit(text)
+
+        def runs(process: ProcessId) -> None:
+            attended.begun.set()
+            if began is not None:
+                began(process)
+                return
+            try:
+                self._journal.append(ProcessStarted(call=attended.call, process=process))
+            except StateError as failed:  # it runs, and its end may still be written
+                self._journal.not_recorded(failed)
+
+        return ToolContext(call=attended.call, stop=attended.stop, emit=printed, began=runs)
+
+    # --- ending ---------------------------------------------------------------------------------------------------
+
+    def _follow(self, started: TaskStarted, attended: _Attended, body: asyncio.Task[ToolOutput]) -> RunningTask:
+        """Have the end of the command journalled as the end of the task, no matter which caller waits."""
+        task = self._running[started.id] = RunningTask(started, body=body, attended=attended)
+        body.add_done_callback(lambda _: self._ended(task))
+        return task
+
+    def _ended(self, task: RunningTask) -> None:
+        own, body = task.started.id, task.body
+        del self._running[own]
+        output = ToolOutput(text="Its end was not reported. Its effect is unknown.", interrupted=True)
+        if not body.cancelled() and (error := body.exception()) is not None:
+            text = f"The command failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
+            output = ToolOutput(text=str(error) if isinstance(error, ToolFailed) else text, ok=False)
+        elif not body.cancelled():
+            output = body.result()
+        outcome: Outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
+        by = f" by {task.stopped_by}" if task.stopped_by else ""
+        said = f"It was stopped{by}.\n" if by else ""
+        text = said + last_of(valid_unicode(output.text))
+        seconds = round(asyncio.get_running_loop().time() - task.since, 3)
+        ended = task_ended(task.started, outcome, text, seconds)
+        self._outputs[own] = task.output, task.kept
+        try:
+            self._journal.append(ended)
+        except StateError as failed:
+            self._unwritten[own] = ended  # not lost: the next prompt tries again
+            self._journal.not_recorded(failed)
+        else:
+            if task.started.spool is not None:
+                self._toolbox.forget(task.started.spool)
+        task.over.set()
+
+    def ask_to_stop(self, task: str, by: str) -> RunningTask | None:
+        """Ask a task to end, and return it; None if it does not run. `by` says who wants that."""
+        running = self._running.get(task)
+        if running is not None:
+            running.stopped_by = running.stopped_by or by
+            running.stop.set()
+        return running
+
+    async def end(self, within: float, by: str = "the end of the session") -> tuple[str, ...]:
+        """Stop every task and return which ran; `by` says why.
+
+        Waits up to `within` seconds for each step: ending by itself, then being cancelled.
+        """
+        ran = tuple(task.started.id for task in self.running)
+        for task in ran:
+            self.ask_to_stop(task, by)
+        if bodies := [task.body for task in self.running]:
+            _, late = await asyncio.wait(bodies, timeout=within)
+            for body in late:
+                body.cancel()
+            if late:
+                await asyncio.wait(late, timeout=within)
+        return ran
+
+    # --- what a crash left ------------------------------------------------------------------------------------------
+
+    def orphaned(self, open_: Iterable[OpenTask]) -> tuple[OpenTask, ...]:
+        """Return the open tasks that an earlier process started."""
+        known = self._running.keys() | self._unwritten.keys()
+        return tuple(task for task in open_ if task.started.id not in known)
+
+    def left(self, open_: Iterable[OpenTask], running: str, *, began: Mapping[str, float]) -> tuple[TaskEnded, ...]:
+        """Return the ends of open tasks that do not run in this process.
+
+        `running` is a note about processes they left running; `began` is when they started, in seconds since the epoch.
+        """
+        ends: list[TaskEnded] = []
+        for started in (task.started for task in open_ if task.started.id not in self._running):
+            if (known := self._unwritten.get(started.id)) is not None:
+                ends.append(known)
+                continue
+            left = self._toolbox.traces(started.spool, began.get(started.id, 0.0)) if started.spool else None
+            ends.append(settle_task(started, StopCause("crash", running), left))
+        return tuple(ends)
+
+    # --- what its tools ask -----------------------------------------------------------------------------------------
+
+    async def look(self, task: str, *, call: str, seconds: float, stop: asyncio.Event) -> ToolOutput:
+        """Return the task's new output and its state; wait up to `seconds` for its end."""
+        running = self._running.get(task)
+        if running is not None and seconds:
+            waits = [asyncio.ensure_future(event.wait()) for event in (running.over, stop)]
+            try:
+                await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in waits:
+                    each.cancel()
+        if task in self._running and running is not None:
+            ran = asyncio.get_running_loop().time() - running.since
+            state, output, kept = f"Task {task} runs, since {ran:.1f} s.", running.output, running.kept
+        else:
+            ended = self._end_of(task)
+            state = f"Task {task} has ended ({ended.outcome}, {ended.seconds:.1f} s)."
+            if task not in self._outputs:  # of an earlier process
+                return ToolOutput(text=f"{state}\n{ended.text}")
+            output, kept = self._outputs[task]
+        looks = self._looks.setdefault(task, [])
+        seen = max((place for own, place in looks if self._journal.fold.has_call(own)), default=0)
+        looks.append((call, output.total))
+        new = output.since(seen)
+        said = f"New output:\n{new}" if new.strip() else "No new output."
+        return ToolOutput(text=f"{state} {said}{_whole(kept)}")
+
+    async def stop(self, task: str) -> ToolOutput:
+        """End the task, and return that it has ended."""
+        running = self.ask_to_stop(task, "stop_task")
+        if running is None:
+            ended = self._end_of(task)
+            return ToolOutput(text=f"Task {task} had ended already ({ended.outcome}).")
+        await running.over.wait()
+        return ToolOutput(text=f"Task {task} has ended. Its last output is reported for itself.")
+
+    def _end_of(self, task: str) -> TaskEnded:
+        """Return the end of a task; raises `ToolFailed` if there is no such task."""
+        ends = {each.id: each for each in self._journal.fold.tasks.ended} | self._unwritten
+        if task not in ends:
+            known = ", ".join((*self._running, *ends)) or "none yet"
+            raise ToolFailed(f"Task {task!r} does not exist (expected one of {known}). Nothing was done.")
+        return ends[task]
+
+    def output_of(self, task: str) -> str:
+        """Return what a task has printed last, for the user; "" if it is unknown here."""
+        if (running := self._running.get(task)) is not None:
+            return running.output.since(0)
+        return self._outputs[task][0].since(0) if task in self._outputs else ""
+
+
+def untold(conversation: Conversation) -> tuple[TaskTold, ...]:
+    """Return the ends of tasks that join the next request of the running turn."""
+    return tuple(TaskTold(task=task) for task in conversation.untold_tasks)
+
+
+async def _body(plan: Plan, context: ToolContext) -> ToolOutput:
+    return await plan.run(context)
+
+
+def _how_to(kept: str) -> str:
+    file = f" All of its output goes to {kept!r}." if kept else ""
+    return f"See its output with task, end it with stop_task. Its end is reported to you.{file}"
+
+
+def _whole(kept: str) -> str:
+    return f"\n[All of its output that was stored is in {kept!r}: read it.]" if kept else ""

@@ -1,0 +1,58 @@
+"""What may run without asking in a session: its mode, and what the user allowed in the session and in its project."""
+
+from __future__ import annotations
+
+from holdfast.agent.journal_writer import JournalWriter
+from holdfast.config.project_decisions import Project
+from holdfast.errors import HoldfastError, StateError
+from holdfast.session.journal.mode_changes import ModeChanged
+from holdfast.tool_calls import Mode, Pattern
+from holdfast.tools.approval import Policy
+
+
+def resumed_mode(journalled: Mode | None, run: Mode, *, chosen: bool) -> Mode:
+    """Return the mode of a session that is opened: its own, else that of the run; the run's if it was `chosen` there.
+
+    `yolo` lasts only as long as the run in which it was chosen.
+    """
+    return run if chosen or journalled is None or journalled == "yolo" else journalled
+
+
+class Permissions:
+    """The permissions of one session. `mode` may be set at any time, also in a running turn."""
+
+    def __init__(self, mode: Mode, journal: JournalWriter, *, project: Project | None) -> None:
+        self.mode: Mode = mode
+        """The approval mode. A change applies from the next decision on, also in a running turn."""
+        self.project = project
+        self._journal = journal
+
+    def resume(self, *, chosen: bool) -> None:
+        """Continue in the mode that the session was left in; with `chosen`, the mode of this run stays."""
+        self.mode = resumed_mode(self._journal.conversation.mode, self.mode, chosen=chosen)
+
+    def use(self, mode: Mode) -> None:
+        """Use the mode that the user chose, and journal it: a resumed session must not allow more than they did."""
+        if mode == self.mode:
+            return
+        self.mode = mode  # also if it cannot be journalled: it may allow less
+        try:
+            self._journal.append(ModeChanged(mode=mode))
+        except StateError as failed:
+            self._journal.not_recorded(failed)
+
+    def policy(self) -> Policy:
+        """Return what runs without asking at this moment."""
+        allowed = self._journal.conversation.allowed
+        if self.project is None:
+            return Policy(self.mode, allowed)
+        return Policy(self.mode, (*self.project.patterns, *allowed), self.project.rules)
+
+    def remember(self, patterns: tuple[Pattern, ...]) -> None:
+        """Allow the patterns in the project from now on; they are journalled for the session already."""
+        if self.project is not None:
+            try:
+                for pattern in patterns:
+                    self.project.allow(pattern)
+            except HoldfastError as failed:
+                self._journal.not_recorded(failed)  # it still applies in this session: the answer is journalled

@@ -1,0 +1,41 @@
+"""The ends of background tasks that this process does not run any more, or never ran. Pure."""
+
+from __future__ import annotations
+
+from holdfast.agent.stop_cause import StopCause
+from holdfast.session import model_notices
+from holdfast.session.journal.tasks import TaskEnded, TaskStarted
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import Outcome
+from holdfast.tools.tool import Traces
+
+LAST_CHARACTERS = 4_000
+"""Characters of the end of an output that the end of a task reports; all of it is in a file."""
+
+
+def settle_task(started: TaskStarted, stop_cause: StopCause, left: Traces | None = None) -> TaskEnded:
+    """Return the end of a task that was not journalled; `left` is what its command left behind."""
+    cause, detail = stop_cause.cause, stop_cause.detail
+    printed = last_of(valid_unicode(left.output.text)) if left else ""
+    seconds = left.seconds if left else 0.0
+    if left is None or left.output.interrupted:
+        text = model_notices.interrupted_task(cause, detail, printed=printed)
+        return task_ended(started, "interrupted", text, seconds)
+    text = model_notices.found_afterwards(cause, detail, printed)
+    return task_ended(started, "ok" if left.output.ok else "failed", text, seconds)
+
+
+def task_ended(started: TaskStarted, outcome: Outcome, text: str, seconds: float) -> TaskEnded:
+    """Return the end of a task, with the note for the model."""
+    note = model_notices.task_note(started.id, started.command, outcome, text)
+    return TaskEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
+
+
+def last_of(text: str) -> str:
+    """Return the end of a long text, whole lines if possible."""
+    if len(text) <= LAST_CHARACTERS:
+        return text
+    tail = text[-LAST_CHARACTERS:]
+    _, newline, lines = tail.partition("\n")
+    kept = lines if newline and len(lines) > LAST_CHARACTERS // 2 else tail
+    return f"[... {len(text) - len(kept)} characters before this ...]\n{kept}"

@@ -1,0 +1,42 @@
+"""The question about a call, and the user's answer, as entries of a journal."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.tool_calls import Mode, Pattern, Remember
+
+
+class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-asked", omit_defaults=True):
+    """Call `call` needs the user's approval. `why` is the question, `pattern` what the answer may allow permanently.
+
+    If that takes several patterns, as for a pipeline, they are in `patterns`, and `pattern` is None.
+    """
+
+    call: str
+    why: str
+    pattern: Pattern | None = None
+    patterns: tuple[Pattern, ...] = ()
+
+
+class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-answered", omit_defaults=True):
+    """The user answered. `words` is the reason for a refusal; the model reads it.
+
+    `pattern` or `patterns`, if set, are allowed from now on, in this session or in every session of the project
+    (`remember`). `mode` is the approval mode of the session from now on, None if the answer did not change it.
+    """
+
+    call: str
+    allowed: bool
+    words: str = ""
+    remember: Remember = ""
+    pattern: Pattern | None = None
+    patterns: tuple[Pattern, ...] = ()
+    mode: Mode | None = None
+
+    @property
+    def remembered(self) -> tuple[Pattern, ...]:
+        """Return what is allowed from now on."""
+        if not (self.allowed and self.remember):
+            return ()
+        return self.patterns if self.pattern is None else (self.pattern, *self.patterns)

@@ -1,0 +1,1 @@
+"""Tool arguments as models write them, read as the tools declare them."""

@@ -1,0 +1,365 @@
+"""Reads the arguments of a call as the model meant them, and says what it took them for.
+
+How it works. The schema that the model was given leads: each field of it is looked for under its name, then under the
+names models were trained on (`trained_names`). A value of another type is converted where only one reading is possible:
+"12" where a number belongs, a list of one where text belongs, JSON written into a string. What no field of the schema
+stands for is left out and named in the result; where leaving it out would change what the call does, the call is
+refused. Every step is one pass over the value, no deeper than the schema.
+
+Why not refuse, as the schema says? A refused call costs a request, and weak models repeat it. Why not a looser schema?
+Models follow the schema mostly, and a strict one lets providers constrain what they write.
+
+Example: `{"file_path": "a.py", "limit": "20"}` for `read` becomes `{"path": "a.py", "limit": 20}`, and the result ends
+with `[Arguments: "file_path" was read as "path".]`. That text was read as a number is not said: it is plain.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.tool_calls import ToolSchema
+from holdfast.tools.arguments.trained_names import (
+    FIELD_NAMES,
+    HARMLESS,
+    LABELS,
+    MILLISECONDS,
+    OPPOSITES,
+    VALUES,
+    WOULD_CHANGE,
+    folded_name,
+)
+
+_SURELY_MS = 10_000
+"""From here on a number of seconds that is too large is taken for milliseconds."""
+
+_WRAPPERS = frozenset({"arguments", "parameters", "input", "args", "params", "tool_input", "kwargs"})
+_NUMBER = re.compile(r"\s*[+-]?\d{1,15}(?:\.\d{1,15})?\s*")
+_INDEX = re.compile(r"\[\d+\]")
+_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
+_TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0", ""})
+_NAMED = 8
+
+
+class ArgumentReading(msgspec.Struct, frozen=True):
+    """Arguments as JSON that a tool's strict parser takes, and sentences about what was done to them."""
+
+    raw: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """Return the sentences as one line for the model, "" if there are none."""
+        more = [f"and {len(self.notes) - _NAMED} more"] if len(self.notes) > _NAMED else []
+        return f"[Arguments: {'; '.join([*self.notes[:_NAMED], *more])}.]" if self.notes else ""
+
+
+def read_arguments(raw: str, schema: ToolSchema) -> ArgumentReading:
+    """Return the arguments as the schema has them. What cannot be read is returned unchanged.
+
+    Raises `ToolFailed` if a field that the tool does not have would change what the call does.
+    """
+    reading = _Reading(schema.name)
+    try:
+        value = reading.whole(raw, schema.parameters)
+        if not isinstance(value, dict):
+            return ArgumentReading(raw)
+        fitted = reading.fitted(cast("dict[str, object]", value), schema.parameters, place=schema.name, at="")
+        same = fitted == value and not reading.repaired
+        return ArgumentReading(raw if same else msgspec.json.encode(fitted).decode(), tuple(reading.notes))
+    except (RecursionError, UnicodeEncodeError, OverflowError):  # the strict parser says what is wrong
+        return ArgumentReading(raw)
+
+
+class _Reading:
+    """One call's arguments while they are read."""
+
+    def __init__(self, tool: str) -> None:
+        self.notes: dict[str, None] = {}
+        self.repaired = False  # the text was not the JSON object that is passed on
+        self._tool = tool
+
+    def _say(self, note: str) -> None:
+        note = _INDEX.sub("[]", note)  # once for a list
+        self.notes[note] = None
+
+    def whole(self, raw: str, schema: Mapping[str, object]) -> object:
+        """Return the arguments as a JSON value; one that is wrapped, fenced or bare is unwrapped first."""
+        value = _decoded(raw or "{}")
+        if value is None and (fenced := _FENCE.fullmatch(raw)):
+            value, self.repaired = _decoded(fenced[1]), True
+        if value is None:
+            value, self.repaired = _with_raw_line_ends(raw), True
+        if isinstance(value, str):
+            inner, self.repaired = _decoded(value), True
+            value = cast("object", inner) if isinstance(inner, dict | list) else value
+        if isinstance(value, dict):
+            return self._unwrapped(cast("dict[str, object]", value), _properties(schema))
+        only = _only(schema, "array" if isinstance(value, list) else "string")
+        if only is None:
+            return cast("object", value)
+        if value is None and raw.lstrip()[:1] not in ("{", "[", '"', ""):  # text, not the beginning of JSON
+            value = raw
+        if isinstance(value, str | list):
+            self.repaired = True
+            self._say(f"all of it was read as {only!r}")
+            return cast("object", {only: value})
+        return None
+
+    def _unwrapped(self, value: dict[str, object], fields: Mapping[str, object]) -> object:
+        if len(value) == 1:
+            (name, inner), *_ = value.items()
+            inner = _decoded(inner) if isinstance(inner, str) else inner
+            if name not in fields and folded_name(name) in _WRAPPERS and isinstance(inner, dict):
+                self.repaired = True
+                self._say(f"{name!r} around them was left out")
+                return cast("object", inner)
+        return value
+
+    def fitted(
+        self, value: dict[str, object], schema: Mapping[str, object], *, place: str, at: str
+    ) -> dict[str, object]:
+        """Return the object with the fields of its schema. `place` is its row in FIELD_NAMES, `at` its path so far."""
+        fields = _properties(schema)
+        required = cast("list[str]", schema.get("required", []))
+        found: dict[str, object] = {}
+        for name, given in value.items():
+            if name in fields:
+                self._put(found, name, given, _Field(fields[name], place, at, name in required))
+        for name, given in value.items():
+            if name not in fields:
+                self._foreign(found, name, given, place=place, at=at, fields=fields, required=required)
+        return found
+
+    def _foreign(  # noqa: PLR0913 - one field and where it stands
+        self,
+        found: dict[str, object],
+        name: str,
+        given: object,
+        *,
+        place: str,
+        at: str,
+        fields: Mapping[str, Mapping[str, object]],
+        required: list[str],
+    ) -> None:
+        """Put the value of an unknown field under the name it stands for, or leave it out and say so."""
+        own = folded_name(name)
+        field = own if own in fields else FIELD_NAMES.get(place, {}).get(own, "")
+        if field in fields:
+            if field in found:
+                if found[field] != given:
+                    self._say(f"{at + name!r} was ignored beside {at + field!r}")
+                return
+            if own in OPPOSITES:
+                given = not _boolean(given)
+            self._put(found, field, given, _Field(fields[field], place, at, field in required, own in MILLISECONDS))
+            if field in found:
+                self._say(f"{at + name!r} was read as {at + field!r}")
+            return
+        if self._span(found, own, given, fields=fields):
+            return
+        empty = given in (None, False, "", 0) or given in ([], {})
+        if own in LABELS or empty:
+            return
+        harmless = isinstance(given, str | int) and given in HARMLESS.get(own, ())
+        if own in WOULD_CHANGE.get(place, ()) and not harmless:
+            has = ", ".join(fields)
+            raise ToolFailed(
+                f"Argument {name!r} of {self._tool!r} is not supported, and the call would change without it. "
+                f"Its fields are: {has}. Nothing was done; call it again without {name!r}."
+            )
+        self._say(f"{at + name!r} is unknown and was ignored")
+
+    def _span(
+        self, found: dict[str, object], own: str, given: object, *, fields: Mapping[str, Mapping[str, object]]
+    ) -> bool:
+        """Read a range of lines as `offset` and `limit`; return whether `own` was one."""
+        if self._tool != "read" or not {"offset", "limit"} <= set(fields):
+            return False
+        given = _decoded(given) if isinstance(given, str) else given
+        start, end = found.get("offset", 1), given
+        if own in ("view_range", "line_range", "lines_range", "range") and isinstance(given, list):
+            bounds = cast("list[object]", given)
+            if len(bounds) != 2:  # noqa: PLR2004 - the first and the last line
+                return False
+            start, end = bounds
+        elif own not in ("end_line", "line_end", "end", "to_line"):
+            return False
+        if not isinstance(start, int) or not isinstance(end, int):
+            return False
+        found["offset"] = max(1, start)
+        if end >= max(1, start):  # -1 is the end of the file
+            found["limit"] = end - max(1, start) + 1
+        self._say(f"{own!r} was read as 'offset' and 'limit'")
+        return True
+
+    def _put(self, found: dict[str, object], name: str, given: object, field: _Field) -> None:
+        """Put a value under `name`, unless it says that the field was not given."""
+        schema = field.schema
+        if not field.required and "default" in schema and given != schema["default"]:
+            if given is None or (given == "" and _type_of(schema) == "string"):
+                return
+            if isinstance(given, str) and not given.strip() and _type_of(schema) in ("array", "integer", "number"):
+                return
+        found[name] = self._value(given, name, field)
+
+    def _value(self, given: object, name: str, field: _Field) -> object:
+        schema, value = field.schema, given
+        match _type_of(schema):
+            case "string":
+                value = self._text(given, field.at + name)
+            case "integer" | "number" as kind:
+                value = self._number(given, kind, name, field)
+            case "boolean":
+                read = _boolean(given)
+                value = given if read is None else read
+            case "array":
+                value = self._list(given, name, field)
+            case "enum":
+                value = self._choice(given, cast("list[object]", schema["enum"]))
+            case "object":
+                value = _decoded(given) if isinstance(given, str) and _decoded(given) is not None else given
+                if isinstance(value, dict):
+                    inner = cast("dict[str, object]", value)
+                    value = self.fitted(inner, schema, place=f"{field.place}.{name}", at=f"{field.at}{name}.")
+            case _:
+                pass
+        return value
+
+    def _text(self, given: object, name: str) -> object:
+        value = given
+        if self._tool == "bash" and isinstance(given, str) and given.startswith('["'):
+            given = _decoded(given)
+        match given:
+            case int() if not isinstance(given, bool):
+                value = str(given)
+            case {"label": str(label)} if name.startswith("options"):
+                value = label
+            case list():
+                pieces = cast("list[object]", given)
+                words = [piece for piece in pieces if isinstance(piece, str)]
+                if words and len(words) == len(pieces):
+                    if self._tool == "bash" and len(words) > 1:
+                        value = self._words(words)
+                    elif len(words) == 1 or self._tool == "apply_patch":
+                        value = words[-1]
+            case _:
+                pass
+        return value
+
+    def _words(self, words: list[str]) -> str:
+        """Return a command given as a list of words, without the shell that it names itself."""
+        shell = words[0].rpartition("/")[2]
+        if len(words) == 3 and shell in ("bash", "sh", "zsh") and words[1] in ("-c", "-lc", "-l", "-ic"):  # noqa: PLR2004 - shell, flag, command
+            return words[2]
+        self._say("a list of words was joined to one command")
+        return shlex.join(words)
+
+    def _number(self, given: object, kind: str, name: str, field: _Field) -> object:
+        if isinstance(given, str) and _NUMBER.fullmatch(given):
+            given = float(given) if "." in given else int(given)
+        if isinstance(given, bool) or not isinstance(given, int | float) or given != given or abs(given) > 1e15:  # noqa: PLR0124, PLR2004 - NaN; beyond this, it is not a number of anything
+            return given
+        smallest, largest = field.schema.get("minimum"), field.schema.get("maximum")
+        shown = f"{field.at + name!r}"
+        if name == "timeout" and isinstance(largest, int | float):
+            if field.milliseconds or (given > largest and given >= _SURELY_MS):
+                self._say(f"{shown} {given:g} was read as milliseconds: {given / 1000:g} s")
+                given = given / 1000
+            if 0 < given < 1:
+                given = 1
+        if isinstance(largest, int | float) and given > largest:
+            self._say(f"{shown} {given:g} is above its limit, {largest:g} was used")
+            given = largest
+        if given == 0 and smallest == 1:
+            given = 1
+        return int(given) if kind == "integer" and given == int(given) else given
+
+    def _list(self, given: object, name: str, field: _Field) -> object:
+        if isinstance(given, str):
+            inner = _decoded(given)
+            given = cast("object", inner) if isinstance(inner, list | dict) else given
+        item = cast("Mapping[str, object]", field.schema.get("items", {}))
+        if isinstance(given, dict) or (isinstance(given, str) and given and _type_of(item) == "string"):
+            given = [cast("object", given)]
+        if not isinstance(given, list):
+            return given
+        return [self._item(each, f"{name}[{i}]", field, item) for i, each in enumerate(cast("list[object]", given))]
+
+    def _item(self, given: object, name: str, field: _Field, schema: Mapping[str, object]) -> object:
+        if _type_of(schema) != "object":
+            return self._value(given, name, _Field(schema, field.place, field.at, required=True))
+        if isinstance(given, str):
+            inner, only = _decoded(given), _only(schema, "string")
+            given = cast("object", inner) if isinstance(inner, dict) else {only: given} if only else given
+        if not isinstance(given, dict):
+            return given
+        inside = f"{field.place}.{name.partition('[')[0]}"
+        return self.fitted(cast("dict[str, object]", given), schema, place=inside, at=f"{field.at}{name}.")
+
+    def _choice(self, given: object, allowed: list[object]) -> object:
+        if not isinstance(given, str) or given in allowed:
+            return given
+        own = folded_name(given)
+        return own if own in allowed else VALUES[own] if VALUES.get(own) in allowed else given
+
+
+class _Field(msgspec.Struct, frozen=True):
+    """A field of the schema, and where it stands."""
+
+    schema: Mapping[str, object]
+    place: str
+    at: str
+    required: bool = False
+    milliseconds: bool = False
+
+
+def _properties(schema: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
+    return cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
+
+
+def _type_of(schema: Mapping[str, object]) -> str:
+    if "enum" in schema:
+        return "enum"
+    kind = schema.get("type", "")
+    return kind if isinstance(kind, str) else ""
+
+
+def _only(schema: Mapping[str, object], kind: str) -> str | None:
+    """Return the one field that must be given, if it is of this type."""
+    match schema.get("required"):
+        case [str(name)] if _type_of(_properties(schema)[name]) == kind:
+            return name
+        case _:
+            return None
+
+
+def _decoded(text: str) -> object:
+    """Return the JSON value, None if it is none."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+
+
+def _with_raw_line_ends(text: str) -> object:
+    """Return the JSON value of a text whose strings contain unescaped line ends or tabs, None if it is not one."""
+    if "\n" not in text and "\t" not in text:
+        return None
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _boolean(given: object) -> bool | None:
+    if isinstance(given, bool):
+        return given
+    text = str(given).strip().lower() if isinstance(given, str | int) else "?"
+    return True if text in _TRUE else False if text in _FALSE else None

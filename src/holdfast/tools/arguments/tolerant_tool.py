@@ -1,0 +1,82 @@
+"""The tools as models call them: names and arguments they were trained on are accepted, and the result says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from holdfast.errors import ToolFailed
+from holdfast.tool_calls import Effect, ToolSchema
+from holdfast.tools.arguments.tolerant_reader import read_arguments
+from holdfast.tools.arguments.trained_names import TOOL_NAMES, folded_name
+from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
+
+
+class TolerantTool:
+    """A tool whose arguments are read tolerantly. What was done to them is the last line of its result."""
+
+    def __init__(self, tool: Tool, *, called: str = "") -> None:
+        """Wrap `tool`; `called` is the other name that the model called it by, if any."""
+        self._tool = tool
+        self._called = called
+
+    @property
+    def schema(self) -> ToolSchema:
+        """Return the declaration of the tool."""
+        return self._tool.schema
+
+    @property
+    def effect(self) -> Effect:
+        """Return the strongest effect of the tool."""
+        return self._tool.effect
+
+    def plan(self, call: str, arguments: str) -> Plan:
+        """Return the tool's plan for the arguments as they were read; raises `ToolFailed` as the tool does."""
+        read = read_arguments(arguments, self.schema)
+        also = f"[Tool {self._called!r} is {self.schema.name!r} here.]" if self._called else ""
+        note = "\n".join(filter(None, (also, read.note)))
+        try:
+            plan = self._tool.plan(call, read.raw)
+        except ToolFailed as failed:
+            raise _noted(failed, note) from failed
+        if not note:
+            return plan
+        act = plan.run
+
+        async def run(context: ToolContext) -> ToolOutput:
+            try:
+                output = await act(context)
+            except ToolFailed as failed:
+                raise _noted(failed, note) from failed
+            return msgspec.structs.replace(output, text=f"{output.text}\n{note}" if output.text else note)
+
+        return msgspec.structs.replace(plan, run=run)
+
+
+def _noted(failed: ToolFailed, note: str) -> ToolFailed:
+    return ToolFailed("\n".join(filter(None, (str(failed), note))))
+
+
+class ToolNames(Mapping[str, Tool]):
+    """Tools by name; a lookup also finds them by the names that models were trained on. Only their own are listed."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = tools
+
+    def __getitem__(self, name: str) -> Tool:
+        if (own := self._tools.get(name)) is not None:
+            return TolerantTool(own)
+        return TolerantTool(self._tools[trained(name)], called=name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+def trained(name: str) -> str:
+    """Return the tool that the model means by `name`, or the name as it would be written here."""
+    own = folded_name(name)
+    return TOOL_NAMES.get(own, own)

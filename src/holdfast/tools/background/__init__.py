@@ -1,0 +1,1 @@
+"""Commands that run on while the turn goes on, and outputs that are kept."""

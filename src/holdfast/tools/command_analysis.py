@@ -1,0 +1,246 @@
+"""A line of shell commands as its simple commands, and what an approval is about in each: what it reads and writes.
+
+How it works. The parser gives the simple commands of a line, wherever they stand. Each is judged for itself: does it
+only read, which paths does it name, which files do its redirections write, which words may be remembered?
+
+A path counts from the folder in which its command runs. The parser says which `cd` came before; several folders are
+possible where a `cd` may have failed. A path is inside the workspace if it is inside from each of them.
+`cd a && cat ../b` reads inside; `cd a; cat ../b` may not, because `a` may be missing. Where the folder is not known, as
+after `cd "$X"`, every relative path is outside.
+
+Laws (`tests/tools/test_command_parts_laws.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+from posixpath import join, normpath
+
+import msgspec
+
+from holdfast.tools.command_parts import CommandPart, CommandParts
+from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word
+from holdfast.tools.shell.dangers import dangers
+from holdfast.tools.shell.git_settings import started_by
+from holdfast.tools.shell.parse import parse_command
+from holdfast.tools.shell.read_only import more_than_reading, paths_read, program_name
+from holdfast.tools.shell.remembered_words import program_of
+from holdfast.tools.tool import Plan
+from holdfast.tools.workspace.command_surroundings import NOT_LOOKED_AT, Surroundings
+
+SOMEWHERE = "/the workspace"
+"""The workspace of a command of which none is known: no absolute path that is used leads into it."""
+
+ELSEWHERE = "/a folder that is not known"
+"""Where a command runs after `cd` to something that only bash knows."""
+
+_NESTED = 3
+_WILDCARD = re.compile(r"[*?\[]")
+
+_STARTERS = frozenset(
+    {
+        *("env", "sudo", "doas", "nice", "nohup", "timeout", "time", "command", "builtin", "exec", "xargs", "stdbuf"),
+        *("setsid", "ionice", "chronic", "unbuffer", "watch", "parallel", "npx", "bunx", "uvx", "runuser", "flock"),
+        *("strace", "ltrace"),
+    }
+)
+"""Programs that run the program named behind them."""
+
+_INTERPRETER = re.compile(r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tsx|ts-node|(?:ba|da|z|k)?sh)[0-9.]*")
+_SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ash"])
+_FINDS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
+
+
+def command_parts(
+    command: str, *, root: str = SOMEWHERE, folder: str | None = None, around: Surroundings = NOT_LOOKED_AT
+) -> CommandParts:
+    """Return the parts of a line that runs in `folder` of the workspace `root` (absolute; None: in `root` itself).
+
+    `around` looks at the disk; by default nothing is looked at. Never raises.
+    """
+    line = parse_command(command)
+    place = _Place(root, folder or root, around)
+    everywhere = tuple(dict.fromkeys(at for each in line.commands for at in place.folders(each)))
+    parts = tuple(place.part(each, everywhere) for each in line.commands)
+    outside = next((at for at in everywhere if not place.inside(at)), None)
+    texts = dict.fromkeys(text for each in line.commands for text in _all_texts(each, _NESTED))
+    if line.unclear:
+        texts |= dict.fromkeys(" ".join(piece.split()) for piece in re.split(r"[;&|()\n`{}]+", command))
+    return CommandParts(parts=parts, unclear=line.unclear, outside=outside, all_texts=tuple(texts))
+
+
+def plan_line(plan: Plan) -> CommandParts | None:
+    """Return the parts of the plan's command, None if it runs none."""
+    if not plan.command:
+        return None
+    return plan.line if plan.line is not None else command_parts(plan.command, folder=join(SOMEWHERE, plan.folder))
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """Where a line runs."""
+
+    root: str
+    folder: str
+    around: Surroundings
+
+    def inside(self, path: str) -> bool:
+        return path == self.root or path.startswith(f"{self.root.rstrip('/')}/")
+
+    def folders(self, command: SimpleCommand) -> tuple[str, ...]:
+        """Return the folders in which a command may run; one that is not known is `ELSEWHERE`."""
+        found: dict[str, None] = {}
+        for steps in command.folders:
+            at = normpath(self.folder)
+            for step in steps:
+                unknown = not step.fixed or step.text in ("", "-") or at == ELSEWHERE
+                at = ELSEWHERE if unknown else self.around.real(normpath(join(at, step.text)))
+            found[at] = None
+        return tuple(found)
+
+    def part(self, command: SimpleCommand, everywhere: tuple[str, ...]) -> CommandPart:
+        """Return one simple command as an approval sees it; `everywhere` are all folders of the line."""
+        # A redirection behind a list is that of its last command, wherever that runs.
+        folders = self.folders(command) if command.words else everywhere
+        program = program_name(command.words[0].text) if command.words and command.words[0].fixed else ""
+        more = "" if program == "tee" and not command.assignments else more_than_reading(command)
+        given = [each.target for each in command.redirects if each.kind == "read" and each.target is not None]
+        if not all(word.fixed for word in given):
+            more = more or "the file that it reads is not known"
+        named = dict.fromkeys((*paths_read(command), *(word.text for word in given if word.fixed)))
+        reads = tuple(dict.fromkeys(each for at in folders for path in named for each in self.found(join(at, path))))
+        if program == "git" and not more:
+            steps = [words.text for before, words in pairwise(command.words) if before.text == "-C"]
+            more = next(filter(None, (self.git_starts(join(at, *steps)) for at in folders)), "")
+        writes, unknown = self.writes(command, folders)
+        given = _with_message(command.words)
+        fixed = all(word.fixed for word in given) and all(each.value.fixed for each in command.assignments)
+        words = (*(f"{each.name}={each.value.text}" for each in command.assignments), *(word.text for word in given))
+        if _is_script(given) and folders != (self.root,):
+            fixed = False  # of the same name, and another one
+        known = None if command.assignments or not fixed else program_of(command)
+        return CommandPart(
+            texts=_texts(command),
+            words=words if fixed and command.words else (),
+            more=more,
+            unknown=unknown,
+            outside=next((path for path in (*reads, *folders) if not self.inside(path)), None),
+            reads=reads,
+            writes=writes,
+            program=known or (),
+            dangers=dangers(CommandLine(commands=(command,))),
+        )
+
+    def found(self, path: str) -> Iterator[str]:
+        """Yield where a path leads, and all that match it if it is a pattern."""
+        yield self.around.real(normpath(path))
+        if _WILDCARD.search(path):
+            matches = self.around.matches(normpath(path))
+            yield from (ELSEWHERE,) if matches is None else map(self.around.real, matches)
+
+    def git_starts(self, folder: str) -> str:
+        """Return what git would start while it reads in a folder, as the end of a sentence, "" if nothing."""
+        setting = started_by(self.around.git_config(folder))
+        return f"the repository's setting {setting!r} makes git run a program" if setting else ""
+
+    def writes(self, command: SimpleCommand, folders: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+        """Return the files that redirections and `tee` write, and why they are not known, "" if they are."""
+        targets = [each.target for each in command.redirects if each.kind in ("write", "append")]
+        if command.words and program_name(command.words[0].text) == "tee":
+            targets += [word for word in command.words[1:] if word.raw not in ("-a", "--append", "-i")]
+        found: dict[str, None] = {}
+        for target in targets:
+            if target is None or not target.fixed or not target.text or target.text.startswith("-"):
+                return (), "the file that it writes is not known"
+            if target.text in _HARMLESS_FILES:
+                continue
+            for at in folders:
+                written = normpath(join(at, target.text))
+                found |= dict.fromkeys((self.name(self.around.real(written)), self.name(written)))
+        return tuple(found), ""
+
+    def name(self, path: str) -> str:
+        """Return a path relative to the workspace, or as it is if it is outside."""
+        return path[len(self.root.rstrip("/")) + 1 :] if self.inside(path) and path != self.root else path
+
+
+_HARMLESS_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
+
+
+def _is_script(words: tuple[Word, ...]) -> bool:
+    """Return whether a command runs a file of the workspace that its words name."""
+    if not words:
+        return False
+    name = words[0].text
+    return ("/" in name and not name.startswith("/")) or (
+        _INTERPRETER.fullmatch(name.rpartition("/")[2]) is not None and words[1:2] != () and words[1].text[:1] != "-"
+    )
+
+
+def _with_message(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the words of `git commit`, with a fixed one for a message that another command of the line prints.
+
+    It is exactly one word behind `-m`, so that it is no option and no path, whatever it is.
+    """
+    if [word.text for word in words[:2] if word.fixed] != ["git", "commit"]:
+        return words
+    message = Word("(message)", fixed=True, raw="(message)", prefix="(message)")
+    return words[:2] + tuple(
+        message if before.fixed and before.text in ("-m", "--message") and word.single and not word.pattern else word
+        for before, word in pairwise(words[1:])
+    )
+
+
+def _texts(command: SimpleCommand) -> tuple[str, ...]:
+    """Return the words of a command in one line: as written, and quoted again if they are fixed."""
+    written = " ".join((*_assigned(command), *(word.raw for word in command.words)))
+    if not all(word.fixed for word in command.words):
+        return (written,)
+    quoted = " ".join((*_assigned(command), shlex.join(word.text for word in command.words)))
+    return tuple(dict.fromkeys((written, quoted)))
+
+
+def _all_texts(command: SimpleCommand, nested: int) -> Iterator[str]:
+    """Yield every text by which a deny rule may mean a command, or what it starts."""
+    yield from _texts(command)
+    for at in _starts(command.words):
+        words = command.words[at:]
+        raw, text = ([word.raw for word in words], [word.text for word in words])
+        for each in (raw, text):
+            yield " ".join(each)
+            yield " ".join((each[0].rpartition("/")[2], *each[1:]))
+        yield shlex.join(text)
+        name = text[0].rpartition("/")[2]
+        if nested and (inner := _script(name, words)):
+            for inside in parse_command(inner).commands:
+                yield from _all_texts(inside, nested - 1)
+
+
+def _starts(words: tuple[Word, ...]) -> Iterator[int]:
+    """Yield where a program may be named: at the beginning, and behind programs that start others."""
+    if not words:
+        return
+    yield 0
+    name = words[0].text.rpartition("/")[2]
+    if name in _STARTERS:
+        yield from range(1, len(words))
+    elif name in ("find", "fd", "fdfind"):
+        yield from (at + 1 for at, word in enumerate(words[:-1]) if word.text in _FINDS | {"-x", "-X"})
+
+
+def _script(name: str, words: tuple[Word, ...]) -> str:
+    """Return the script that a shell gets as a fixed argument, "" if there is none."""
+    if name == "eval":
+        return " ".join(word.text for word in words[1:]) if all(word.fixed for word in words) else ""
+    if name not in _SHELLS:
+        return ""
+    for at, word in enumerate(words[1:-1], 1):
+        if re.fullmatch(r"-[a-z]*c[a-z]*", word.text):
+            return next((each.text for each in words[at + 1 :] if each.fixed and not each.text.startswith("-")), "")
+    return ""
+
+
+def _assigned(command: SimpleCommand) -> tuple[str, ...]:
+    return tuple(f"{each.name}={each.value.raw}" for each in command.assignments)

@@ -1,0 +1,51 @@
+"""The simple commands of a line, as an approval sees them. `command_analysis` finds them."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class CommandPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A simple command of a line.
+
+    `texts` are its words in one line, as written and as quoted again, with what it assigns. `words` are these words if
+    bash hands exactly them over, else (). `more` is in a few words why it does more than read, "" if it only reads.
+    `outside` is a path outside the workspace that it reads, None if there is none. `reads` are absolute paths, `writes`
+    the files of its redirections: relative to the workspace, or absolute outside it; `unknown` says
+    in a few words which of them only bash knows, "" if none. `program` are the words by which
+    it may be remembered with other arguments, () if it may not. `dangers` are phrases for people.
+    """
+
+    texts: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    more: str = ""
+    outside: str | None = None
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    unknown: str = ""
+    program: tuple[str, ...] = ()
+    dangers: tuple[str, ...] = ()
+
+    @property
+    def only_reads(self) -> bool:
+        """Return whether it writes nothing and starts nothing; what it reads may be outside the workspace."""
+        return not (self.more or self.writes or self.unknown)
+
+
+class CommandParts(msgspec.Struct, frozen=True, kw_only=True):
+    """The simple commands of a line, in order.
+
+    `unclear` is a sentence why they may not be all, "" if they are. `outside` is a folder outside the workspace in
+    which some of them may run, None if there is none. `all_texts` are the texts of all of them, also without what is
+    assigned, without the folder of a program and behind programs that start others: what deny rules look at.
+    """
+
+    parts: tuple[CommandPart, ...]
+    unclear: str = ""
+    outside: str | None = None
+    all_texts: tuple[str, ...] = ()
+
+    @property
+    def only_reads(self) -> bool:
+        """Return whether the line writes nothing and starts nothing."""
+        return not self.unclear and bool(self.parts) and all(part.only_reads for part in self.parts)

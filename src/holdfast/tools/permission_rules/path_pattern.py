@@ -1,0 +1,62 @@
+"""Paths in rules: patterns of `.gitignore`, from one of four folders.
+
+`//etc/**` begins at the root of the file system, `~/notes/**` in the user's home, `/src/**` in the folder of the
+settings, and `src/**`, `./src/**` or `*.env` in the folder of the session. As in `.gitignore`, a pattern without a
+slash matches in any folder below, and one that matches a folder matches all that is in it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import PurePosixPath
+from posixpath import normpath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+def path_fault(specifier: str) -> str:
+    """Return what is wrong with a path of a rule, "" if nothing is."""
+    if specifier.startswith("!"):
+        return "a path with '!' is not supported; write another rule"
+    if ".." in specifier.split("/"):
+        return "its path has '..'; write '//' and the whole path"
+    if not _spec(_anchored(specifier, root="/", home="/", base="/")[1]).patterns:
+        return "its path is no pattern of .gitignore, such as 'src/**'"
+    return ""
+
+
+def path_matches(specifier: str, path: str, *, root: str, home: str, base: str) -> bool:
+    """Return whether the absolute `path` is meant by a rule's path.
+
+    `root` is the folder of the session, `home` the user's, `base` that of the settings; all are absolute.
+    """
+    folder, pattern = _anchored(specifier, root=root, home=home, base=base)
+    place = PurePosixPath(normpath(path))
+    if not place.is_relative_to(folder):
+        return False
+    below = str(place.relative_to(folder))
+    if pattern.endswith("**") and _spec(pattern).match_file("x" if below == "." else f"{below}/x"):
+        return True  # what is about all that is in a folder is about the folder, too
+    return below != "." and _spec(pattern).match_file(below)
+
+
+def _anchored(specifier: str, *, root: str, home: str, base: str) -> tuple[str, str]:
+    """Return the folder from which a path counts, and the pattern below it."""
+    if specifier.startswith("//"):
+        return "/", f"/{specifier.lstrip('/')}"
+    if specifier == "~" or specifier.startswith("~/"):
+        return normpath(home), f"/{specifier[2:] or '**'}"
+    if specifier.startswith("/"):
+        return normpath(base), specifier
+    if specifier.startswith("./"):
+        return normpath(root), f"/{specifier[2:] or '**'}"
+    return normpath(root), "**" if specifier == "." else specifier
+
+
+@lru_cache(maxsize=512)
+def _spec(pattern: str) -> GitIgnoreSpec:
+    from holdfast.tools.workspace.gitignore import gitignore  # noqa: PLC0415 - for the first rule about a path
+
+    return gitignore(f"\\{pattern}" if pattern.startswith("#") else pattern)

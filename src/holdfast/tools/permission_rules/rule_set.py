@@ -1,0 +1,117 @@
+"""All rules of a session, and which of them a planned call matches.
+
+A deny or ask rule matches a call if one part of it matches: one simple command of a line, however it is started, one
+file of several, any name of a file. An allow rule must match all that it stands for, as it is written.
+
+Laws (`tests/tools/permission_rules/test_rule_set_laws.py`): a rule that denies a command denies every line in which the
+command stands; no allow rule allows a line of which one command is not allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from holdfast.tools.command_parts import CommandPart, CommandParts
+from holdfast.tools.permission_rules.command_pattern import command_matches
+from holdfast.tools.permission_rules.path_pattern import path_matches
+from holdfast.tools.permission_rules.permission_rule import PermissionRule, RuleVerdict, Subject, names_tool
+from holdfast.tools.tool import Plan
+
+
+class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules, with the folders from which their paths count: of the session, and the user's home; both absolute."""
+
+    rules: tuple[PermissionRule, ...] = ()
+    root: str = "/"
+    home: str = "/"
+
+    def against(
+        self, verdict: RuleVerdict, plan: Plan, line: CommandParts | None, *, tool: str
+    ) -> PermissionRule | None:
+        """Return the first deny or ask rule that matches a part of the call, None if none does.
+
+        `line` are the parts of the plan's command, None if it has none. `tool` is the name of the tool.
+        """
+        return next((rule for rule in self._with(verdict) if self._is_against(rule, plan, line, tool)), None)
+
+    def allow(self, plan: Plan, *, tool: str) -> bool:
+        """Return whether rules allow all of a call that runs no command."""
+        rules = tuple(self._with("allow"))
+        if any(rule.subject == "tool" and names_tool(rule, tool) for rule in rules):
+            return True
+        if plan.host:
+            return any(_names_host(rule, plan.host) for rule in _about(rules, "host"))
+        if plan.effect == "write":
+            return bool(plan.files) and self.allow_change(*(change.path for change in plan.files), plan.known_as)
+        return plan.effect == "read" and bool(plan.reads) and all(self._allow_read(path) for path in plan.reads)
+
+    def allow_all_commands(self, tool: str) -> bool:
+        """Return whether a rule allows every command."""
+        rules = self._with("allow")
+        return any(
+            not rule.specifier and (rule.subject == "command" or (rule.subject == "tool" and names_tool(rule, tool)))
+            for rule in rules
+        )
+
+    def allow_part(self, part: CommandPart) -> bool:
+        """Return whether a rule allows one simple command, its redirections aside."""
+        rules = tuple(_about(self._with("allow"), "command"))
+        return any(
+            not each.specifier or any(command_matches(each.specifier, text) for text in part.texts) for each in rules
+        )
+
+    def allow_change(self, *paths: str) -> bool:
+        """Return whether rules allow to change a file, by all its names; "" is none."""
+        rules = tuple(_about(self._with("allow"), "edit"))
+        return all(any(self._means(rule, path) for rule in rules) for path in filter(None, paths))
+
+    def _allow_read(self, path: str) -> bool:
+        return any(self._means(rule, path) for rule in _about(self._with("allow"), "read"))
+
+    def _with(self, verdict: RuleVerdict) -> Iterator[PermissionRule]:
+        return (rule for rule in self.rules if rule.verdict == verdict)
+
+    def _is_against(self, rule: PermissionRule, plan: Plan, line: CommandParts | None, tool: str) -> bool:
+        match rule.subject:
+            case "tool":
+                return names_tool(rule, tool)
+            case "host":
+                return tool == rule.tool if not (rule.specifier or plan.host) else _names_host(rule, plan.host)
+            case "command":
+                return line is not None and (
+                    not rule.specifier or any(command_matches(rule.specifier, text) for text in line.all_texts)
+                )
+            case "edit":
+                changed = (*(change.path for change in plan.files), plan.known_as)
+                written = () if line is None else (path for part in line.parts for path in part.writes)
+                if not rule.specifier and line is None:
+                    return plan.effect == "write" and rule.tool in ("edit", tool)
+                return any(self._means(rule, path) for path in (*changed, *written) if path)
+            case "read":
+                read = plan.reads if line is None else [path for part in line.parts for path in part.reads]
+                return any(self._means(rule, path) for path in read)
+
+    def _means(self, rule: PermissionRule, path: str) -> bool:
+        if not rule.specifier:
+            return True
+        absolute = path if path.startswith("/") else f"{self.root}/{path}"
+        return path_matches(rule.specifier, absolute, root=self.root, home=self.home, base=rule.base)
+
+
+NO_RULES = RuleSet()
+
+
+def _about(rules: Iterable[PermissionRule], subject: Subject) -> Iterator[PermissionRule]:
+    return (rule for rule in rules if rule.subject == subject)
+
+
+def _names_host(rule: PermissionRule, host: str) -> bool:
+    """Return whether a rule names the host: itself, `*.` and what is below a domain, or any."""
+    if not host:
+        return False
+    wanted = rule.specifier.partition(":")[2].strip()
+    if not rule.specifier or wanted == "*":
+        return True
+    return host.endswith(wanted[1:]) if wanted.startswith("*.") else host == wanted

@@ -1,0 +1,114 @@
+"""The supervisors of one session: of the commands that are waited for, of background tasks, and of moved commands.
+
+Why more than one? A supervisor that does not answer is killed, and everything it runs ends with it: a server in the
+background must not end because a later command froze its supervisor. And an orphan that hides whose it is ends with the
+last command of its supervisor, which with a server beside it would be never.
+
+Why is a moved command not handed over? Linux lets no process adopt another's living children. So the supervisor changes
+its role instead: it keeps the moved command for as long as that runs, and the next command that is waited for starts a
+new one. The process lives on undisturbed, and whatever ends the agent ends it as before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+from holdfast.tool_calls import ProcessId
+from holdfast.tools.process.launch import SUPERVISOR
+from holdfast.tools.process.supervisor_client import CommandFinished, Supervisor
+
+_TASKS = f"{SUPERVISOR}-tasks"
+
+
+class CommandRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A command to run in a shell in `cwd`.
+
+    It is ended after `timeout` seconds, None: never. `spool` gets its output, `seal` marks the record of its end. In
+    the `background` it runs beside the commands that are waited for.
+    """
+
+    command: str
+    call: str
+    cwd: Path
+    timeout: float | None
+    spool: Path
+    seal: str = ""
+    background: bool = False
+
+
+class Supervisors:
+    """The agent's connections to the supervisors of a session; each is started by its first command.
+
+    Use it from one event loop.
+    """
+
+    def __init__(self, folder: Path, *, contained: bool = False) -> None:
+        """Start none yet; with `contained`, each gets its own PID namespace, if available."""
+        self._folder = folder
+        self._contained = contained
+        self._first = self._new(SUPERVISOR)
+        self._tasks: Supervisor | None = None
+        self._moved: list[Supervisor] = []
+        self._of: dict[str, Supervisor] = {}  # running commands
+
+    def _new(self, name: str) -> Supervisor:
+        supervisor = Supervisor(self._folder, name)
+        supervisor.contained = self._contained
+        return supervisor
+
+    async def run(
+        self,
+        request: CommandRequest,
+        *,
+        stop: asyncio.Event,
+        emit: Callable[[str], None],
+        began: Callable[[ProcessId], None] = lambda _: None,
+    ) -> CommandFinished:
+        """Run the command and return how it ended, as `Supervisor.run` does."""
+        supervisor = self._first
+        if request.background:
+            supervisor = self._tasks = self._tasks or self._new(_TASKS)
+        self._of[request.call] = supervisor
+        try:
+            return await supervisor.run(
+                request.command,
+                call=request.call,
+                cwd=request.cwd,
+                timeout=request.timeout,
+                stop=stop,
+                emit=emit,
+                began=began,
+                spool=request.spool,
+                seal=request.seal,
+            )
+        finally:
+            del self._of[request.call]
+            if supervisor in self._moved and supervisor.is_idle:
+                self._moved.remove(supervisor)
+                await supervisor.close()
+
+    def keep(self, call: str) -> None:
+        """Let a running command go on in the background, without a time limit."""
+        supervisor = self._of.get(call)
+        if supervisor is None:
+            return
+        supervisor.keep(call)
+        if supervisor is self._first:
+            self._moved.append(supervisor)
+            names = {each.name for each in self._moved}
+            numbered = (f"{SUPERVISOR}-{number}" for number in count(2))
+            self._first = self._new(next(name for name in numbered if name not in names))
+
+    async def capture(self, argv: Sequence[str], *, call: str, cwd: Path, spool: Path) -> tuple[int, bytes]:
+        """Return the exit code and stdout of a read-only program, as `Supervisor.capture` does."""
+        return await self._first.capture(argv, call=call, cwd=cwd, spool=spool)
+
+    async def close(self) -> None:
+        """End every command and all supervisors, within a few seconds."""
+        tasks = [self._tasks] if self._tasks is not None else []
+        await asyncio.gather(*(supervisor.close() for supervisor in (self._first, *tasks, *self._moved)))

@@ -1,0 +1,314 @@
+"""Says whether a command only reads, and if not, why. Pure.
+
+A command is judged by its program's row in `readers.py`, or, where its words are a language of their own, by a function
+here or beside. What is not known does more than reading. A word whose value only bash knows is allowed where no value
+of it could be an option that does more; as the name of a file it is not, because which file it names is not known.
+
+That a program reads is not all: the caller sees that `paths_read` lie in the workspace, and, for git, that the
+repository's own settings start no program (`git_settings.py`).
+
+Laws (`tests/tools/shell/test_read_only_laws.py`): what only reads, run under `strace`, writes nothing and connects
+nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.tools.shell.command_line import Assignment, CommandLine, Redirect, SimpleCommand, Word
+from holdfast.tools.shell.conditions import SHELL_WORDS
+from holdfast.tools.shell.git_commands import git_more
+from holdfast.tools.shell.options import may_be_option, options_of
+from holdfast.tools.shell.readers import HARMLESS_VARIABLES, READERS_BY_NAME, VERSIONS, Reader
+from holdfast.tools.shell.scripts import awk_more, sed_more
+
+HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+"""Files to which a redirection writes nothing that stays."""
+
+_LOWER = re.compile(r"[a-z_][a-z0-9_]*")
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+@%-]*")
+_SYSTEM_FOLDERS = ("/bin/", "/usr/bin/")
+_CONNECTS = ("/dev/tcp/", "/dev/udp/")
+_MOST_NESTED = 4
+
+
+def reads_only(line: CommandLine) -> str:
+    """Return "" if a whole command only reads, its redirections included, else why not, as the end of a sentence."""
+    if line.unclear:
+        return line.unclear
+    for command in line.commands:
+        if why := more_than_reading(command):
+            return why
+        for redirect in command.redirects:
+            if why := _redirect_more(redirect):
+                return why
+    return ""
+
+
+def more_than_reading(command: SimpleCommand) -> str:
+    """Return "" if a simple command only reads, else in a few words what it does. Its redirections are not looked at.
+
+    That the files it reads (`paths_read`) and those of its redirections are in the workspace, the caller sees.
+    """
+    for redirect in command.redirects:
+        if redirect.target is not None and redirect.target.prefix.startswith(_CONNECTS):
+            return "it connects to the network"
+    for each in command.assignments:
+        if not _harmless_assignment(each, alone=not command.words):
+            return f"it sets the variable {each.name}, which may change what programs do"
+    return words_more(command.words) if command.words else ""
+
+
+def words_more(words: tuple[Word, ...], nested: int = 0) -> str:  # noqa: PLR0911 - an arm for each program
+    """Return "" if a program with these words only reads, else in a few words what it does."""
+    first = words[0]
+    if not first.fixed:
+        return f"which program {first.raw[:40]!r} names is not known"
+    name = program_name(first.text)
+    if len(words) == 2 and words[1].fixed and words[1].text in VERSIONS.get(name, ()):  # noqa: PLR2004 - and its option
+        return ""
+    rest = words[1:]
+    if nested > _MOST_NESTED:
+        return f"{name!r} is nested too deeply"
+    match name:
+        case "git":
+            return git_more(rest)
+        case "sed" | "gsed":
+            return sed_more(rest)
+        case "awk" | "gawk" | "mawk" | "nawk":
+            return awk_more(rest)
+        case "find":
+            return _find_more(rest, nested)
+        case "xargs":
+            return _xargs_more(rest, nested)
+        case "date" | "hostname" | "tar" | "unzip" | "env":
+            return _CLOSED[name](rest)
+        case "command" if rest and rest[0].text in {"-v", "-V"}:
+            return ""
+        case "jq" if any(re.search(r"\b(import|include)\b", word.text) for word in rest):
+            return "`jq` may read other files"
+        case _ if name in SHELL_WORDS:
+            return SHELL_WORDS[name](rest)
+        case _ if name in READERS_BY_NAME:
+            return _reader_more(name, rest, READERS_BY_NAME[name])
+        case _:
+            return f"{name!r} is not known to only read"
+
+
+def program_name(text: str) -> str:
+    """Return the name of a program of the system; a program in another folder keeps its path."""
+    for folder in _SYSTEM_FOLDERS:
+        if text.startswith(folder):
+            return text.removeprefix(folder)
+    return text
+
+
+def paths_read(command: SimpleCommand) -> tuple[str, ...]:
+    """Return what a command that only reads may read, apart from its redirections: paths, from where it runs.
+
+    A `*` or `?` in them stands for any name. Some may be no paths at all: every word that could be one is here.
+    """
+    if not command.words or not command.words[0].fixed:
+        return ()
+    name, rest = program_name(command.words[0].text), command.words[1:]
+    if name == "xargs":
+        return ()
+    if name == "find":
+        return tuple(_find_paths(rest))
+    reader = READERS_BY_NAME.get(name)
+    if name in SHELL_WORDS and name not in {"cd", "pushd", "[", "test", "[["}:
+        return ()
+    if reader is None:
+        reader = _SCRIPTS.get(name, _ANY)
+    if reader.operands == "texts":
+        return ()
+    options = options_of(rest, reader)
+    found = list(options.operands)
+    patterns = {option for option, _ in options.given}
+    if reader.operands == "pattern" and found and not patterns & reader.pattern_options:
+        del found[0]
+    paths = [word.text for word in found if word.fixed or word.pattern]
+    for option, word in options.given:
+        if option in {"e", "regexp"} and reader.operands == "pattern" and reader is not READERS_BY_NAME.get("fd"):
+            continue
+        text = word.text if word.fixed else word.raw
+        values = (text.partition("=")[2], text[2:] if not text.startswith("--") else "") if text[:1] == "-" else (text,)
+        paths += [each for each in values if "/" in each or ".." in each or each.startswith("~")]
+    return tuple(dict.fromkeys(each for each in paths if each != "-"))
+
+
+_ANY = Reader(names=())
+_SCRIPTS = {
+    **dict.fromkeys(
+        ["sed", "gsed"],
+        Reader(names=(), operands="pattern", values="e", pattern_options=frozenset({"e", "expression"})),
+    ),
+    **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], Reader(names=(), operands="pattern", values="Fv")),
+    "date": Reader(names=(), operands="texts"),
+    "hostname": Reader(names=(), operands="texts"),
+    "env": Reader(names=(), operands="texts"),
+}
+
+
+def _harmless_assignment(assignment: Assignment, *, alone: bool) -> bool:
+    name, value = assignment.name, assignment.value
+    if name in HARMLESS_VARIABLES or name.startswith("LC_"):
+        return value.fixed and _PLAIN_VALUE.fullmatch(value.text) is not None
+    if name in {"GIT_PAGER", "PAGER"}:
+        return value.fixed and value.text in {"cat", ""}
+    # A variable of the shell alone. Of the lower-case ones that programs know, all name a server to connect through.
+    return alone and _LOWER.fullmatch(name) is not None
+
+
+def _redirect_more(redirect: Redirect) -> str:
+    match redirect.kind:
+        case "read" if redirect.target is None or not redirect.target.fixed:
+            return "which file it reads is not known"
+        case "read" | "duplicate" | "here":
+            return ""
+        case "write" | "append":
+            target = redirect.target
+            if target is not None and target.fixed and target.text in HARMLESS_TARGETS:
+                return ""
+            return "it writes a file" if target is None else f"it writes the file {target.raw[:80]!r}"
+
+
+def _reader_more(name: str, words: tuple[Word, ...], reader: Reader) -> str:
+    options = options_of(words, reader)
+    for option, word in options.given:
+        if option in reader.short or any(option and each.startswith(option) for each in reader.long if len(option) > 1):
+            return f"`{name} {word.raw[:40]}` does more than reading"
+    ended = False
+    for word in words:
+        ended |= word.text == "--"
+        if may_be_option(word) and not reader.any_option and not ended:
+            return f"{word.raw[:40]!r} may be an option of {name!r}"
+    if len(options.operands) > reader.most or (
+        reader.most < _ANY.most and not all(word.single and not word.pattern for word in options.operands)
+    ):
+        return f"`{name}` writes the second file that it is given"
+    if reader.operands == "texts":
+        return ""
+    return _unknown_file(options.operands) or _unknown_file(tuple(word for _, word in options.given))
+
+
+def _unknown_file(words: tuple[Word, ...]) -> str:
+    for word in words:
+        if word.fixed or _is_substitution(word):
+            continue
+        if not word.pattern or any(part.startswith((".*", ".?", ".[")) for part in word.raw.split("/")):
+            return f"which file {word.raw[:40]!r} names is not known"
+    return ""
+
+
+def _is_substitution(word: Word) -> bool:
+    """Return whether a word is what another command prints, read through a pipe: `<(sort a)`."""
+    return word.raw.startswith("<(") and word.raw.endswith(")") and word.prefix.startswith("/dev/fd/")
+
+
+_FIND_MORE = ("-delete", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from")
+
+
+def _find_more(words: tuple[Word, ...], nested: int) -> str:
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if not word.fixed and (may_be_option(word) or not (word.pattern or word.single)):
+            return f"{word.raw[:40]!r} may be an option of 'find'"
+        if word.text in _FIND_MORE:
+            return f"`find {word.text}` does more than reading"
+        if word.text == "-exec":
+            end = next((place for place in range(at, len(words)) if words[place].text in {";", "+"}), None)
+            if end is None or end == at:
+                return "what `find -exec` runs is not clear"
+            inner = tuple(_FOUND if each.text == "{}" else each for each in words[at:end])
+            if why := words_more(inner, nested + 1):
+                return why
+            at = end + 1
+    return _unknown_file(tuple(word for word in words if not word.fixed))
+
+
+_FOUND = Word("./{}", fixed=True, raw="{}", prefix="./{}")
+"""A file that `find` found: its name begins with a folder, so it is no option."""
+
+
+def _find_paths(words: tuple[Word, ...]) -> list[str]:
+    paths: list[str] = []
+    starts = True
+    for before, word in zip((None, *words), words, strict=False):
+        if word.text.startswith(("-", "(", "!")) and word.text not in {"-H", "-L", "-P"}:
+            starts = False
+        elif (starts and not word.text.startswith("-")) or (
+            before is not None and (before.text.startswith(("-newer", "-samefile")) or "exec" in before.text)
+        ):
+            paths.append(word.text)
+    inside = False
+    for word in words:  # what the commands of -exec are given
+        inside = (inside or word.text == "-exec") and word.text not in {";", "+"}
+        if inside and ("/" in word.text or ".." in word.text) and word.text != "{}":
+            paths.append(word.text)
+    return list(dict.fromkeys(paths))
+
+
+_XARGS = re.compile(r"-(?:[0rtx]+|[nLPs]?[0-9]+|n|L|P|I|I?\{\}|d|d.{1,2}|-null|-no-run-if-empty)")
+
+
+def _xargs_more(words: tuple[Word, ...], nested: int) -> str:
+    at = 0
+    while at < len(words) and words[at].text.startswith("-"):
+        if not words[at].fixed or not _XARGS.fullmatch(words[at].text):
+            return f"`xargs {words[at].raw[:40]}` is not known to only read"
+        at += 2 if words[at].text in {"-n", "-L", "-P", "-I", "-d"} else 1
+    if at >= len(words):
+        return ""  # it prints what it is given
+    name = program_name(words[at].text)
+    reader = READERS_BY_NAME.get(name)
+    if reader is None or not reader.any_option:
+        return f"what `xargs` hands to {name!r} may be an option"
+    if why := words_more(words[at:], nested + 1):
+        return why
+    return "" if reader.operands == "texts" else "which files `xargs` reads is not known"
+
+
+def _date_more(words: tuple[Word, ...]) -> str:
+    before = ""
+    for word in words:
+        if not word.fixed and not word.prefix.startswith("+"):
+            return f"{word.raw[:40]!r} may set the clock"
+        valued = before in {"-d", "--date"}
+        plain = word.prefix.startswith("+") or re.fullmatch(
+            r"-[uRI]+|-I\w+|-d.*|--(utc|date(=.*)?|iso-8601(=\w+)?|rfc-email|rfc-3339=\w+)", word.text, re.DOTALL
+        )
+        if not plain and not valued:
+            return f"`date {word.raw[:40]}` may set the clock or read a file"
+        before = word.text
+    return ""
+
+
+def _hostname_more(words: tuple[Word, ...]) -> str:
+    plain = all(word.fixed and re.fullmatch(r"-[fsIid]", word.text) for word in words)
+    return "" if plain else "`hostname` sets the name of the machine"
+
+
+def _tar_more(words: tuple[Word, ...]) -> str:
+    letters = words[0].text.removeprefix("-") if words and words[0].fixed else ""
+    rest = words[1:]
+    closed = re.fullmatch(r"[tvzjJf]+", letters) is not None and "t" in letters
+    plain = all(not may_be_option(word) and not word.prefix.startswith("-") and ":" not in word.text for word in rest)
+    return (
+        "" if closed and plain and not _unknown_file(rest) else "`tar` writes files, unless it only lists (`tar -tf`)"
+    )
+
+
+def _unzip_more(words: tuple[Word, ...]) -> str:
+    listing = words[:1] != () and words[0].fixed and words[0].text in {"-l", "-v", "-Z", "-t"}
+    plain = all(not may_be_option(word) and not word.prefix.startswith("-") for word in words[1:])
+    return "" if listing and plain and not _unknown_file(words[1:]) else "`unzip` writes files, unless it only lists"
+
+
+def _env_more(words: tuple[Word, ...]) -> str:
+    return "`env` runs the program that it is given" if words else ""
+
+
+_CLOSED = {"date": _date_more, "hostname": _hostname_more, "tar": _tar_more, "unzip": _unzip_more, "env": _env_more}

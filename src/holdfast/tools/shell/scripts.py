@@ -1,0 +1,84 @@
+"""Says whether a script of sed or awk only reads. Pure.
+
+Both can write files and run programs. Of sed only a closed list of commands is known; an awk program may contain
+neither a pipe, a redirection nor a word that opens a file.
+"""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.tools.shell.command_line import Word
+from holdfast.tools.shell.options import may_be_option
+
+_PIECE = r"(?:\\.|(?!(?P={0}))[^\\\n])*"
+_ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:\\.|[^/\\\n])*/I?)"
+_SED_COMMAND = (
+    rf"(?:{_ADDRESS}(?:,[ ]*(?:\+?[0-9]+|~[0-9]+|{_ADDRESS}))?)?[ \t]*!?[ \t]*"
+    r"(?:[pdPDqQnNhHgGxl=]|[qQ][ ]*[0-9]+"
+    r"|s(?P<a>[/|#,@:%!+~_])" + _PIECE.format("a") + r"(?P=a)" + _PIECE.format("a") + r"(?P=a)[gpIi0-9]*"
+    r"|y(?P<b>[/|#,@:%!+~_])" + _PIECE.format("b") + r"(?P=b)" + _PIECE.format("b") + r"(?P=b)"
+    r"|\{|\})?"
+)
+_SED_STEP = re.compile(_SED_COMMAND + r"[ \t]*(?:[;\n]|$|(?=\})|(?<=[{}]))[ \t\n]*")
+_SED_OPTION = re.compile(r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|separate|unbuffered|null-data|posix)")
+
+
+def sed_more(words: tuple[Word, ...]) -> str:
+    """Return "" if sed with these words only reads, else in a few words what it does."""
+    scripts: list[Word] = []
+    files: list[Word] = []
+    given = False
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if may_be_option(word):
+            return f"{word.raw[:40]!r} may be an option of 'sed'"
+        if word.text in {"-e", "-ne", "-nE", "-Ee", "--expression"} and word.text.endswith(("e", "expression")):
+            scripts += words[at : at + 1]
+            given = True
+            at += 1
+        elif word.text.startswith("-") and word.text != "-":
+            if not word.fixed or not _SED_OPTION.fullmatch(word.text):
+                return f"`sed {word.raw[:40]}` changes files or is not known to only read"
+        else:
+            files.append(word)
+    if not given:
+        scripts, files = files[:1], files[1:]
+    for script in scripts:
+        if not script.fixed or not sed_reads(script.text):
+            return "the script of `sed` may write files or run programs"
+    return "which file `sed` reads is not known" if any(not each.fixed and not each.pattern for each in files) else ""
+
+
+def sed_reads(script: str) -> bool:
+    """Return whether a script of sed has only commands that neither write files nor run programs."""
+    at = 0
+    while at < len(script):
+        found = _SED_STEP.match(script, at)
+        if found is None or found.end() == at:
+            return False
+        at = found.end()
+    return True
+
+
+_AWK_MORE = re.compile(r"system|/inet|getline|ARGV|ARGC|PROCINFO|@|\||>(?!=)|\bclose\b|-i\b|\binclude\b|ENVIRON")
+
+
+def awk_more(words: tuple[Word, ...]) -> str:
+    """Return "" if awk with these words only reads, else in a few words what it does."""
+    at = 0
+    while at < len(words) and words[at].prefix.startswith("-"):
+        word = words[at]
+        if not word.fixed or not re.fullmatch(r"-[Fv].*", word.text, re.DOTALL):
+            return f"`awk {word.raw[:40]}` is not known to only read"
+        at += 2 if word.text in {"-F", "-v"} else 1
+    if at >= len(words) or not words[at].fixed:
+        return "the program of `awk` is not known"
+    if _AWK_MORE.search(words[at].text.replace("||", " ")):
+        return "the program of `awk` may write files or run programs"
+    files = words[at + 1 :]
+    if any(may_be_option(word) or not (word.fixed or word.pattern) or "/inet" in word.text for word in files):
+        return "which file `awk` reads is not known"
+    return ""

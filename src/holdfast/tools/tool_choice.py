@@ -1,0 +1,22 @@
+"""Chooses the tools that a new session declares. They stay with it: requests begin with them."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.tool_calls import EditDialect
+from holdfast.tools.builtin.declarations import DECLARATIONS
+
+_TRAINED_ON_PATCHES = re.compile(r"(?:^|[/:._-])(?:gpt-(?:oss|4\.1|[5-9])|codex|o[34](?:-|$))")
+
+ALWAYS = frozenset(schema.name for schema in DECLARATIONS) - {"edit", "apply_patch"}
+"""The tools that every session has."""
+
+
+def chosen_tools(model: str, *, dialect: EditDialect = "auto") -> frozenset[str]:
+    """Return the names of the tools of a new session with `model` (PROVIDER:MODEL).
+
+    `auto` gives models of OpenAI from GPT-4.1 on `apply_patch` instead of `edit`, and all others `edit`.
+    """
+    patch = dialect == "patch" or (dialect == "auto" and _TRAINED_ON_PATCHES.search(model.lower()) is not None)
+    return ALWAYS | {"apply_patch" if patch else "edit"}

@@ -1,0 +1,66 @@
+"""Reads the lines of standard input in a thread, so that the event loop never waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+
+import msgspec
+
+LONGEST_LINE = 10 * 1024 * 1024
+"""Maximum bytes of a line. A longer one is skipped, and reported."""
+
+_CHUNK = 1 << 16
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line with its number, from 1; `text` is None if it was too long."""
+
+    number: int
+    text: bytes | None
+
+
+class LineReader:
+    """The lines of a descriptor, in order. After the last one, and after `stop`, `lines` gives None."""
+
+    def __init__(self, descriptor: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.lines: asyncio.Queue[Line | None] = asyncio.Queue()
+        self._descriptor = descriptor
+        self._loop = loop
+
+    def start(self) -> None:
+        """Begin to read."""
+        threading.Thread(target=self._read, name="input", daemon=True).start()
+
+    def stop(self) -> None:
+        """Give None after the lines so far, for a caller that waits. Call it on the loop."""
+        self.lines.put_nowait(None)
+
+    def _read(self) -> None:
+        number, kept, too_long = 1, bytearray(), False
+        while chunk := self._chunk():
+            *whole, rest = chunk.split(b"\n")
+            for piece in whole:
+                kept += piece
+                self._put(Line(number, None if too_long or len(kept) > LONGEST_LINE else bytes(kept)))
+                number, too_long = number + 1, False
+                kept.clear()
+            kept += rest
+            if len(kept) > LONGEST_LINE:
+                too_long = True
+                kept.clear()
+        if kept or too_long:
+            self._put(Line(number, None if too_long else bytes(kept)))
+        self._put(None)
+
+    def _chunk(self) -> bytes:
+        try:
+            return os.read(self._descriptor, _CHUNK)
+        except OSError:  # closed elsewhere: no more lines will come
+            return b""
+
+    def _put(self, line: Line | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self.lines.put_nowait, line)

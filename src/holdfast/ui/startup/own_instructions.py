@@ -1,0 +1,39 @@
+"""The user's own instructions for one session, from the command line: the end of its system prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.errors import UsageError
+from holdfast.ui.startup.arguments import Arguments
+
+
+def own_instructions(arguments: Arguments) -> str:
+    """Return the text of --append-system-prompt or of its file, "" if there is none.
+
+    Raise `UsageError` if the file cannot be read, or for a session that exists: its system prompt is journalled.
+    """
+    text, file = arguments.append_system_prompt, arguments.append_system_prompt_file
+    if text is None and file is None:
+        return ""
+    if text is not None and file is not None:
+        raise UsageError("Options --append-system-prompt and --append-system-prompt-file conflict. Use only one.")
+    if arguments.continue_ or arguments.resume is not None:
+        raise UsageError(
+            "--append-system-prompt is for new sessions: a session keeps the system prompt that it began with. "
+            "Leave out -c, -r and --fork, or say it in the prompt."
+        )
+    if file is not None:
+        try:
+            text = Path(file).read_text("utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"File {file!r} of --append-system-prompt-file cannot be read: {error.strerror}. Pass another file."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise UsageError(
+                f"File {file!r} of --append-system-prompt-file is not UTF-8 text (byte {error.start}). Convert it."
+            ) from error
+    if not (text or "").strip():
+        raise UsageError("--append-system-prompt is empty. Pass a text, or leave it out.")
+    return (text or "").strip()

@@ -1,0 +1,81 @@
+"""What the user does with background tasks: move a running command, stop one, see its output. On the agent's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from holdfast.agent.agent import Agent
+from holdfast.agent.events import Event, Fact
+from holdfast.errors import UsageError
+from holdfast.session.journal.entries import When
+from holdfast.session.journal.tasks import TaskEnded
+from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
+from holdfast.ui.tui.agent_thread.messages import AgentMessage, TaskOutput
+
+WAKING = "[holdfast: a background task has ended. The user has not typed anything.]"
+"""The prompt of a turn that an ended task began (`wake` in the config); the note about the task is before it."""
+
+
+class TaskCommands:
+    """The commands; each may be given from any thread, and none waits."""
+
+    def __init__(
+        self,
+        commands: CommandLoop,
+        agent: Callable[[], Agent | None],
+        *,
+        send: Callable[[AgentMessage], None],
+        begin: Callable[[str, When], Awaitable[None]] | None,
+    ) -> None:
+        """Serve the tasks of the open session; `begin`, if given, starts a turn when one has ended."""
+        self._commands = commands
+        self._agent = agent
+        self._send = send
+        self._begin = begin
+
+    def move(self) -> None:
+        """Move the model's running command to the background."""
+
+        async def move() -> None:
+            agent = self._agent()
+            if agent is None or not agent.tasks.move():
+                raise UsageError("Nothing was moved: the model runs no command. Press Ctrl+B while one runs.")
+
+        self._commands.submit(move)
+
+    def stop(self, task: str) -> None:
+        """End a task."""
+
+        async def stop() -> None:
+            agent = self._agent()
+            if agent is None or agent.tasks.ask_to_stop(task, "the user") is None:
+                raise UsageError(f"Task {task!r} does not run. See /tasks.")
+
+        self._commands.submit(stop)
+
+    def show(self, task: str) -> None:
+        """Send the last output of a task as `TaskOutput`."""
+
+        async def show() -> None:
+            agent = self._agent()
+            self._send(TaskOutput(task, agent.tasks.output_of(task) if agent is not None else ""))
+
+        self._commands.submit(show)
+
+    def waking(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
+        """Return an `emit` that also begins a turn once a task has ended by itself and nothing runs, if configured."""
+        begin = self._begin
+        if begin is None:
+            return emit
+
+        async def wake() -> None:
+            agent = self._agent()
+            if agent is not None and not await agent.begun() and agent.conversation.untold_tasks:
+                await begin(WAKING, "later")
+
+        def waking(event: Event) -> None:
+            emit(event)
+            if isinstance(event, Fact) and isinstance(event.entry, TaskEnded) and event.entry.outcome != "interrupted":
+                self._commands.submit(wake)
+
+        return waking

@@ -1,0 +1,37 @@
+"""Where a key or a paste goes while the main screen is shown, decided before any widget gets it, so in their order."""
+
+from __future__ import annotations
+
+from textual import events
+
+from holdfast.ui.tui.keys.key_order import KeyOrder
+from holdfast.ui.tui.widgets.approval import Approval
+from holdfast.ui.tui.widgets.composer import Composer
+
+
+class KeyRoutes:
+    """Gives keys to the approval prompt if it has the focus, and notes those on their way to the composer."""
+
+    def __init__(self, composer: Composer, approval: Approval, order: KeyOrder) -> None:
+        self._composer = composer
+        self._approval = approval
+        self._order = order
+
+    def takes(self, event: events.Event) -> bool:
+        """Return whether the event needs no widget any more."""
+        if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
+            return False
+        if self._composer.has_focus:
+            self._note(event)
+        elif self._approval.takes_keys:
+            if isinstance(event, events.Key):
+                return self._approval.take_key(event)
+            self._composer.take_over()  # a paste is no answer: the composer gets it
+        return False
+
+    def _note(self, event: events.Key | events.Paste) -> None:
+        if isinstance(event, events.Key) and event.key == "enter":
+            self._order.pressed()
+            self._approval.keys.sent()
+        elif isinstance(event, events.Key) and event.is_printable:
+            self._approval.keys.typed(event.time)

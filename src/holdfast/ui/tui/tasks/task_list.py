@@ -1,0 +1,42 @@
+"""What the user is shown of background tasks: their list, and the question on leaving."""
+
+from __future__ import annotations
+
+from holdfast.errors import UsageError
+from holdfast.ui.tui.choices import CommandTarget
+from holdfast.ui.tui.widgets.pickers import Choice
+
+
+def show_tasks(target: CommandTarget, rest: str) -> None:
+    """List the tasks: Enter shows the output of one, Ctrl+X stops it. `stop ID` and `ID` do that without the list."""
+    tasks = target.controller.tasks
+    word, _, task = rest.partition(" ")
+    if rest and (task.strip() or word) not in tasks.rows:
+        known = ", ".join(tasks.rows) or "none yet"
+        raise UsageError(f"Unknown task {task.strip() or word!r} (expected one of {known}). See /tasks.")
+    if word == "stop":
+        target.controller.agent.tasks.stop(task.strip())
+    elif rest:
+        target.controller.agent.tasks.show(word)
+    elif not tasks.rows:
+        raise UsageError("No background tasks yet. Ctrl+B moves a running command of the model to the background.")
+    else:
+        choices = [Choice(own, f"{own}  {row.command}", row.state) for own, row in reversed(tasks.rows.items())]
+        agent = target.controller.agent
+        target.dialogs.pick("Background tasks", choices, agent.tasks.show, remove=("stop it", agent.tasks.stop))
+
+
+def leave(target: CommandTarget) -> None:
+    """Quit; while background tasks run, say that they end, and ask."""
+    running = target.controller.tasks.running
+    if not running:
+        target.app.exit(0)
+        return
+    choices = [Choice("quit", "Quit", "they are ended; the session is saved"), Choice("stay", "Stay", "they run on")]
+
+    def chosen(what: str) -> None:
+        if what == "quit":
+            target.app.exit(0)
+
+    tasks = "1 background task ends" if len(running) == 1 else f"{len(running)} background tasks end"
+    target.dialogs.pick(f"{tasks} with holdfast ({', '.join(running)})", choices, chosen)

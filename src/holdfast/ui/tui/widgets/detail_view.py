@@ -1,0 +1,104 @@
+"""A scrollable view of fragments, all drawn at once: for texts of limited size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from holdfast.ui.tui.render.lexers import Lexers
+from holdfast.ui.tui.render.lines import DrawnLine, Fragment
+from holdfast.ui.tui.render.styles import COMPONENTS, STYLES, styles_of
+
+_TICK = 0.2
+"""Seconds between checks whether the colours of a language have been loaded."""
+
+_NARROWEST = 8
+
+
+class DetailView(ScrollView, can_focus=True):
+    """Shows fragments, folded to its width. With the focus, the arrow and page keys scroll it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
+    DEFAULT_CSS = STYLES.replace("Transcript {", "DetailView {", 1)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("home", "scroll_home", "Top", show=False),
+        Binding("end", "scroll_end", "Bottom", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self._fragments: Sequence[Fragment] = ()
+        self._lexers = Lexers()
+        self._coloured = 0
+        self._lines: list[DrawnLine] = []
+        self._drawn_at = 0  # the width of the lines
+
+    def show(self, fragments: Sequence[Fragment]) -> None:
+        """Show these fragments, from their top."""
+        self._fragments, self._lines, self._drawn_at = fragments, [], 0
+        self._arrange()
+        self.scroll_to(y=0, animate=False, force=True)
+
+    @property
+    def overflows(self) -> bool:
+        """Return whether there is more than fits."""
+        return self.virtual_size.height > self.size.height
+
+    def scroll_lines(self, by: int) -> None:
+        """Scroll by so many lines, down if positive."""
+        self.scroll_relative(y=by, animate=False, force=True)
+
+    def scroll_page(self, by: int) -> None:
+        """Scroll by so many pages, keeping a line of the last."""
+        self.scroll_lines(by * max(1, self.size.height - 1))
+
+    def on_mount(self) -> None:
+        """Colour the text once the colours of its language are known."""
+        self.set_interval(_TICK, self._tick)
+
+    def on_resize(self) -> None:
+        """Fold to the new width."""
+        if self._drawn_at != self._columns:
+            self._arrange()
+
+    def notify_style_update(self) -> None:
+        """Draw in the colours of the current theme."""
+        super().notify_style_update()
+        self.call_later(self._arrange)  # the component styles are updated after this call
+
+    def render_line(self, y: int) -> Strip:
+        """Return the line in row `y`."""
+        base: Style = self.rich_style
+        at = self.scroll_offset.y + y
+        strip = self._lines[at].strip if at < len(self._lines) else Strip.blank(self.size.width, base)
+        strip = strip.adjust_cell_length(self.size.width, base)
+        _, background = self.background_colors
+        for each in self.get_line_filters():
+            strip = strip.apply_filter(each, background)
+        return strip
+
+    @property
+    def _columns(self) -> int:
+        return max(_NARROWEST, self.scrollable_content_region.width)
+
+    def _tick(self) -> None:
+        if self._coloured != self._lexers.loaded:
+            self._coloured = self._lexers.loaded
+            self._arrange()
+
+    def _arrange(self) -> None:
+        """Draw all lines at the current width."""
+        if not self.is_attached or not self.size.width:
+            return
+        styles = styles_of(self.get_component_rich_style, self._lexers)
+        self._drawn_at = self._columns
+        self._lines = [line for each in self._fragments for line in each.draw(styles, self._drawn_at)]
+        self.styles.height = len(self._lines)
+        self.virtual_size = Size(self.size.width, len(self._lines))
+        self.refresh()  # of the same size, an earlier text would stay: the lines of a widget are kept

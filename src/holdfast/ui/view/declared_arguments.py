@@ -1,0 +1,20 @@
+"""The arguments of a call as its tool reads them, for what the screen shows of it."""
+
+from __future__ import annotations
+
+from holdfast.errors import ToolFailed
+from holdfast.session.journal.parts import CallPart
+from holdfast.tools.builtin.declarations import DECLARATIONS
+
+
+def declared_arguments(part: CallPart) -> str:
+    """Return the JSON that the tool of the call takes, with its own names; unchanged for tools of others."""
+    from holdfast.tools.arguments.tolerant_reader import read_arguments  # noqa: PLC0415 - when there is a call to show
+
+    for schema in DECLARATIONS:
+        if schema.name == part.name:
+            try:
+                return read_arguments(part.arguments, schema).raw
+            except ToolFailed:
+                return part.arguments
+    return part.arguments

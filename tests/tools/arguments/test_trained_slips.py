@@ -1,0 +1,145 @@
+"""The slips of each family of models against each tool: none costs a step, and what was done about it is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from trained_slips import MEANT, NATIVE, SLIPS
+
+from holdfast.errors import ToolFailed
+from holdfast.tools.arguments.tolerant_reader import read_arguments
+from holdfast.tools.arguments.tolerant_tool import ToolNames, trained
+from holdfast.tools.builtin.declarations import DECLARATIONS, TodoArguments
+from holdfast.tools.builtin.read_write import ReadTool
+from holdfast.tools.schema import parse_arguments
+from tool_harness import called, workspace
+
+SCHEMAS = {schema.name: schema for schema in DECLARATIONS}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+@pytest.mark.parametrize("family", NATIVE)
+@pytest.mark.parametrize("tool", MEANT)
+def test_a_slip_is_read_as_what_was_meant(tool: str, family: str, slip: str) -> None:
+    _, arguments = NATIVE[family][tool]
+    read = read_arguments(SLIPS[slip](arguments), SCHEMAS[tool])
+    assert json.loads(read.raw) == MEANT[tool]
+
+
+@pytest.mark.parametrize("family", NATIVE)
+@pytest.mark.parametrize("tool", MEANT)
+def test_a_tool_is_found_by_the_name_it_was_trained_with(tool: str, family: str) -> None:
+    assert trained(NATIVE[family][tool][0]) == tool
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(SLIPS) >= 10
+    assert set(MEANT) <= set(SCHEMAS)
+
+
+@pytest.mark.parametrize("tool", MEANT)
+def test_what_the_schema_has_is_left_as_it_is(tool: str) -> None:
+    raw = json.dumps(MEANT[tool], indent=2)
+    read = read_arguments(raw, SCHEMAS[tool])
+    assert (read.raw, read.note) == (raw, "")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "note"),
+    [
+        ("read", {"file_path": "a"}, "[Arguments: 'file_path' was read as 'path'.]"),
+        ("read", {"path": "a", "encoding": "utf-8"}, "[Arguments: 'encoding' is unknown and was ignored.]"),
+        ("read", {"path": "a", "filename": "b"}, "[Arguments: 'filename' was ignored beside 'path'.]"),
+        ("bash", {"command": "a", "timeout": 120000}, "[Arguments: 'timeout' 120000 was read as milliseconds: 120 s.]"),
+        ("bash", {"command": "a", "timeout": 7200}, "[Arguments: 'timeout' 7200 is above its limit, 3600 was used.]"),
+        ("bash", {"command": "a", "description": "b"}, ""),
+        ("bash", {"command": ["ls", "a b"]}, "[Arguments: a list of words was joined to one command.]"),
+        ("grep", {"pattern": "a", "context": 50}, "[Arguments: 'context' 50 is above its limit, 20 was used.]"),
+        (
+            "todo",
+            {"items": [{"content": "a"}, {"content": "b"}]},
+            "[Arguments: 'items[].content' was read as 'items[].text'.]",
+        ),
+    ],
+)
+def test_what_was_done_is_said(tool: str, arguments: object, note: str) -> None:
+    assert read_arguments(json.dumps(arguments), SCHEMAS[tool]).note == note
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "meant"),
+    [
+        ("bash", {"command": "a", "timeout": 120000}, {"command": "a", "timeout": 120}),
+        ("bash", {"command": "a", "timeout": 600}, {"command": "a", "timeout": 600}),
+        ("bash", {"command": "a", "timeout_ms": 5000}, {"command": "a", "timeout": 5}),
+        ("bash", {"command": ["ls", "a b"]}, {"command": "ls 'a b'"}),
+        ("read", {"path": "a", "offset": 0}, {"path": "a", "offset": 1}),
+        ("read", {"path": "a", "view_range": [5, 9]}, {"path": "a", "offset": 5, "limit": 5}),
+        ("read", {"path": "a", "view_range": [5, -1]}, {"path": "a", "offset": 5}),
+        ("grep", {"pattern": 404}, {"pattern": "404"}),
+        ("grep", {"pattern": "a", "path": ["src"]}, {"pattern": "a", "path": "src"}),
+        (
+            "todo",
+            {"items": ["a", {"text": "b", "status": "pending"}]},
+            {"items": [{"text": "a"}, {"text": "b", "state": "open"}]},
+        ),
+        ("todo", [{"content": "a"}], {"items": [{"text": "a"}]}),
+        ("bash", "ls", {"command": "ls"}),
+    ],
+)
+def test_a_value_is_converted_where_it_has_one_reading(tool: str, arguments: object, meant: object) -> None:
+    assert json.loads(read_arguments(json.dumps(arguments), SCHEMAS[tool]).raw) == meant
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field"),
+    [
+        ("bash", {"command": "rm -rf build", "environment": {"A": "b"}}, "environment"),
+        ("write", {"path": "a", "content": "b", "mode": "append"}, "mode"),
+        ("edit", {"path": "a", "old": "b.*", "new": "c", "regex": True}, "regex"),
+        ("fetch", {"url": "https://example.org", "method": "POST"}, "method"),
+    ],
+)
+def test_what_would_change_the_call_is_refused(tool: str, arguments: object, field: str) -> None:
+    with pytest.raises(ToolFailed, match=f"Argument '{field}'.*Nothing was done") as failed:
+        read_arguments(json.dumps(arguments), SCHEMAS[tool])
+    assert all(name in str(failed.value) for name in MEANT[tool])
+
+
+@pytest.mark.parametrize("raw", ['{"path": "a', '{"path": }', '"', "", "[", "{'path': 'a'}", "[" * 100_000])
+def test_what_is_not_json_is_left_to_the_strict_parser(raw: str) -> None:
+    assert read_arguments(raw, SCHEMAS["read"]).raw == raw
+
+
+def test_the_result_ends_with_what_was_done(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    (place.root / "a.py").write_text("x = 1\n")
+    tools = ToolNames({"read": ReadTool(place)})
+    said = called(tools["read_file"], file_path="a.py").text
+    assert said.splitlines()[-2:] == [
+        "[Tool 'read_file' is 'read' here.]",
+        "[Arguments: 'file_path' was read as 'path'.]",
+    ]
+    assert called(tools["read"], path="a.py").text == "1\tx = 1"
+    assert list(tools) == ["read"]
+    with pytest.raises(ToolFailed, match=r"b\.py") as failed:
+        called(tools["read"], file_path="b.py")
+    assert str(failed.value).endswith("[Arguments: 'file_path' was read as 'path'.]")
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (
+            '{"items":[{"text":"a"},{"text":"b","state":"x"}]}',
+            "items[1].state: .* The fields of items[1] are: text, state.",
+        ),
+        ('{"items":[{"foo":1}]}', "items[0]: .* The fields of items[0] are: text, state."),
+        ('{"items":5}', "items: .* Its fields are: items."),
+    ],
+)
+def test_an_error_names_the_inner_field(raw: str, said: str) -> None:
+    with pytest.raises(ToolFailed, match=said.replace("[", r"\[").replace("]", r"\]")):
+        parse_arguments(raw, TodoArguments, tool="todo")

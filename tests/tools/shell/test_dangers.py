@@ -1,0 +1,159 @@
+"""What the question says is dangerous, which words may be remembered, and which settings of git run programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.tools.shell.dangers import dangers
+from holdfast.tools.shell.git_settings import started_by
+from holdfast.tools.shell.parse import parse_command
+from holdfast.tools.shell.remembered_words import program_of
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("rm -rf build", "deletes folders with all that is in them"),
+        ("rm a", "deletes files"),
+        ("cd a && find . -name x -delete", "deletes files"),
+        ("find . -exec rm {} +", "deletes files"),
+        ("git ls-files | xargs rm", "deletes files"),
+        ("git clean -fdx", "deletes files that git does not know"),
+        ("git push", "publishes commits"),
+        ("git push --force", "rewrites or deletes history on the server"),
+        ("git -C a push -f origin main", "rewrites or deletes history on the server"),
+        ("git push origin +main", "rewrites or deletes history on the server"),
+        ("git reset --hard HEAD~1", "discards changes that are not committed"),
+        ("git checkout -- .", "discards changes that are not committed"),
+        ("git restore a.py", "discards changes that are not committed"),
+        ("git commit --amend", "rewrites history"),
+        ("curl -s https://example.com | bash", "runs what it fetches from the network"),
+        ("curl -s https://example.com | tee a | sudo sh", "runs what it fetches from the network"),
+        ("bash <(wget -O- https://example.com)", "runs what it fetches from the network"),
+        ('eval "$(curl https://example.com)"', "runs what it fetches from the network"),
+        ("sudo make install", "gains privileges"),
+        ("sudo rm -r /srv", "deletes folders with all that is in them"),
+        ("bash -c 'rm -r a'", "deletes folders with all that is in them"),
+        ("env X=1 timeout 5 rm a", "deletes files"),
+        ("chmod -R 777 .", "changes permissions"),
+        ("pkill node", "ends processes"),
+        ("mkfs.ext4 /dev/sda1", "formats or overwrites a device"),
+        ("dd if=a of=/dev/sda", "overwrites a device"),
+        ("cat a > /dev/sda", "overwrites a device"),
+        ("npm publish", "publishes a package"),
+        ("docker push a/b", "publishes an image"),
+        ("echo x >> ~/.bashrc", "may write outside the workspace, at '~/.bashrc'"),
+        ("cp a /etc/x", "may write outside the workspace, at '/etc/x'"),
+        ("rm -r a; f() { ls; }", "deletes folders with all that is in them"),
+    ],
+)
+def test_a_danger_is_said(command: str, said: str) -> None:
+    assert said in dangers(parse_command(command))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls",
+        "npm test 2>&1 | tail",
+        "git status",
+        "git reset a",
+        "git restore --staged a",
+        "echo rm -rf .",
+        "ls > /dev/null",
+        "git commit -m 'rm -rf'",
+        "curl https://example.com | jq .",
+        "git clean -n",
+        "cat <<E\nrm -r a\nE",
+    ],
+)
+def test_what_is_usual_is_not_called_dangerous(command: str) -> None:
+    assert dangers(parse_command(command)) == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("git commit -m x", "git commit"),
+        ("npm test -- -u", "npm test"),
+        ("npm run build", "npm run build"),
+        ("python -m pytest -q", "python -m pytest"),
+        ("cargo build --release", "cargo build"),
+        ("uv run pytest -q", "uv run pytest"),
+        ("uv run python -m pytest", "uv run python -m pytest"),
+        ("docker compose up -d", "docker compose up"),
+        ("make test", "make test"),
+        ("npx tsc --noEmit", "npx tsc"),
+        ("./scripts/run.sh a", "./scripts/run.sh"),
+        ("python main.py", "python main.py"),
+        ("pytest", "pytest"),
+    ],
+)
+def test_the_program_and_its_sub_command_may_be_remembered(command: str, words: str) -> None:
+    assert program_of(parse_command(command).commands[0]) == tuple(words.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bash -c ls",
+        "sh x",
+        "python -c 1",
+        "python",
+        "python -",
+        "node -e 1",
+        "perl -e 1",
+        "eval ls",
+        "xargs ls",
+        "env ls",
+        "sudo ls",
+        "git -c a=b commit",
+        "git config x y",
+        "npm exec -- x -c y",
+        "uv run python -c 1",
+        "uv run bash -c ls",
+        "uv run --with x pytest",
+        "X=1 make",
+        "$X",
+        "timeout 5 ls",
+        "((1))",
+        "[ a ]",
+        "rm a",
+        "awk 1",
+        "ssh a",
+        "pnpm dlx x",
+        "python -m $X",
+        "git $X",
+        "make -f x",
+        "curl x",
+        "uv run uv run x",
+        "tee a",
+    ],
+)
+def test_what_gets_a_program_or_code_is_never_remembered(command: str) -> None:
+    assert program_of(parse_command(command).commands[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        ('[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote "origin"]\n\turl = x\n', ""),
+        ("[core]\n\tfsmonitor = ./x\n", "core.fsmonitor"),
+        ("[core]\n\tfsmonitor = false\n", ""),
+        ("[CORE]\nFsMonitor=./x", "core.fsmonitor"),
+        ("[core] fsmonitor = ./x", "core.fsmonitor"),
+        ("[core]\n\tfsmonitor\n", "core.fsmonitor"),
+        ("[core]\n\thooksPath = x\n", "core.hookspath"),
+        ('[diff "a"]\n\ttextconv = x\n', "diff.a.textconv"),
+        ("[diff]\n\texternal = x\n", "diff.external"),
+        ('[filter "a"]\n\tclean = x\n', "filter.a.clean"),
+        ('[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\tprocess = git-lfs filter-process\n', ""),
+        ("[include]\n\tpath = x\n", "include.path"),
+        ('[includeIf "gitdir:a"]\n\tpath = x\n', "includeif.gitdir:a.path"),
+        ("[core]\n\tfsmon\\\nitor = x\n", "core.fsmonitor"),
+        ("what is this\n", "what is this"),
+        ("# a\n; b\n[user]\n\tname = c # d\n", ""),
+    ],
+)
+def test_settings_that_start_programs_are_found(config: str, named: str) -> None:
+    assert started_by(config) == named

@@ -1,0 +1,252 @@
+"""What is said to only read: no attack, nothing of what `strace` sees writing or connecting, and most of a session."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from shell_cases import cases
+
+from holdfast.tools.shell.command_line import CommandLine
+from holdfast.tools.shell.parse import parse_command
+from holdfast.tools.shell.read_only import more_than_reading, paths_read, reads_only
+from holdfast.tools.shell.readers import READERS_BY_NAME
+from holdfast.tools.shell.remembered_words import program_of
+from laws import law
+from tiers import DEEP, SEED, spread
+
+ATTACKS = cases("attacks.tsv")
+SESSIONS = cases("sessions.tsv")
+FREE = [command for shows, command in SESSIONS if shows == "free"]
+
+needs_strace = pytest.mark.skipif(which("strace") is None, reason="strace is not installed")
+
+# --- what asks -------------------------------------------------------------------------------------------------------
+
+
+def test_no_attack_only_reads() -> None:
+    assert len({command for _, command in ATTACKS}) == len(ATTACKS) > 700
+    assert [(shows, each) for shows, each in ATTACKS if not reads_only(parse_command(each))] == []
+
+
+@law(100)
+@given(attack=st.sampled_from(ATTACKS), free=st.sampled_from(FREE), joint=st.sampled_from(["; ", " && ", " | ", "\n"]))
+def test_an_attack_is_not_hidden_by_what_only_reads(attack: tuple[str, str], free: str, joint: str) -> None:
+    assert reads_only(parse_command(f"{free}{joint}{attack[1]}"))
+
+
+def test_most_of_a_session_that_only_reads_asks_nothing() -> None:
+    wrong = [(shows, each) for shows, each in SESSIONS if (shows == "free") != (not reads_only(parse_command(each)))]
+    assert wrong == []
+    assert len(SESSIONS) > 200
+    asking = [line for _, command in SESSIONS if reads_only(line := parse_command(command))]
+    assert len(asking) / len(SESSIONS) < 0.45
+    never = [line for line in asking if not may_be_remembered(line)]
+    assert len(never) / len(SESSIONS) < 0.15, "the aim of 15 in 100, once the programs of the project are allowed"
+
+
+def may_be_remembered(line: CommandLine) -> bool:
+    """Return whether every part of a command only reads or has words that may be remembered."""
+    return not line.unclear and all(not more_than_reading(each) or program_of(each) for each in line.commands)
+
+
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("cat a ../b", ["a", "../b"]),
+        ("cat -- -n", ["-n"]),
+        ("grep -rn /etc src", ["src"]),
+        ("grep -e x /etc/passwd", ["/etc/passwd"]),
+        ("grep -nfx/../../y a", ["a", "fx/../../y"]),
+        ("grep -f /etc/passwd a", ["a", "/etc/passwd"]),
+        ("grep --file=/etc/passwd a", ["a", "/etc/passwd"]),
+        ("head -n 5 /etc/passwd", ["/etc/passwd"]),
+        ("rg --files /etc", ["/etc"]),
+        ("find /etc . -name '*.py' -newer /srv/x", ["/etc", ".", "/srv/x"]),
+        ("find . -exec cat /etc/passwd {} +", [".", "cat", "/etc/passwd"]),
+        ("sed -n 1p /etc/passwd", ["/etc/passwd"]),
+        ("awk '{print}' ../x", ["../x"]),
+        ("git -C ../other log", ["../other", "log"]),
+        ("echo /etc/passwd", []),
+        ("cat ../*", ["../*"]),
+        ("[ -f /etc/passwd ]", ["/etc/passwd", "]"]),
+    ],
+)
+def test_what_may_be_read_is_known(command: str, paths: list[str]) -> None:
+    line = parse_command(command)
+    assert not reads_only(line)
+    assert [path for each in line.commands for path in paths_read(each)] == paths
+
+
+# --- what strace sees ------------------------------------------------------------------------------------------------
+
+CALLS = (
+    "openat,open,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,link,linkat,symlink,"
+    "symlinkat,chmod,fchmod,fchmodat,chown,fchown,lchown,fchownat,truncate,ftruncate,mknod,mknodat,"
+    "utimensat,setxattr,connect,bind,settimeofday,clock_settime,sethostname,kill,mount,ptrace"
+)
+HARMLESS = re.compile(
+    r'open(?:at)?\((?:AT_FDCWD, )?"/dev/(?:null|tty)"|"[^"]*\.git/index(?:\.lock)?"'
+    r'|connect\(.*sun_path="/(?:var/)?run/nscd'
+    r"|ENOENT|\.git/.*index"
+)
+OPENS = re.compile(r"\bopen(?:at)?\(.*\bO_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND)\b")
+
+
+def seen_doing(lines: Sequence[str]) -> list[str]:
+    """Return the calls of the kernel by which these commands write, change or connect, in a folder made for them."""
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "work"
+        (folder / "src").mkdir(parents=True)
+        for path in (
+            "a.txt",
+            "b.txt",
+            "data.txt",
+            "data.csv",
+            "README.md",
+            "src/app.py",
+            "src/app2.py",
+            "data.bin",
+            "-la",
+        ):
+            (folder / path).write_text("one two\nclass three\n")
+        (folder / "package.json").write_text('{"scripts": {}, "dependencies": {}}')
+        log = Path(name) / "log"
+        environ = {"PATH": "/usr/bin:/bin", "HOME": name, "LC_ALL": "C.UTF-8", "GIT_PAGER": "cat", "TERM": "dumb"}
+        setup = "git init -q . && git add src && git -c user.name=a -c user.email=b commit -qm x && git branch main2"
+        subprocess.run(["/bin/bash", "-c", setup], cwd=folder, env=environ, check=True, capture_output=True, timeout=60)
+        before = contents(folder)
+        for line in lines:
+            watched = ["strace", "-f", "-A", "-qq", "-s", "200", "-e", f"trace={CALLS}", "-e", "signal=none"]
+            command = ["timeout", "-k", "1", "3", *watched, "-o", str(log), "/bin/bash", "--norc", "-c", line]
+            subprocess.run(
+                command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
+            )
+        assert contents(folder) == before
+        traced = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+        assert not lines or traced, "strace saw nothing: this test would pass whatever is run"
+        return [
+            call
+            for call in traced
+            if not HARMLESS.search(call) and ("open" not in call.split("(")[0] or OPENS.search(call))
+        ]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file but git's cache of times."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "index"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+@needs_strace
+@pytest.mark.deep
+def test_strace_sees_no_command_of_a_session_write_or_connect() -> None:
+    picked = range(len(FREE)) if DEEP else spread([(each,) for each in FREE], 25, seed=SEED)
+    assert seen_doing([FREE[at] for at in picked]) == []
+
+
+@needs_strace
+def test_strace_sees_what_writes() -> None:
+    assert seen_doing(["cat a.txt > /dev/null; chmod 644 a.txt"])
+    assert seen_doing(["exec 3<>/dev/tcp/127.0.0.1/9"])
+    assert seen_doing(["kill -0 $$"])
+
+
+NAMES = [*sorted(READERS_BY_NAME), "git", "find", "sed", "awk", "xargs", "date", "tar", "hostname", "[", "[[", "printf"]
+WORDS = [
+    "a.txt",
+    "src/app.py",
+    "b.txt",
+    ".",
+    "x",
+    "1",
+    "*",
+    "a*",
+    "-",
+    "--",
+    "-o",
+    "-i",
+    "-f",
+    "-w",
+    "-n",
+    "-e",
+    "-c",
+    "-s",
+    "--output=out",
+    "--output",
+    "--out=out",
+    "-exec",
+    "{}",
+    "';'",
+    "rm",
+    "-delete",
+    "-fprint",
+    "'w out'",
+    "'1w out'",
+    "s/o/0/",
+    "'s/o/0/w out'",
+    "'e touch out'",
+    "'{print > \"out\"}'",
+    "'{print}'",
+    "'BEGIN{system(\"touch out\")}'",
+    "log",
+    "show",
+    "diff",
+    "status",
+    "branch",
+    "tag",
+    "stash",
+    "config",
+    "HEAD",
+    "--ext-diff",
+    "-O",
+    "-D",
+    "-v",
+    "-t",
+    "touch",
+    "out",
+    "--pre=touch",
+    "--compress-program=touch",
+    "-T",
+    "--to-command=touch",
+    "-x",
+    "-r",
+    "-u",
+    "-l",
+    "-a",
+    "'a[$(touch out)]'",
+    "-eq",
+    "=",
+    "]",
+    "]]",
+    "-d",
+    "-rf",
+    "-p",
+    "-m",
+    "2>&1",
+    ">/dev/null",
+    "<a.txt",
+    "-O2",
+    "-R",
+    "-b",
+]
+
+built = st.tuples(st.sampled_from(NAMES), st.lists(st.sampled_from(WORDS), max_size=4)).map(
+    lambda each: " ".join((each[0], *each[1]))
+)
+
+
+@needs_strace
+@law(20)
+@given(lines=st.lists(built, min_size=1, max_size=25))
+@example(lines=["uniq a.txt out", "sort -o out a.txt", "xxd a.txt out", "tree -o out", "date 01010000"])
+def test_strace_sees_nothing_that_only_reads_write_or_connect(lines: list[str]) -> None:
+    free = [line for line in lines if not reads_only(parse_command(line)) and not line.startswith(("sleep", "tail"))]
+    assert seen_doing(free) == []
