@@ -38,7 +38,8 @@ MODELS: dict[WireName, str] = {
 }
 WALKED: tuple[WireName, ...] = ("openai-chat", "anthropic")
 """The wires of every story; `test_every_wire.py` walks the others."""
-CONFIG = "[limits]\nbackoff = 0.01\n"
+CONFIG = 'edit_tool = "edit"\n[limits]\nbackoff = 0.01\n'
+"""Every model gets `edit`, so that one script serves all wires; `apply_patch` has tests of its own."""
 COLD = bool(os.environ.get("HOLDFAST_E2E_COLD"))
 """Start every agent with a Python of its own (slow): what the shared imports of `warm` could hide."""
 

@@ -132,7 +132,7 @@ MISTAKES = [
     (Call("read", {"path": "missing"}), "'missing' does not exist"),
     (Call("read", {"path": "folder"}), "'folder' is a folder"),
     (Call("read", {"path": "big.txt", "offset": "seven"}), "offset"),
-    (Call("read", {"path": ["a"]}), "path"),
+    (Call("read", {"path": ["a"]}), "'a' does not exist"),
     (Call("read", {}), "path"),
     (Call("read", {"path": "a", "colour": "red"}), "'a' does not exist"),
     (Call("read", {"path": "bad\x00name"}), "is not a valid file name"),

@@ -114,9 +114,9 @@ def test_the_past_is_stable_through_turns_that_stop_in_every_way(world: World) -
     world.provider.wait_for("one")
     agent.send(signal.SIGINT)
     agent.wait()
-    world.script((Fail(400),), (read, bash("true")), (Think("Hm."), Say("More."), read, bash("sleep 300")))
+    world.script((Fail(400),), (read, bash("touch made")), (Think("Hm."), Say("More."), read, bash("sleep 300")))
     world.run("-c", "-p", "third")
-    world.run("-c", "-p", "fourth")
+    assert world.run("-c", "-p", "fourth", "--on-approval", "stop").code == 3
     agent = world.start("-c", "-p", "fifth", "--yolo", "--output-format", "stream-json")
     eventually(lambda: [line for line in agent.so_far.of("tool_start") if line["effect"] == "execute"])
     agent.kill()

@@ -252,7 +252,7 @@ def test_a_call_that_nobody_can_approve_is_denied_and_the_run_goes_on(world: Wor
     (denied,) = json.loads(again.out)["denied"]
     assert (denied["name"], json.loads(denied["arguments"])) == ("bash", {"command": "echo y >> ran"})
     assert denied["reason"] == world.results[-1]
-    assert denied["allow_with"] == "-y"
+    assert denied["allow_with"] == "--permission-mode accept-edits"
     assert world.lines("ran") == []
     world.verify()
 

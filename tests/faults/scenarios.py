@@ -102,7 +102,8 @@ class Does:
                 if self.deaf:
                     await asyncio.sleep(left)
                 else:
-                    await asyncio.wait_for(context.stop.wait(), left)
+                    async with asyncio.timeout(left):  # no task of its own, which an error thrown here would leave
+                        await context.stop.wait()
                     return
             except TimeoutError:
                 return

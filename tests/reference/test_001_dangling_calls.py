@@ -135,7 +135,7 @@ async def test_a_denial_is_told_once_and_right_after_its_call(stage: Stage) -> N
         return ApprovalAnswer(allowed=False, reason="no")
 
     stage.mode, stage.ask = "ask", deny
-    await stage.say("go", [Call("bash", {"command": "true"}), Call("glob", {"pattern": "*"})], [Say("well")])
+    await stage.say("go", [Call("bash", {"command": "touch made"}), Call("glob", {"pattern": "*"})], [Say("well")])
     said = await stage.goes_on()
     spoken = [(who, text) for who, text in said if who != "system"]
     assert [who for who, _ in spoken] == ["user", "call", "call", "result", "result", "assistant", "user"]

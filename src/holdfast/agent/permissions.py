@@ -5,17 +5,9 @@ from __future__ import annotations
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.config.project_decisions import Project
 from holdfast.errors import HoldfastError, StateError
-from holdfast.session.journal.mode_changes import ModeChanged
+from holdfast.session.journal.mode_changes import ModeChanged, resumed_mode
 from holdfast.tool_calls import Mode, Pattern
 from holdfast.tools.approval import Policy
-
-
-def resumed_mode(journalled: Mode | None, run: Mode, *, chosen: bool) -> Mode:
-    """Return the mode of a session that is opened: its own, else that of the run; the run's if it was `chosen` there.
-
-    `yolo` lasts only as long as the run in which it was chosen.
-    """
-    return run if chosen or journalled is None or journalled == "yolo" else journalled
 
 
 class Permissions:

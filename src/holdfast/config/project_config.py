@@ -16,7 +16,6 @@ import msgspec
 from holdfast.config.settings import ProjectConfig, decoded
 from holdfast.errors import ConfigInvalid
 from holdfast.system.git import repository
-from holdfast.tools.approval_patterns import unmatchable
 
 CONFIG_PATH = Path(".holdfast", "config.toml")
 """Its path in the project."""
@@ -42,6 +41,8 @@ class ProjectFile(msgspec.Struct, frozen=True):
     def config(self) -> ProjectConfig:
         """Decode it. Raise `ConfigInvalid` with file, key and reason."""
         config = decoded(self.raw, ProjectConfig, name=str(self.path))
+        if config.allow.patterns:
+            from holdfast.tools.approval_patterns import unmatchable  # noqa: PLC0415 - tables, for a file that allows
         for pattern in config.allow.patterns:
             if why := unmatchable(pattern):
                 raise ConfigInvalid(

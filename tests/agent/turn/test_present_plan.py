@@ -7,7 +7,6 @@ import json
 import pytest
 
 from agent_harness import Rig, opened
-from holdfast.agent.permissions import resumed_mode
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.errors import ToolFailed
 from holdfast.session.journal.entries import (
@@ -21,6 +20,7 @@ from holdfast.session.journal.entries import (
     RequestStarted,
     ResponseEnded,
 )
+from holdfast.session.journal.mode_changes import resumed_mode
 from holdfast.session.journal.parts import CallPart, Usage
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say

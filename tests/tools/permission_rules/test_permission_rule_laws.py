@@ -16,7 +16,7 @@ from holdfast.tools.permission_rules.permission_rule import (
     LONGEST_RULE,
     names_tool,
     permission_rule,
-    rule_of,
+    rule_for,
     unmatched,
 )
 
@@ -116,7 +116,7 @@ def test_a_rule_that_matches_no_tool_says_why(text: str, why: str) -> None:
     ],
 )
 def test_a_pattern_is_a_rule_of_the_command_line(pattern: Pattern, rule: str) -> None:
-    assert rule_of(pattern) == rule
+    assert rule_for(pattern) == rule
     assert permission_rule(rule, "allow", source="--allow").text == rule
 
 

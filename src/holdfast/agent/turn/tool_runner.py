@@ -25,7 +25,6 @@ from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Mode, Pattern, ProcessId, is_stale
 from holdfast.tools.approval import Allow, Ask, Deny, decide
-from holdfast.tools.approval_patterns import suggested
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 
@@ -146,7 +145,7 @@ class Calls:
     def _deny_unasked(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
         own = call.part.id
-        pattern, patterns = _one_or_several(suggested(plan).patterns)
+        pattern, patterns = _patterns_offered(plan)
         question = e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns)
         asked = () if call.asked else (question,)
         denied = model_notices.PLAN_UNASKED if plan.presents else valid_unicode(model_notices.denied_unasked(why))
@@ -155,7 +154,7 @@ class Calls:
     async def _answer(self, call: OpenCall, plan: Plan, why: str) -> tuple[e.ApprovalAnswered, Mode | None]:
         """Ask the user and return the journalled answer, and the mode it sets. No question is journalled twice."""
         own = call.part.id
-        pattern, patterns = _one_or_several(suggested(plan).patterns)
+        pattern, patterns = _patterns_offered(plan)
         if call.asked is None:
             self._journal.append(e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns))
         ask = self._context.ask
@@ -276,8 +275,11 @@ class Calls:
         self._to(Signal.RAN)
 
 
-def _one_or_several(patterns: tuple[Pattern, ...]) -> tuple[Pattern | None, tuple[Pattern, ...]]:
-    """Return what a question's entry has: one pattern by itself, or several."""
+def _patterns_offered(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:
+    """Return what a question's entry has of the patterns to remember: one by itself, or several."""
+    from holdfast.tools.approval_patterns import suggested  # noqa: PLC0415 - tables, for the first question
+
+    patterns = suggested(plan).patterns
     return (patterns[0], ()) if len(patterns) == 1 else (None, patterns)
 
 

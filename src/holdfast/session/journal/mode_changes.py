@@ -20,3 +20,11 @@ class ModeChanged(msgspec.Struct, frozen=True, tag_field="kind", tag="mode-chang
 
     mode: Mode
     why: ModeCause = ""
+
+
+def resumed_mode(journalled: Mode | None, run: Mode, *, chosen: bool) -> Mode:
+    """Return the mode of a session that is opened: its own, else that of the run; the run's if it was `chosen` there.
+
+    `yolo` lasts only as long as the run in which it was chosen.
+    """
+    return run if chosen or journalled is None or journalled == "yolo" else journalled

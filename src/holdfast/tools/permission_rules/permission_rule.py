@@ -101,7 +101,7 @@ def permission_rule(text: str, verdict: RuleVerdict, *, source: str, base: str =
     )
 
 
-def rule_of(pattern: Pattern) -> str:
+def rule_for(pattern: Pattern) -> str:
     """Return the text of a rule that allows at least what a pattern does."""
     match pattern.effect:
         case "execute":

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
-from holdfast.tools.permission_rules.permission_rule import rule_of
+from holdfast.tools.permission_rules.permission_rule import rule_for
 from holdfast.ui.view.sentences import call_line
 
 
@@ -66,7 +66,7 @@ def option_for(asked: e.ApprovalAsked) -> str:
     patterns = asked.patterns if asked.pattern is None else (asked.pattern, *asked.patterns)
     if patterns and all(pattern.effect == "write" for pattern in patterns):
         return "--permission-mode accept-edits"
-    return " ".join(f"--allow {shlex.quote(rule_of(pattern))}" for pattern in patterns) or "-y"
+    return " ".join(f"--allow {shlex.quote(rule_for(pattern))}" for pattern in patterns) or "-y"
 
 
 def allowing(asked: e.ApprovalAsked | None) -> str:

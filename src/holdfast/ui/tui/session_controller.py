@@ -16,7 +16,6 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
-from holdfast.agent.permissions import resumed_mode
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.protocols.settings.setting_notes import setting_notes
@@ -25,6 +24,7 @@ from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import PromptMark
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.mode_changes import resumed_mode
 from holdfast.session.journal.model_settings import Effort, ModelSettings
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.system.git import branch_or_commit

@@ -12,7 +12,6 @@ import msgspec
 
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.tool_calls import Effect, Mode, Pattern, Remember
-from holdfast.tools.approval_patterns import obeyed, suggested
 from holdfast.tools.tool import Plan
 
 ChoiceName = Literal[
@@ -82,6 +81,9 @@ def question_of(plan: Plan, *, mode: Mode) -> Question:
     """Return the question about a planned call in a session of this approval mode."""
     if plan.presents:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
+    from holdfast.tools.approval_patterns import obeyed, suggested  # noqa: PLC0415 - tables, for the first question
+
+    by_itself = plan.effect == "write" and obeyed(plan)
     remembered = suggested(plan).patterns
     kept: list[AnswerChoice] = []
     if remembered:
@@ -91,9 +93,9 @@ def question_of(plan: Plan, *, mode: Mode) -> Question:
             if remember:
                 label = f"Always allow {what} ({scope})"
                 kept.append(AnswerChoice(name=remember, label=label, subject=subject, remember=remember))
-    if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not obeyed(plan):
+    if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
         kept.append(EDITS)
-    return Question(text=_text(plan), warnings=_warnings(plan), choices=(ONCE, *kept, NO))
+    return Question(text=_text(plan), warnings=_warnings(plan, by_itself=by_itself), choices=(ONCE, *kept, NO))
 
 
 def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
@@ -109,12 +111,12 @@ def _text(plan: Plan) -> str:
     return "Run this command?" if plan.effect == "execute" else f"{plan.title[:1].upper()}{plan.title[1:]}?"
 
 
-def _warnings(plan: Plan) -> tuple[str, ...]:
+def _warnings(plan: Plan, *, by_itself: bool) -> tuple[str, ...]:
     """Return what makes the call dangerous."""
     found: list[str] = []
     if plan.outside is not None:
         found.append(f"outside this folder, at {plan.outside}")
-    if plan.effect == "write" and obeyed(plan):
+    if by_itself:
         found.append("other programs run or obey this file by themselves")
     if plan.command:
         from holdfast.tools.shell.dangers import dangers  # noqa: PLC0415 - a parser, for the first command

@@ -350,10 +350,7 @@ class AgentThread:
             self._send(InputReturned("\n\n".join(words)))
 
     async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
-        """Run a turn or a compaction, and send its start and end.
-
-        Gives back a `prompt` that was not journalled, and queued text that the turn did not reach.
-        """
+        """Run a turn or a compaction and send its start and end; gives back what it did not reach of prompt and queue."""
         ended: TurnEnded | None = None
         self._send(Busy())
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
-from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
 from holdfast.errors import UsageError
 from holdfast.session.journal.entries import When
 from holdfast.session.journal.tasks import TaskEnded
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
 from holdfast.ui.tui.agent_thread.messages import AgentMessage, TaskOutput
+
+if TYPE_CHECKING:
+    from holdfast.agent.agent import Agent
 
 WAKING = "[holdfast: a background task has ended. The user has not typed anything.]"
 """The prompt of a turn that an ended task began (`wake` in the config); the note about the task is before it."""
