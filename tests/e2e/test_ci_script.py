@@ -45,8 +45,8 @@ def test_it_fixes_reviews_and_commits(one_world: World) -> None:
     edit = Call("edit", {"path": "sum.py", "old": "a - b", "new": "a + b"})
     world.script(
         (Call("read", {"path": "sum.py"}),),
-        (edit, bash("python -m pytest")),
-        (Say("Fixed. I could not run the tests."),),
+        (edit, bash("python -m pytest --version"), bash("git push")),
+        (Say("Fixed."),),
         (Say("Nothing to correct."),),
         (Say("total adds again\n"),),
     )
@@ -54,7 +54,8 @@ def test_it_fixes_reviews_and_commits(one_world: World) -> None:
     assert done.returncode == 0, done.stderr
     assert log(world) == ["total adds again", "start"]
     assert (world.folder / "sum.py").read_text() == "def total(a, b):\n    return a + b\n"
-    assert 'denied: bash {"command": "python -m pytest"}' in done.stderr.replace('{"command":"', '{"command": "')
+    assert done.stderr.replace('{"command":"', '{"command": "') == 'denied: bash {"command": "git push"}\n'
+    assert [text for text in world.results if "pytest" in text and "was not run" not in text]
     assert world.sessions == []
 
 
