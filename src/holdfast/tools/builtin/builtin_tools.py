@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.tools.background.task_tools import StopTaskTool, TaskTool
+from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.builtin.bash import BashTool
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.fetch import FetchTool
@@ -37,5 +38,6 @@ def builtin_tools(
         fetch,
         TodoTool(),
         PresentPlanTool(),
+        AskUserTool(),
     )
     return {tool.schema.name: tool for tool in tools}

@@ -147,6 +147,25 @@ class PresentPlanArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     ]
 
 
+class AskedOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One option of a question."""
+
+    label: Annotated[str, msgspec.Meta(max_length=100, description="The answer, in a few words.")]
+    description: Annotated[str, msgspec.Meta(max_length=300, description="What follows from it.")] = ""
+
+
+class AskUserArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `ask_user`."""
+
+    question: Annotated[
+        str, msgspec.Meta(max_length=4_000, description="One question, with what the user must know to answer it.")
+    ]
+    options: Annotated[
+        tuple[AskedOption, ...], msgspec.Meta(description="2 to 4 answers, the one that you recommend first.")
+    ]
+    several: Annotated[bool, msgspec.Meta(description="Several options may be chosen.")] = False
+
+
 READ_SCHEMA = schema_of(
     "read",
     "Read a text file, or look at an image. Lines are prefixed with their number and a tab. Long files are "
@@ -241,6 +260,14 @@ PRESENT_PLAN_SCHEMA = schema_of(
     PresentPlanArguments,
 )
 
+ASK_USER_SCHEMA = schema_of(
+    "ask_user",
+    "Ask the user one question that only they can answer and that decides how you continue. They choose one of your "
+    "options, or answer in their own words; the result has their answer. Do not ask what you can find out yourself, "
+    "and not for approval: calls that need it ask by themselves. Call nothing else together with it.",
+    AskUserArguments,
+)
+
 DECLARATIONS = (
     READ_SCHEMA,
     WRITE_SCHEMA,
@@ -254,5 +281,6 @@ DECLARATIONS = (
     FETCH_SCHEMA,
     TODO_SCHEMA,
     PRESENT_PLAN_SCHEMA,
+    ASK_USER_SCHEMA,
 )
 """All of them, in the order in which a session declares those that it has."""

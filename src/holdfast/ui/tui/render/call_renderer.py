@@ -130,7 +130,7 @@ def _said(block: CallBlock, now: float) -> list[tuple[str, Tone]]:
         case "writing":
             return [(f"writing, {block.written:,} characters", "faint")]
         case "waiting":
-            return [("waiting for approval", "warning")]
+            return [("waiting for your answer" if block.name == "ask_user" else "waiting for approval", "warning")]
         case "running":
             return [(ticking(now - block.since), "faint")] if block.since is not None else []
         case "ready":
