@@ -13,9 +13,8 @@ from typing import Protocol
 
 import msgspec
 
-from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, Mode, ProcessId, ToolSchema
+from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, Mode, ProcessId, ToolSchema, UserQuestion
 from holdfast.tools.command_parts import CommandParts
-from holdfast.tools.user_question import UserQuestion
 
 
 class Workspace(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,12 +7,11 @@ by the turn, in one append, so that a crash never loses what the user said.
 from __future__ import annotations
 
 from holdfast.errors import ToolFailed
-from holdfast.tool_calls import Effect
+from holdfast.tool_calls import Effect, QuestionOption, UserQuestion
 from holdfast.tools.builtin.declarations import ASK_USER_SCHEMA, AskUserArguments
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.truncation import escape_newlines
-from holdfast.tools.user_question import QuestionOption, UserQuestion
 
 LEAST_OPTIONS, MOST_OPTIONS = 2, 4
 

@@ -122,6 +122,13 @@ class FetchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offset: Annotated[int, msgspec.Meta(ge=0, description="The first character of the text to show, from 0.")] = 0
 
 
+class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `search`."""
+
+    query: Annotated[str, msgspec.Meta(max_length=400, description="The words to search for.")]
+    count: Annotated[int, msgspec.Meta(ge=1, le=10, description="How many results at most.")] = 5
+
+
 class TodoItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One task."""
 
@@ -245,6 +252,13 @@ FETCH_SCHEMA = schema_of(
     FetchArguments,
 )
 
+SEARCH_SCHEMA = schema_of(
+    "search",
+    "Search the web. Results are numbered, each with its title, address and first words; read the pages with fetch. "
+    "For files of the workspace use grep and glob.",
+    SearchArguments,
+)
+
 TODO_SCHEMA = schema_of(
     "todo",
     "Keep a task list, for work of three steps or more. Each call replaces the whole list: give "
@@ -282,5 +296,6 @@ DECLARATIONS = (
     TODO_SCHEMA,
     PRESENT_PLAN_SCHEMA,
     ASK_USER_SCHEMA,
+    SEARCH_SCHEMA,
 )
 """All of them, in the order in which a session declares those that it has."""

@@ -30,7 +30,6 @@ from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.system.git import branch_or_commit
 from holdfast.tool_calls import Mode, Pattern
 from holdfast.tools.builtin.declarations import DECLARATIONS
-from holdfast.tools.tool_choice import chosen_tools
 from holdfast.ui.startup.crash_report import keep_traceback
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
@@ -351,7 +350,7 @@ class SessionController:
         if not self._is_open:
             catalog, cwd, model, settings = self.catalog, self.cwd, self._chosen, self._settings
             self._is_open = True
-            own, tools = self.options.instructions, chosen_tools(model, dialect=self._start.config.edit_tool)
+            own, tools = self.options.instructions, self.options.tools_of(model)
             self.agent.open(
                 lambda: create(catalog, cwd=cwd, model=model, settings=settings, tools=tools, instructions=own)
             )

@@ -11,10 +11,9 @@ from typing import Literal
 import msgspec
 
 from holdfast.agent.turn.asker import ApprovalAnswer
-from holdfast.tool_calls import Effect, Mode, Pattern, Remember
+from holdfast.tool_calls import Effect, Mode, Pattern, Remember, UserQuestion
 from holdfast.tools.approval_patterns import obeyed, suggested
 from holdfast.tools.tool import Plan
-from holdfast.tools.user_question import UserQuestion
 
 ChoiceName = Literal[
     "once",  # allow this call
