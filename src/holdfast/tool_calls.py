@@ -24,6 +24,9 @@ OnApproval = Literal["deny", "stop"]
 EditDialect = Literal["auto", "edit", "patch"]
 """How files are edited: by `edit`, by `apply_patch`, or by what the family of the model was trained on."""
 
+SearchName = Literal["searxng", "brave", "tavily", "exa"]
+"""A service that searches the web."""
+
 FileCheck = Literal["after", "before", "other", "unreadable"]
 """The content of a changed file now: as intended, as before, something else, or unreadable."""
 
@@ -94,6 +97,21 @@ class Image(msgspec.Struct, frozen=True, omit_defaults=True):
         kind = self.media_type.removeprefix("image/").upper()
         pixels = f", {self.width} x {self.height} pixels" if self.width else ""
         return f"{self.name} ({kind}{pixels}, {len(self.data)} bytes)"
+
+
+class QuestionOption(msgspec.Struct, frozen=True):
+    """An answer that the model proposes: `label` is one line, `description` says what follows from it, "" if nothing."""
+
+    label: str
+    description: str = ""
+
+
+class UserQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A question with its options, of which the user takes one, or with `several` any number."""
+
+    text: str
+    options: tuple[QuestionOption, ...]
+    several: bool = False
 
 
 class ToolSchema(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from holdfast.session.journal.model_settings import (
     SamplingTemperature,
     ServiceTier,
 )
-from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern
+from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern, SearchName
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Dollars = Annotated[float, msgspec.Meta(gt=0)]
@@ -83,6 +83,19 @@ class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
         for each in self.addresses:
             ip_network(each)
+
+
+class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The service of the tool `search`, and its address if that is not the service's own."""
+
+    service: SearchName
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        from holdfast.tools.web_search.backends import address_fault  # noqa: PLC0415 - only for those who search
+
+        if why := address_fault(self.service, self.address):
+            raise ValueError(f"[search] cannot be used: {why}")
 
 
 ProtocolKind = Literal["openai-responses", "openai-chat", "mistral", "anthropic", "bedrock", "gemini"]
@@ -262,6 +275,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     limits: Limits = msgspec.field(default_factory=Limits)
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)
     fetch: Fetch = msgspec.field(default_factory=Fetch)
+    search: Search | None = None
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
     models: dict[str, ModelOverrides] = msgspec.field(default_factory=dict[str, ModelOverrides])
 
@@ -364,7 +378,7 @@ def _near(error: str, config: type[Config | ProjectConfig]) -> str:
         return ""
     own = {
         name
-        for kind in (Config, PermissionSettings, Limits, Fetch, ContextSettings, Server, ModelOverrides)
+        for kind in (Config, PermissionSettings, Limits, Fetch, Search, ContextSettings, Server, ModelOverrides)
         for name in kind.__struct_fields__
     }
     projects = {

@@ -127,6 +127,36 @@ PLAN_UNASKED = (
 """The result of a plan that is presented in a run where no user can be asked."""
 
 
+def question_answered(chosen: Sequence[str], words: str) -> str:
+    """Return the result of a question that the user answered: the options they chose, and their own words."""
+    said = words.strip()
+    if not chosen:
+        return f"The user answered in their own words: {said}" if said else "The user chose none of the options."
+    took = f"The user chose: {', '.join(chosen)}"
+    return f"{took}\nThey said: {said}" if said else took
+
+
+def question_refused(words: str) -> str:
+    """Return the result of a question that the user did not answer."""
+    said = f" They said: {words}" if words.strip() else ""
+    return f"The user did not answer this question.{said} Do not ask it again: decide yourself, or stop and say why."
+
+
+def question_left(cause: Cause, detail: str = "") -> str:
+    """Return the result of a question that was put to the user, and that the turn's end left without an answer."""
+    return f"Not answered: {_told(cause, detail)} while the user was being asked. They have chosen nothing."
+
+
+QUESTION_UNASKED = (
+    "Not answered: no user can be asked in this run. Decide yourself, and say in your answer what you assumed."
+)
+"""The result of a question in a run where no user can be asked."""
+
+
+UNASKED = frozenset({PLAN_UNASKED, QUESTION_UNASKED})
+"""The results of calls that no option allows: only a user can decide them."""
+
+
 def denied_unasked(why: str) -> str:
     """Return the result of a call that needs approval in a run where no user can be asked; `why` is the question."""
     return (

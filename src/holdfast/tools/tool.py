@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, Mode, ProcessId, ToolSchema
+from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, Mode, ProcessId, ToolSchema, UserQuestion
 from holdfast.tools.command_parts import CommandParts
 
 
@@ -98,7 +98,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     parts, None if the tool has not looked; `spool` (a file name in the workspace's spool folder) is the live output,
     `kept` the file that will have all of it, "" if none will. `run` may be called once. In the `background` it goes on
     while the turn does. `release`, if any, is called when a running command is moved there: its time limit is lifted.
-    `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode.
+    `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode. So they are
+    with `asks`, a question of the model: their answer is the outcome of the call, and `run` is not called.
     """
 
     effect: Effect
@@ -119,11 +120,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
     reads: tuple[str, ...] = ()
     presents: bool = False
+    asks: UserQuestion | None = None
 
     @property
     def files(self) -> tuple[FileChange, ...]:
         """Return the changes of all files that it edits."""
         return self.changes if self.change is None else (self.change, *self.changes)
+
+    @property
+    def is_for_the_user(self) -> bool:
+        """Return whether only the user can decide the call, in every mode."""
+        return self.presents or self.asks is not None
 
 
 class Tool(Protocol):

@@ -26,10 +26,11 @@ from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
 if TYPE_CHECKING:
     from holdfast.tools.process.supervisors import Supervisors
+    from holdfast.tools.web_search.backends import SearchBackend
 
 
 class LocalToolbox:
-    """read, write, edit, bash with its tasks, grep and glob for this machine's files and processes; fetch and todo."""
+    """read, write, edit, bash with its tasks, grep and glob for this machine's files and processes; fetch, search and todo."""
 
     def __init__(self, cwd: Path, session_folder: Path, *, declared: Container[str] | None = None) -> None:
         """Serve a session that works in `cwd` and keeps its own files in `session_folder`. Starts no process yet.
@@ -54,6 +55,7 @@ class LocalToolbox:
             ) from error
         self._contained = False
         self._networks: tuple[str, ...] = ()
+        self._backend: SearchBackend | None = None
         self.schemas: tuple[ToolSchema, ...] = tuple(
             each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)
         )
@@ -69,7 +71,9 @@ class LocalToolbox:
         from holdfast.tools.builtin.builtin_tools import builtin_tools  # noqa: PLC0415 - when a tool is called
 
         run = self._supervisors.capture if shutil.which("rg") else None
-        tools = builtin_tools(self._workspace, self._supervisors, search=run, networks=self._networks)
+        tools = builtin_tools(
+            self._workspace, self._supervisors, search=run, networks=self._networks, backend=self._backend
+        )
         return ToolNames({each.name: tools[each.name] for each in self.schemas})
 
     @cached_property
@@ -85,6 +89,10 @@ class LocalToolbox:
     def may_fetch(self, networks: tuple[str, ...]) -> None:
         """Allow fetching from these networks although they are not public. Call this before `tools`."""
         self._networks = networks
+
+    def may_search(self, backend: SearchBackend) -> None:
+        """Search the web with this service. Call this before `tools`."""
+        self._backend = backend
 
     async def quiet(self, commands: Mapping[str, ProcessId | None]) -> bool:
         """Wait up to a second; return whether all processes of an earlier holdfast are known to have exited.

@@ -125,8 +125,11 @@ class Calls:
                 denied = why
             case Ask(why=why):
                 await self._finish(together)
-                if self._context.ask is None and (plan.presents or self._context.on_approval == "deny"):
+                if self._context.ask is None and (plan.is_for_the_user or self._context.on_approval == "deny"):
                     self._deny_unasked(call, plan, why)
+                    return False
+                if plan.asks is not None:
+                    await self._consult(call, plan, why)
                     return False
                 answered, mode = await self._answer(call, plan, why)
                 if answered.allowed:
@@ -148,20 +151,43 @@ class Calls:
         pattern, patterns = _patterns_offered(plan)
         question = e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns)
         asked = () if call.asked else (question,)
-        denied = model_notices.PLAN_UNASKED if plan.presents else valid_unicode(model_notices.denied_unasked(why))
+        denied = valid_unicode(model_notices.denied_unasked(why))
+        if plan.is_for_the_user:
+            denied = model_notices.PLAN_UNASKED if plan.presents else model_notices.QUESTION_UNASKED
         self._journal.append(*asked, e.CallEnded(call=own, outcome="denied", text=denied))
 
-    async def _answer(self, call: OpenCall, plan: Plan, why: str) -> tuple[e.ApprovalAnswered, Mode | None]:
-        """Ask the user and return the journalled answer, and the mode it sets. No question is journalled twice."""
-        own = call.part.id
-        pattern, patterns = _patterns_offered(plan)
+    async def _asked(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
+        """Journal the question, unless that is done, and return the user's answer."""
         if call.asked is None:
-            self._journal.append(e.ApprovalAsked(call=own, why=valid_unicode(why), pattern=pattern, patterns=patterns))
+            pattern, patterns = _patterns_offered(plan)
+            question = e.ApprovalAsked(call=call.part.id, why=valid_unicode(why), pattern=pattern, patterns=patterns)
+            self._journal.append(question)
         ask = self._context.ask
         if ask is None:
             raise ApprovalUnavailable(why)
         self._to(Signal.ASK)
-        answer = await self._stop.race(ask(call.part, plan, why))
+        return await self._stop.race(ask(call.part, plan, why))
+
+    async def _consult(self, call: OpenCall, plan: Plan, why: str) -> None:
+        """Put the model's question to the user. Answer and outcome are one append: a crash leaves both or neither."""
+        answer = await self._asked(call, plan, why)
+        own, words = call.part.id, valid_unicode(answer.reason)
+        chosen = tuple(valid_unicode(each) for each in answer.chosen)
+        said = model_notices.question_answered(chosen, words)
+        ended = e.CallEnded(call=own, outcome="ok", text=said)
+        if not answer.allowed:
+            ended = e.CallEnded(call=own, outcome="denied", text=model_notices.question_refused(words))
+        self._journal.append(
+            e.ApprovalAnswered(call=own, allowed=answer.allowed, words=words, chosen=chosen if answer.allowed else ()),
+            ended,
+        )
+        self._to(Signal.ANSWER)
+
+    async def _answer(self, call: OpenCall, plan: Plan, why: str) -> tuple[e.ApprovalAnswered, Mode | None]:
+        """Ask the user and return the journalled answer, and the mode it sets. No question is journalled twice."""
+        own = call.part.id
+        answer = await self._asked(call, plan, why)
+        pattern, patterns = _patterns_offered(plan)
         remember = answer.remember if answer.allowed and (pattern is not None or patterns) else ""
         answered = e.ApprovalAnswered(
             call=own,

@@ -23,7 +23,8 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
     """The user answered. `words` is the reason for a refusal; the model reads it.
 
     `pattern` or `patterns`, if set, are allowed from now on, in this session or in every session of the project
-    (`remember`). `mode` is the approval mode of the session from now on, None if the answer did not change it.
+    (`remember`). `mode` is the approval mode of the session from now on, None if the answer did not change it. `chosen`
+    are the options taken of a question of the model, `words` then what the user wrote themselves.
     """
 
     call: str
@@ -33,6 +34,7 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
     pattern: Pattern | None = None
     patterns: tuple[Pattern, ...] = ()
     mode: Mode | None = None
+    chosen: tuple[str, ...] = ()
 
     @property
     def remembered(self) -> tuple[Pattern, ...]:

@@ -25,6 +25,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import ToolSchema
+from holdfast.tools.arguments.question_list import without_list
 from holdfast.tools.arguments.trained_names import (
     FIELD_NAMES,
     HARMLESS,
@@ -70,6 +71,9 @@ def read_arguments(raw: str, schema: ToolSchema) -> ArgumentReading:
         value = reading.whole(raw, schema.parameters)
         if not isinstance(value, dict):
             return ArgumentReading(raw)
+        if schema.name == "ask_user":
+            value, listed = without_list(cast("dict[str, object]", value)), cast("dict[str, object]", value)
+            reading.repaired |= value is not listed
         fitted = reading.fitted(cast("dict[str, object]", value), schema.parameters, place=schema.name, at="")
         same = fitted == value and not reading.repaired
         return ArgumentReading(raw if same else msgspec.json.encode(fitted).decode(), tuple(reading.notes))
@@ -239,8 +243,6 @@ class _Reading:
         match given:
             case int() if not isinstance(given, bool):
                 value = str(given)
-            case {"label": str(label)} if name.startswith("options"):
-                value = label
             case list():
                 pieces = cast("list[object]", given)
                 words = [piece for piece in pieces if isinstance(piece, str)]

@@ -117,7 +117,14 @@ FIELD_NAMES: Mapping[str, Mapping[str, str]] = {
     "search": _names(
         query="q queries search_query search_term search text", count=f"limit max_num_results top_k {_LIMIT}"
     ),
-    "ask_user": _names(question="questions prompt message text query", options="choices answers suggestions"),
+    "ask_user": _names(
+        question="questions prompt message text query",
+        options="choices answers suggestions",
+        several="multi_select multiselect multiple allow_multiple",
+    ),
+    "ask_user.options": _names(
+        label="text value name title option answer", description="detail details explanation hint"
+    ),
     "present_plan": _names(plan="text content proposal summary"),
     "task": _names(id="task_id task bash_id shell_id session_id process_id", wait_seconds="timeout wait yield_seconds"),
     "stop_task": _names(id="task_id task bash_id shell_id session_id process_id"),

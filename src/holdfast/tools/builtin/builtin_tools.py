@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.tools.background.task_tools import StopTaskTool, TaskTool
+from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.builtin.bash import BashTool
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.fetch import FetchTool
@@ -16,12 +17,22 @@ from holdfast.tools.builtin.todo import TodoTool
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
 from holdfast.tools.process.supervisors import Supervisors
 from holdfast.tools.tool import Tool, Workspace
+from holdfast.tools.web_search.backends import SearchBackend
+from holdfast.tools.web_search.search import SearchTool
 
 
 def builtin_tools(
-    workspace: Workspace, supervisors: Supervisors, *, search: RunProgram | None, networks: tuple[str, ...]
+    workspace: Workspace,
+    supervisors: Supervisors,
+    *,
+    search: RunProgram | None,
+    networks: tuple[str, ...],
+    backend: SearchBackend | None = None,
 ) -> Mapping[str, Tool]:
-    """Return the tools by name. `search` runs ripgrep, None without it; `networks` may be fetched from."""
+    """Return the tools by name.
+
+    `search` runs ripgrep, None without it; `networks` may be fetched from; `backend` searches the web, if one does.
+    """
     fetch = FetchTool()
     fetch.networks = networks
     tools: tuple[Tool, ...] = (
@@ -37,5 +48,7 @@ def builtin_tools(
         fetch,
         TodoTool(),
         PresentPlanTool(),
+        AskUserTool(),
+        SearchTool(backend),
     )
     return {tool.schema.name: tool for tool in tools}

@@ -122,6 +122,13 @@ class FetchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offset: Annotated[int, msgspec.Meta(ge=0, description="The first character of the text to show, from 0.")] = 0
 
 
+class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `search`."""
+
+    query: Annotated[str, msgspec.Meta(max_length=400, description="The words to search for.")]
+    count: Annotated[int, msgspec.Meta(ge=1, le=10, description="How many results at most.")] = 5
+
+
 class TodoItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One task."""
 
@@ -145,6 +152,25 @@ class PresentPlanArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
             description="The whole plan in Markdown: what changes where, how it is checked, what is risky.",
         ),
     ]
+
+
+class AskedOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One option of a question."""
+
+    label: Annotated[str, msgspec.Meta(max_length=100, description="The answer, in a few words.")]
+    description: Annotated[str, msgspec.Meta(max_length=300, description="What follows from it.")] = ""
+
+
+class AskUserArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `ask_user`."""
+
+    question: Annotated[
+        str, msgspec.Meta(max_length=4_000, description="One question, with what the user must know to answer it.")
+    ]
+    options: Annotated[
+        tuple[AskedOption, ...], msgspec.Meta(description="2 to 4 answers, the one that you recommend first.")
+    ]
+    several: Annotated[bool, msgspec.Meta(description="Several options may be chosen.")] = False
 
 
 READ_SCHEMA = schema_of(
@@ -226,6 +252,13 @@ FETCH_SCHEMA = schema_of(
     FetchArguments,
 )
 
+SEARCH_SCHEMA = schema_of(
+    "search",
+    "Search the web. Results are numbered, each with its title, address and first words; read the pages with fetch. "
+    "For files of the workspace use grep and glob.",
+    SearchArguments,
+)
+
 TODO_SCHEMA = schema_of(
     "todo",
     "Keep a task list, for work of three steps or more. Each call replaces the whole list: give "
@@ -241,6 +274,14 @@ PRESENT_PLAN_SCHEMA = schema_of(
     PresentPlanArguments,
 )
 
+ASK_USER_SCHEMA = schema_of(
+    "ask_user",
+    "Ask the user one question that only they can answer and that decides how you continue. They choose one of your "
+    "options, or answer in their own words; the result has their answer. Do not ask what you can find out yourself, "
+    "and not for approval: calls that need it ask by themselves. Call nothing else together with it.",
+    AskUserArguments,
+)
+
 DECLARATIONS = (
     READ_SCHEMA,
     WRITE_SCHEMA,
@@ -254,5 +295,7 @@ DECLARATIONS = (
     FETCH_SCHEMA,
     TODO_SCHEMA,
     PRESENT_PLAN_SCHEMA,
+    ASK_USER_SCHEMA,
+    SEARCH_SCHEMA,
 )
 """All of them, in the order in which a session declares those that it has."""

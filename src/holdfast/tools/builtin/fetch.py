@@ -6,7 +6,6 @@ A redirect to another host is reported, not followed.
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 import time
@@ -18,8 +17,8 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.errors import ToolFailed
-from holdfast.system.threads import in_thread
 from holdfast.tool_calls import Effect
+from holdfast.tools.bounded_work import bounded
 from holdfast.tools.builtin.address_policy import may_ask
 from holdfast.tools.builtin.declarations import FETCH_SCHEMA, FetchArguments
 from holdfast.tools.builtin.html_to_markdown import DownloadedPage, page_text, refuse_kind, unpacked
@@ -40,7 +39,6 @@ _SILENCE = 10.0
 _REDIRECTS = 5
 _SHOWN = 60_000
 _TRIED = 4  # addresses tried per host
-_LAST_WORD = 0.3  # seconds for a stopped download to return what it has
 _PORTS = {"http": 80, "https": 443}
 _ERROR = 400
 
@@ -68,27 +66,12 @@ class FetchTool:
         fetch = _Fetch(look_up=self._look_up, networks=self.networks, offset=wanted.offset)
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await _bounded(partial(fetch.output, url), context.stop, str(url))
+            late = f"Page {str(url)!r} was not received within {SECONDS:g} s. Try again later, or use another address."
+            stopped = f"Page {str(url)!r} was not received yet."
+            work = partial(fetch.output, url)
+            return await bounded(work, context.stop, seconds=SECONDS, stopped=stopped, late=late)
 
         return Plan(effect="read", title=escape_newlines(f"fetch {url}"), host=url.host, run=run)
-
-
-async def _bounded(work: Callable[[threading.Event], ToolOutput], stop: asyncio.Event, url: str) -> ToolOutput:
-    """Return what `work` gives on a thread, or that it was stopped or took too long."""
-    working = asyncio.ensure_future(in_thread(work, stop))
-    stopping = asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({working, stopping}, timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if stop.is_set():
-            await asyncio.wait({working}, timeout=_LAST_WORD)
-        if working.done():
-            return working.result()
-    finally:
-        working.cancel()
-        stopping.cancel()
-    if stop.is_set():
-        return ToolOutput(text=f"Page {url!r} was not received yet.", interrupted=True)
-    raise ToolFailed(f"Page {url!r} was not received within {SECONDS:g} s. Try again later, or use another address.")
 
 
 class _Fetch(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
+from holdfast.session.model_notices import UNASKED
 from holdfast.tools.permission_rules.permission_rule import rule_for
 from holdfast.ui.view.sentences import call_line
 
@@ -15,8 +16,8 @@ from holdfast.ui.view.sentences import call_line
 class DeniedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that did not run because it was not allowed.
 
-    `reason` is what the model read, `option` what would have allowed it on the command line: "" if the
-    user would not have been asked about it, as in plan mode.
+    `reason` is what the model read, `option` what would have allowed it on the command line: "" if nothing, as in plan
+    mode, or for what only a user can decide.
     """
 
     call: CallPart
@@ -50,7 +51,7 @@ class DeniedCalls:
                 self._asked.pop(call, None)
             case e.CallEnded(outcome="denied", call=call, text=text) if call in self._calls:
                 asked = self._asked.get(call)
-                option = "" if asked is None else option_for(asked)
+                option = "" if asked is None or text in UNASKED else option_for(asked)
                 self._found.append(DeniedCall(call=self._calls[call], reason=text, option=option))
             case _:
                 pass

@@ -36,7 +36,6 @@ from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
-from holdfast.tools.tool_choice import chosen_tools
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.headless.input_reader import LineReader
 from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
@@ -80,9 +79,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     for notice in filter(None, (*options.notices, options.unread)):
         debug_log_note(notice)
     session = _session(options)
-    if options.config.pid_namespace:
-        session.toolbox.contain()
-    session.toolbox.may_fetch(options.config.fetch.addresses)
+    options.prepare(session.toolbox)
     try:
         with debug_log(options, session.id, say=debug_log_note) as log:
             return _run(options, session, prompt, log)
@@ -117,7 +114,7 @@ def _session(options: RunOptions) -> OpenSession:
             cwd=options.cwd,
             model=options.model,
             settings=settings,
-            tools=chosen_tools(options.model, dialect=options.config.edit_tool),
+            tools=options.tools_of(options.model),
             instructions=options.instructions,
         )
     return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)

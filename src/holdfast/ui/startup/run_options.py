@@ -26,6 +26,8 @@ from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode
+from holdfast.tools.tool_choice import chosen_tools
+from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import own_instructions
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
@@ -78,6 +80,16 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def settings_of(self, model: str) -> ModelSettings:
         """Return the settings of a new session with a model: the command line's, over the config's."""
         return self.chosen_settings.over(self.config.model_settings(model))
+
+    def prepare(self, toolbox: LocalToolbox) -> None:
+        """Have the tools of a session work as the options say. Call this before any is used."""
+        from holdfast.ui.startup.toolbox_settings import prepare  # noqa: PLC0415 - when a session is opened
+
+        prepare(toolbox, self)
+
+    def tools_of(self, model: str) -> frozenset[str]:
+        """Return the names of the tools of a new session with a model."""
+        return chosen_tools(model, dialect=self.config.edit_tool, search=self.config.search is not None)
 
     @property
     def fallback(self) -> str:

@@ -30,7 +30,6 @@ from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.system.git import branch_or_commit
 from holdfast.tool_calls import Mode, Pattern
 from holdfast.tools.builtin.declarations import DECLARATIONS
-from holdfast.tools.tool_choice import chosen_tools
 from holdfast.ui.startup.crash_report import keep_traceback
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
@@ -170,7 +169,9 @@ class SessionController:
             case Busy() | Idle() | InputAccepted():
                 self._proceed(told)
             case ApprovalRequested() | ApprovalClosed():
-                self.status = msgspec.structs.replace(self.status, asking=isinstance(told, ApprovalRequested))
+                plan = told.plan if isinstance(told, ApprovalRequested) else None
+                consulting = plan is not None and plan.asks is not None
+                self.status = msgspec.structs.replace(self.status, asking=plan is not None, consulting=consulting)
             case Refused():  # a session that failed to open is tried again
                 self._is_open = self._is_open and bool(self.session)
             case InUse():
@@ -349,7 +350,7 @@ class SessionController:
         if not self._is_open:
             catalog, cwd, model, settings = self.catalog, self.cwd, self._chosen, self._settings
             self._is_open = True
-            own, tools = self.options.instructions, chosen_tools(model, dialect=self._start.config.edit_tool)
+            own, tools = self.options.instructions, self.options.tools_of(model)
             self.agent.open(
                 lambda: create(catalog, cwd=cwd, model=model, settings=settings, tools=tools, instructions=own)
             )

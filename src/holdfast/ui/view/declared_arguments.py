@@ -10,9 +10,11 @@ from holdfast.tools.builtin.declarations import DECLARATIONS
 def declared_arguments(part: CallPart) -> str:
     """Return the JSON that the tool of the call takes, with its own names; unchanged for tools of others."""
     from holdfast.tools.arguments.tolerant_reader import read_arguments  # noqa: PLC0415 - when there is a call to show
+    from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - likewise
 
+    own = trained(part.name)
     for schema in DECLARATIONS:
-        if schema.name == part.name:
+        if schema.name == own:
             try:
                 return read_arguments(part.arguments, schema).raw
             except ToolFailed:

@@ -1,7 +1,7 @@
 """The question about a call, as data: every surface offers the same choices, in the same order. Pure.
 
 A surface draws it in its own way and gives back `AnswerChoice.answer`. The first choice is the smallest permission, the
-last one refuses.
+last one refuses. To a question of the model itself the choices are its options, and last the user's own words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.agent.turn.asker import ApprovalAnswer
-from holdfast.tool_calls import Effect, Mode, Pattern, Remember
+from holdfast.tool_calls import Effect, Mode, Pattern, Remember, UserQuestion
 from holdfast.tools.tool import Plan
 
 ChoiceName = Literal[
@@ -24,6 +24,12 @@ ChoiceName = Literal[
     "each",  # approve the plan, each change is asked about
     "keep",  # do not approve the plan, with words for the model
     "leave",  # do not approve the plan, and leave plan mode
+    "option1",  # the first option of the model's question; with several, it is marked or unmarked
+    "option2",
+    "option3",
+    "option4",
+    "marked",  # answer with the marked options
+    "own",  # answer in one's own words, beside the marked options
 ]
 """What an answer does."""
 
@@ -31,7 +37,8 @@ ChoiceName = Literal[
 class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
     """One possible answer. `label` is its text, in which `{}` stands for `subject`: a command, a file or a host.
 
-    `words` is whether the surface asks the user for words for the model.
+    `words` is whether the surface asks the user for words for the model. `option` is the option of the model's question
+    that it takes, `note` what the model says of it, "" if nothing.
     """
 
     name: ChoiceName
@@ -41,23 +48,32 @@ class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
     remember: Remember = ""
     mode: Mode | None = None
     words: bool = False
+    option: str = ""
+    note: str = ""
 
     @property
     def text(self) -> str:
         """Return the label with its subject in backticks, for surfaces without styles."""
         return self.label.replace("{}", f"`{self.subject}`", 1)
 
-    def answer(self, words: str = "") -> ApprovalAnswer:
-        """Return the answer that this choice gives."""
-        return ApprovalAnswer(allowed=self.allows, reason=words, remember=self.remember, mode=self.mode)
+    def answer(self, words: str = "", *, marked: tuple[str, ...] = ()) -> ApprovalAnswer:
+        """Return the answer that this choice gives; `marked` are the options that the user marked before."""
+        chosen = (self.option,) if self.option else marked
+        return ApprovalAnswer(
+            allowed=self.allows, reason=words, remember=self.remember, mode=self.mode, chosen=chosen
+        )
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question to the user: `text` is one line, `warnings` say in a few words each what makes the call dangerous."""
+    """A question to the user: `text` is one line, `warnings` say in a few words each what makes the call dangerous.
+
+    With `several`, a choice with an option marks it, and the others answer with all that are marked.
+    """
 
     text: str
     warnings: tuple[str, ...] = ()
     choices: tuple[AnswerChoice, ...]
+    several: bool = False
 
     def choice(self, name: str) -> AnswerChoice | None:
         """Return the choice of this name, None if it is not offered."""
@@ -77,10 +93,18 @@ PLAN_CHOICES = (
 )
 
 
+OWN = AnswerChoice(name="own", label="Answer in your own words", words=True)
+MARKED = AnswerChoice(name="marked", label="Answer with what is marked")
+
+_OPTIONS: tuple[ChoiceName, ...] = ("option1", "option2", "option3", "option4")
+
+
 def question_of(plan: Plan, *, mode: Mode) -> Question:
     """Return the question about a planned call in a session of this approval mode."""
     if plan.presents:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
+    if plan.asks is not None:
+        return _question_of_the_model(plan.asks, detail=plan.detail)
     from holdfast.tools.approval_patterns import obeyed, suggested  # noqa: PLC0415 - tables, for the first question
 
     by_itself = plan.effect == "write" and obeyed(plan)
@@ -96,6 +120,17 @@ def question_of(plan: Plan, *, mode: Mode) -> Question:
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
         kept.append(EDITS)
     return Question(text=_text(plan), warnings=_warnings(plan, by_itself=by_itself), choices=(ONCE, *kept, NO))
+
+
+def _question_of_the_model(asked: UserQuestion, *, detail: str) -> Question:
+    """Return the model's own question; one that is long or has several lines is the `detail` of its prompt."""
+    options = tuple(
+        AnswerChoice(name=name, label="{}", subject=each.label, option=each.label, note=each.description)
+        for name, each in zip(_OPTIONS, asked.options, strict=False)
+    )
+    more = (MARKED, OWN) if asked.several else (OWN,)
+    text = "The model asks:" if detail else asked.text
+    return Question(text=text, choices=(*options, *more), several=asked.several)
 
 
 def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:

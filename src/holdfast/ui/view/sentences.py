@@ -17,7 +17,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted, TaskTold
-from holdfast.session.model_notices import NO_OUTPUT, files_changed, what_happened
+from holdfast.session.model_notices import NO_OUTPUT, UNASKED, files_changed, what_happened
 from holdfast.text import printable
 from holdfast.ui.view.columns import count_noun, home
 from holdfast.ui.view.declared_arguments import declared_arguments
@@ -165,15 +165,18 @@ class Narrator:
             case e.ApprovalAsked(call=call, why=why):
                 self._asked[call] = entry
                 yield Sentence("approval", f"Approval requested for {self.title(call)}: {why}")
-            case e.ApprovalAnswered(call=call, allowed=allowed, words=words):
+            case e.ApprovalAnswered(call=call, allowed=allowed, words=words, chosen=chosen):
                 self._asked.pop(call, None)
-                yield Sentence("approval", f"{'Allowed' if allowed else 'Refused'}. {words}".rstrip())
+                said = f"Chosen: {', '.join(chosen)}" if chosen else "Allowed" if allowed else "Refused"
+                yield Sentence("approval", f"{said}. {words}".rstrip())
             case e.CallStarted(call=call):
                 yield Sentence("started", f"→ {self.title(call)}")
             case e.ShellStarted(id=call, command=command):
                 title = self._titles[call] = f"! {' '.join(command.split())}"
                 yield Sentence("started", f"→ {title}")
-            case e.CallEnded(outcome="not_started" | "denied", call=call) if call in self._asked:
+            case e.CallEnded(outcome="not_started" | "denied", call=call, text=text) if (
+                call in self._asked and text not in UNASKED
+            ):
                 text = f"{MARKS[entry.outcome]} {self.title(call)} needs approval; not run"
                 yield Sentence("unapproved", text, asked=self._asked[call])
             case e.CallEnded(call=call) | e.ShellEnded(id=call):

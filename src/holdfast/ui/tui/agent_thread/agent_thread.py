@@ -275,9 +275,7 @@ class AgentThread:
         log = self._closing.enter_context(
             debug_log(options, session.id, say=lambda text: self._send(ErrorMessage(text)))
         )
-        if options.config.pid_namespace:
-            session.toolbox.contain()
-        session.toolbox.may_fetch(options.config.fetch.addresses)
+        options.prepare(session.toolbox)
         project = self._project = options.project_of(session.cwd)
         from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
 

@@ -38,7 +38,11 @@ ROOMY = 16
 LEAST_LINES = 3
 """Lines of the detail and of the answers that are always visible, where the screen has so many."""
 
+_NUMBER = 3  # cells of a choice's number
 _SIDES = 5  # cells left and right of a text: margins, border, padding
+
+_WHY = "Tell the model why (optional), then Enter"
+_OWN = "Your answer, then Enter; empty: back to the options"
 
 LETTERS = {"y": "once", "n": "no"}
 """Letters that answer, besides the numbers."""
@@ -49,7 +53,8 @@ class Approval(Vertical):
 
     _call = ""  # the open call, "" once answered, so that a second key press does not answer the next one
     _question = Question(text="", choices=())
-    _rejects: AnswerChoice | None = None  # the chosen answer that waits for words
+    _worded: AnswerChoice | None = None  # the chosen answer that waits for words
+    _marked: frozenset[str] = frozenset()  # the options of a question of the model that are marked, by name
 
     class Answered(Message):
         """The user answered the prompt for `call`."""
@@ -71,13 +76,13 @@ class Approval(Vertical):
         yield Static(id="question", markup=False)
         yield DetailView(id="detail")
         yield OptionList(id="answers")
-        yield Input(placeholder="Tell the model why (optional), then Enter", id="reason")
+        yield Input(placeholder=_WHY, id="reason")
         yield Static(id="keys", markup=False)
 
     def ask(self, asked: ApprovalRequested, *, mode: Mode, take: bool) -> None:
         """Show the prompt; `take` moves the focus to it, unless the user is typing."""
         self.keys.drop()
-        self._call, self._rejects = asked.call.id, None
+        self._call, self._worded, self._marked = asked.call.id, None, frozenset()
         self._question = question_of(asked.plan, mode=mode)
         fragments = plan_fragments(asked.plan)
         self.display = True
@@ -86,19 +91,29 @@ class Approval(Vertical):
         detail.show(fragments)
         listed = self.query_one("#answers", OptionList)
         listed.clear_options()
-        strong = self.app.theme_variables["secondary"]  # pyright: ignore[reportUnknownMemberType] - an app of any result
         for number, choice in enumerate(self._question.choices, start=1):
-            before, mark, after = choice.label.partition("{}")
-            said = Text(f"{number}  {before}")
-            if mark:
-                said.append(literal(choice.subject), strong).append(after)
-            listed.add_option(Option(said, id=choice.name))
+            listed.add_option(Option(self._said(number, choice), id=choice.name))
         listed.highlighted = 0
         listed.display = True
         self.query_one("#reason").display = False
         self._fit()
         if take:
             self.take()
+
+    def _said(self, number: int, choice: AnswerChoice) -> Text:
+        """Return a choice as the list shows it: its number, its mark, its label, and what the model says of it."""
+        strong = self.app.theme_variables["secondary"]  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        before, mark, after = choice.label.partition("{}")
+        box = f"{'[x]' if choice.name in self._marked else '[ ]'} " if self._marks(choice) else ""
+        said = Text(f"{number}  {box}{before}")
+        if mark:
+            said.append(literal(choice.subject), strong).append(after)
+        if choice.note:
+            said.append(f"\n{' ' * (_NUMBER + len(box))}{literal(choice.note)}", "dim")
+        return said
+
+    def _marks(self, choice: AnswerChoice) -> bool:
+        return self._question.several and bool(choice.option)
 
     def take(self) -> None:
         """Take the focus."""
@@ -151,12 +166,16 @@ class Approval(Vertical):
         choice = self._question.choice(name)
         if choice is None or not self._call:
             return
-        if not choice.words:
-            self._give(choice.answer())
+        if self._marks(choice):
+            self._mark(choice)
             return
-        self._rejects = choice
+        if not choice.words:
+            self._give(choice.answer(marked=self._taken))
+            return
+        self._worded = choice
         self.query_one("#answers").display = False
         reason = self.query_one("#reason", Input)
+        reason.placeholder = _OWN if choice.name == "own" else _WHY
         reason.value = ""
         reason.display = True
         self.screen.set_focus(reason)
@@ -169,8 +188,28 @@ class Approval(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Give the answer with the typed words."""
         event.stop()
-        if self._rejects is not None:
-            self._give(self._rejects.answer(event.value))
+        choice = self._worded
+        if choice is None:
+            return
+        if choice.name != "own" or event.value.strip():
+            self._give(choice.answer(event.value, marked=self._taken))
+            return
+        self._worded = None
+        self.query_one("#reason").display = False
+        self.query_one("#answers").display = True
+        self.take()
+
+    @property
+    def _taken(self) -> tuple[str, ...]:
+        """Return the options that are marked, in their order."""
+        return tuple(choice.option for choice in self._question.choices if choice.name in self._marked)
+
+    def _mark(self, choice: AnswerChoice) -> None:
+        """Mark an option, or unmark it."""
+        self._marked ^= {choice.name}
+        listed = self.query_one("#answers", OptionList)
+        number = self._question.choices.index(choice) + 1
+        listed.replace_option_prompt(choice.name, self._said(number, choice))
 
     def _by_key(self) -> dict[str, str]:
         """Return the names of the answers by their keys."""
@@ -197,7 +236,9 @@ class Approval(Vertical):
         elif enter and in_detail:
             self.screen.set_focus(listed)
         elif enter:
-            self.keys.confirmed(event.time)
+            at = listed.highlighted
+            if at is None or not self._marks(self._question.choices[at]):  # one mark may follow another at once
+                self.keys.confirmed(event.time)
             listed.action_select()
         elif in_detail and event.key in ("up", "down"):
             detail.scroll_lines(-1 if event.key == "up" else 1)
@@ -218,7 +259,11 @@ class Approval(Vertical):
             said.append(f"\n! {literal(warning)}", f"bold {colours['warning']}")
         self.query_one("#question", Static).update(said)
         texts = (*said.plain.split("\n"), *((self._hint(), "", "", "") if roomy else ()))
-        answers = sum(_lines(f"1  {choice.text}", width) for choice in self._question.choices)
+        answers = sum(
+            _lines(f"1  {'[ ] ' * self._marks(choice)}{choice.text}", width)
+            + (_lines(f"       {choice.note}", width) if choice.note else 0)
+            for choice in self._question.choices
+        )
         room = (int(height * SHARE) if roomy else height - OTHER_LINES) - sum(_lines(text, width) for text in texts)
         detail = self.query_one(DetailView)
         least = LEAST_LINES if detail.display else 0
@@ -230,6 +275,8 @@ class Approval(Vertical):
 
     def _hint(self) -> str:
         edits = "shift+tab: accept all edits · " if self._question.choice("edits") is not None else ""
+        if self._question.several:
+            return "enter or a number: mark · pgup/pgdn: scroll · tab: prompt"
         return f"{edits}pgup/pgdn: scroll · tab: prompt"
 
     def _give(self, answer: ApprovalAnswer) -> None:

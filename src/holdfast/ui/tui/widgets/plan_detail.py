@@ -23,7 +23,7 @@ def plan_fragments(plan: Plan) -> list[Fragment]:
     """Return the fragments of what a call will do, none if the question says it all."""
     if not plan.detail.strip():
         return []
-    if plan.presents:
+    if plan.is_for_the_user:
         return Markdown().pieces(literal(plan.detail))
     lines = tuple(clean(literal(plan.detail)).rstrip("\n").split("\n"))
     if plan.change is not None and lines[0].startswith("---"):

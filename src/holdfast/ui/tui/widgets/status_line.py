@@ -26,7 +26,10 @@ _LONGEST = 32
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the line; `doing` is "" while idle, `seconds` the time it has run, `window` is in tokens."""
+    """The content of the line; `doing` is "" while idle, `seconds` the time it has run, `window` is in tokens.
+
+    `asking` is whether the user is asked about a call, `consulting` whether with a question of the model itself.
+    """
 
     mode: Mode
     model: str = ""
@@ -34,6 +37,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     doing: str = ""
     seconds: float = 0.0
     asking: bool = False
+    consulting: bool = False
     queued: int = 0
     tasks: int = 0
     context: int = 0
@@ -61,7 +65,8 @@ def _left(status: Status, frame: int) -> Text:
     tasks = f" · {status.tasks} task{'s' * (status.tasks > 1)}" if status.tasks else ""
     queued = f" · {status.queued} queued{tasks}" if status.queued else tasks
     if status.asking:
-        return Text(f"Approval needed{queued} · esc to interrupt", "bold")
+        needed = "Your answer is needed" if status.consulting else "Approval needed"
+        return Text(f"{needed}{queued} · esc to interrupt", "bold")
     if status.doing:
         said = Text(f"{FRAMES[frame % len(FRAMES)]} ", "bold")
         said.append(single_line(status.doing), "bold")

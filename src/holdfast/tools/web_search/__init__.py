@@ -1,0 +1,1 @@
+"""The tool `search`: web search by a service that the user configured."""

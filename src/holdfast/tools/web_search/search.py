@@ -1,0 +1,171 @@
+"""The tool `search`: titles, addresses and the beginnings of pages, from the service that the user configured.
+
+The service is asked over the user's network and proxies, with its key in a header that no text repeats. A redirect is
+not followed: the key would go to an address that only the service chose.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast import __version__
+from holdfast.errors import HoldfastError, ToolFailed
+from holdfast.tool_calls import Effect
+from holdfast.tools.bounded_work import bounded
+from holdfast.tools.builtin.declarations import SEARCH_SCHEMA, SearchArguments
+from holdfast.tools.builtin.html_to_markdown import unpacked
+from holdfast.tools.schema import parse_arguments
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
+from holdfast.tools.truncation import escape_newlines
+from holdfast.tools.web_search.backends import (
+    KEY_VARIABLES,
+    SearchBackend,
+    results_text,
+    search_request,
+    search_results,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+
+MOST = 2_000_000
+"""Most bytes read of an answer."""
+
+SECONDS = 20.0
+"""Seconds for a whole search."""
+
+_SILENCE = 10.0
+_OK, _ERROR = 200, 400
+_KEY_REFUSED, _TOO_MANY = (401, 403), 429
+_ADVICE = "Continue without searching, and tell the user."
+
+
+class SearchTool:
+    """Searches with a backend, which is None if none is configured in this run."""
+
+    schema = SEARCH_SCHEMA
+    effect: Effect = "read"
+
+    def __init__(self, backend: SearchBackend | None, *, seconds: float = SECONDS) -> None:
+        self._backend = backend
+        self._seconds = seconds
+
+    def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
+        """Return the plan of a search. Nothing is sent. Raises `ToolFailed` if the query is blank or nobody can search."""
+        wanted = parse_arguments(arguments, SearchArguments, tool="search")
+        query = " ".join(wanted.query.split())
+        backend = self._backend
+        if not query:
+            raise ToolFailed("The query is blank. Nothing was sent. Give the words to search for.")
+        if backend is None:
+            raise ToolFailed(
+                "Web search is not configured in this run ([search] in config.toml). Nothing was sent. "
+                "Continue without it; fetch a page whose address you know."
+            )
+        late = f"{_called(backend)} did not answer within {self._seconds:g} s. Try again later, or continue without it."
+
+        async def run(context: ToolContext) -> ToolOutput:
+            work = partial(_searched, backend, query, wanted.count, time.monotonic() + self._seconds + 1)
+            stopped = "The search was sent; no results were received yet."
+            return await bounded(work, context.stop, seconds=self._seconds, stopped=stopped, late=late)
+
+        return Plan(effect="read", title=escape_newlines(f"search {query!r}"), host=backend.host, run=run)
+
+
+def _called(backend: SearchBackend) -> str:
+    return f"Search service {backend.name!r} at {backend.host!r}"
+
+
+def _searched(backend: SearchBackend, query: str, count: int, until: float, stop: threading.Event) -> ToolOutput:
+    """Return the results; raises `ToolFailed`, with no message that has the key."""
+    import httpx2  # noqa: PLC0415 - 0.2 s that only a search pays
+
+    key = _key(backend)
+    wanted = search_request(backend, key, query, count)
+    headers = {"User-Agent": f"holdfast/{__version__}", "Accept-Encoding": "gzip", **wanted.headers}
+    try:
+        with httpx2.Client(timeout=_SILENCE, follow_redirects=False) as client:
+            request = client.build_request(
+                "GET" if wanted.body is None else "POST", wanted.url, headers=headers, content=wanted.body
+            )
+            response = client.send(request, stream=True)
+            try:
+                raw, whole = _body(response, stop, until)
+            finally:
+                response.close()
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        why = _hidden(f"{type(error).__name__}: {error}", key)
+        raise ToolFailed(f"{_called(backend)} cannot be reached: {why}. {_ADVICE}") from None
+    if stop.is_set():
+        return ToolOutput(text="The search was sent; no results were received yet.", interrupted=True)
+    _refuse(backend, response, raw, key)
+    if not whole:
+        raise ToolFailed(f"{_called(backend)} sent more than {MOST} bytes. They were not read. {_ADVICE}")
+    try:
+        found = search_results(backend.name, raw, count=count)
+    except ValueError as error:
+        why = _hidden(str(error), key)
+        raise ToolFailed(f"{_called(backend)} sent an answer that cannot be read: {why}. {_ADVICE}") from None
+    return ToolOutput(text=_hidden(results_text(query, found), key))
+
+
+def _key(backend: SearchBackend) -> str:
+    variable = KEY_VARIABLES.get(backend.name)
+    if variable is None:
+        return ""
+    try:
+        key = backend.key()
+    except HoldfastError as error:
+        raise ToolFailed(f"The key of {_called(backend)} cannot be read. {error} Nothing was sent. {_ADVICE}") from error
+    if not key:
+        raise ToolFailed(f"{_called(backend)} needs a key in {variable}. Nothing was sent. {_ADVICE}")
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ToolFailed(f"The key in {variable} is none: it has spaces or signs. Nothing was sent. {_ADVICE}")
+    return key
+
+
+def _body(response: httpx2.Response, stop: threading.Event, until: float) -> tuple[bytes, bool]:
+    """Return the body and whether that is all of it."""
+    raw = bytearray()
+    for piece in response.iter_raw(16_384):
+        raw += piece
+        if len(raw) > MOST or stop.is_set() or time.monotonic() > until:
+            return bytes(raw[:MOST]), False
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    plain, more = unpacked(bytes(raw), encoding, most=MOST, url=str(response.request.url.copy_with(query=None)))
+    return plain, not more
+
+
+def _refuse(backend: SearchBackend, response: httpx2.Response, raw: bytes, key: str) -> None:
+    """Raise `ToolFailed` for an answer that is no list of results."""
+    status = response.status_code
+    if status == _OK:
+        return
+    name, variable = _called(backend), KEY_VARIABLES.get(backend.name, "")
+    said = _said(raw, key)
+    if response.has_redirect_location:
+        to = _hidden(response.headers["location"].partition("?")[0][:200], key)
+        raise ToolFailed(f"{name} redirects to {to!r}, which was not followed. {_ADVICE}")
+    if status == _TOO_MANY:
+        after = response.headers.get("retry-after", "")
+        when = f" Try again in {after} s." if after.isdecimal() and len(after) <= 6 else " Try again later."  # noqa: PLR2004 - some days
+        raise ToolFailed(f"{name} refuses so many searches ({status}){said}.{when}")
+    if status in _KEY_REFUSED:
+        what = f"refuses the key in {variable}" if variable else "refuses to answer in JSON, or to answer at all"
+        more = "" if variable else " (its settings must list json below search.formats)"
+        raise ToolFailed(f"{name} {what} ({status}){said}{more}. {_ADVICE}")
+    fault = "failed" if status >= _ERROR else "gave no results"
+    raise ToolFailed(f"{name} {fault} ({status}){said}. {_ADVICE}")
+
+
+def _said(raw: bytes, key: str) -> str:
+    """Return the beginning of an error's text, "" if it has none or is a page."""
+    text = " ".join(raw[:1_000].decode("utf-8", "replace").split())
+    return f": {escape_newlines(_hidden(text, key)[:200])}" if text and not text.startswith("<") else ""
+
+
+def _hidden(text: str, key: str) -> str:
+    return text.replace(key, "[hidden]") if key else text

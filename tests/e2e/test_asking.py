@@ -1,0 +1,98 @@
+"""A question of the model in a real terminal: killed while it waits, asked again, answered; and where nobody answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from launching import World
+from terminal import Key
+from test_terminal import screen
+
+from holdfast.session.journal.entries import ApprovalAnswered, ApprovalAsked, CallEnded
+from holdfast.testing.script import Call, Say
+
+QUESTION: dict[str, object] = {
+    "question": "Which database should the service use?",
+    "options": [
+        {"label": "SQLite", "description": "One file, no server. Enough for one process that writes."},
+        {"label": "Postgres", "description": "A server of its own: several writers, and backups while it runs."},
+    ],
+}
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 40)])
+def test_a_question_survives_a_kill_and_its_answer_is_the_result(one_world: World, columns: int, lines: int) -> None:
+    one_world.script([Call("AskUserQuestion", {"questions": [QUESTION]})], [Say("Postgres it is.")])
+    with screen(one_world, "-m", one_world.model, columns=columns, lines=lines) as terminal:
+        terminal.wait_text("ask · shift")
+        terminal.line("build the service")
+        terminal.wait_text(r"(?s)Which database.*1  SQLite.*2  Postgres.*3  Answer in your own words")
+        _show(terminal.settle(), f"question-{columns}")
+        terminal.kill(signal.SIGKILL)
+        terminal.wait()
+    with screen(one_world, "-c", columns=columns, lines=lines) as terminal:
+        terminal.wait_text(r"(?s)1  SQLite.*2  Postgres")
+        terminal.wait_text("waiting for your answer")
+        terminal.wait_text("Your answer is needed")
+        terminal.send("2")
+        terminal.wait_text(r"Postgres it is\.")
+        terminal.wait_gone("esc to interrupt")
+        terminal.wait_text("The user chose: Postgres")
+        _show(terminal.settle(), f"answered-{columns}")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    entries = one_world.entries()
+    assert sum(isinstance(entry, ApprovalAsked) for entry in entries) == 1
+    assert [entry.chosen for entry in entries if isinstance(entry, ApprovalAnswered)] == [("Postgres",)]
+    assert one_world.results[0].startswith("The user chose: Postgres")
+    one_world.verify()
+
+
+def test_escape_ends_the_turn_and_nothing_is_chosen(one_world: World) -> None:
+    one_world.script([Call("ask_user", QUESTION)], [Say("As you like.")])
+    with screen(one_world, "-m", one_world.model, "-y") as terminal:
+        terminal.wait_text("yolo · shift")
+        terminal.line("build the service")
+        terminal.wait_text(r"1  SQLite")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("1  SQLite")
+        terminal.wait_gone("esc to interrupt")
+        terminal.line("decide yourself")
+        terminal.wait_text(r"As you like\.")
+        terminal.wait_gone("esc to interrupt")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    (ended,) = [entry for entry in one_world.entries() if isinstance(entry, CallEnded)]
+    assert ended.outcome == "not_started"
+    assert ended.text.startswith("Not answered: the user stopped the turn")
+    assert one_world.results == [ended.text]
+
+
+def test_without_a_user_the_question_is_an_event_and_the_model_decides(one_world: World) -> None:
+    one_world.script([Call("ask_user", QUESTION)], [Say("I assumed SQLite.")])
+    ran = one_world.ask("build the service", "--output-format", "stream-json")
+    assert ran.code == 0
+    assert [each["question"] for each in ran.of("approval")] == ["Which database should the service use?"]
+    (result,) = ran.of("tool_result")
+    assert result["outcome"] == "denied"
+    assert result["content"].startswith("Not answered: no user can be asked in this run. Decide yourself")
+    (denied,) = ran.of("result")[0]["denied"]
+    assert denied["allow_with"] is None, "no option answers it"
+    assert ran.of("result")[0]["result"] == "I assumed SQLite."
+
+
+def test_the_text_of_a_run_does_not_name_an_option_that_would_not_help(one_world: World) -> None:
+    one_world.script([Call("ask_user", QUESTION)], [Say("I assumed SQLite.")])
+    ran = one_world.ask("build the service")
+    assert ran.code == 0
+    assert "denied: ask_user Which database should the service use?" in ran.err
+    assert "-y" not in ran.err
+
+
+def _show(text: str, name: str) -> None:
+    """Keep the screen for a person to read, if they ask for it."""
+    if folder := os.environ.get("HOLDFAST_KEEP_SCREENS"):
+        (Path(folder) / f"{name}.txt").write_text(text)
