@@ -1,4 +1,4 @@
-"""The commands of usual coding sessions, replayed against the approvals: how many ask, and that none changes unasked."""
+"""The commands of usual coding sessions, replayed: how many ask, and that none changes anything unasked."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ PLAIN = re.compile(r"[A-Za-z0-9_./:,=@%+ -]+")
 """The only lines that a pattern could match before commands were parsed."""
 
 USUAL = re.compile(
-    r"(python -m )?pytest|uv run (pytest|ruff)|uv sync|ruff|mypy|black|isort|alembic|make|python3? main\.py|node index\.js"
+    r"(python -m )?pytest|uv run (pytest|ruff)|uv sync|ruff|mypy|black|isort|alembic|make"
+    r"|python3? main\.py|node index\.js"
     r"|(npm|pnpm|yarn) (test|run|build|install|ci)|npx (tsc|eslint|jest)|cargo (build|test|check|clippy)"
     r"|go (build|test|vet)|pip (install|list)|git (add|commit|checkout|stash|pull|fetch|merge|restore|rebase)"
     r"|gh (pr view|run)|mkdir|touch|mv|docker (ps|compose logs)|lsof"
 )
-"""Programs that a user allows at their first question: tests, builds, and git except what others see or what is lost."""
+"""Programs that a user allows at the first question: tests, builds, and git except what others see or what is lost."""
 
 
 async def _never(_: ToolContext) -> ToolOutput:
