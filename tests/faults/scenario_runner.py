@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from handed_over import truth_of_plans
 from msgspec.structs import replace
 from scenarios import MODEL, Ledger, Scenario, temporary, truth_of_files
 from verdicts import verdict
@@ -96,6 +97,7 @@ class Play:
         """Whether the loop was."""
         self.over = False
         """Whether the session was closed."""
+        self._closes: asyncio.Task[None] | None = None
         self.ended: list[float] = []
         """When each turn was over."""
         self.making = making or Play.agent
@@ -207,6 +209,8 @@ class Play:
             self.raised = error
         except Exception as error:  # noqa: BLE001 - what was thrown in may come out
             self.raised = error
+        if self._closes is not None and not self.loop.is_closed():  # a task's end is journalled one callback after it
+            self.loop.run_until_complete(asyncio.wait({self._closes}))
         self.callbacks, self.resumptions = self.loop.callbacks, self.loop.resumptions
         self.rounds = [*self.loop.rounds]
         self.ends = [entry for entry in self.entries[self.before :] if isinstance(entry, TurnEnded)]
@@ -297,14 +301,16 @@ class Play:
             yield "a task has more than one end"
         for key, output in self.finished.items():
             outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
-            if not any(output.text in r.text and r.outcome == outcome for r in results) and output.text not in late:
+            told = any(output.text in result.text and result.outcome == outcome for result in results)
+            if not told and not any(output.text in text for text in late):
                 yield f"{key!r} finished, and its result is not in the journal"
         twice = [key for key, times in Counter(self.ledger.begun).items() if times > 1]
         if twice:
             yield f"{twice} ran twice"
+        yield from truth_of_plans(entries)
         yield from self.witness.complaints
-        told = [event for event in self.events if isinstance(event, Fact)]
-        if any(entries[fact.seq - 1] != fact.entry for fact in told):
+        facts = [event for event in self.events if isinstance(event, Fact)]
+        if any(entries[fact.seq - 1] != fact.entry for fact in facts):
             yield "what was told is not what is in the journal"
         if self.folder is not None:
             yield from truth_of_files(entries, self.folder)

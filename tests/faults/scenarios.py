@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from handed_over import WORDS, decisions
+
 from holdfast.agent.turn.asker import ApprovalAnswer, Asker
 from holdfast.config.settings import Limits
 from holdfast.session.conversation import context_settings
@@ -36,7 +38,9 @@ from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Think, Wait
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tool_calls import Effect, Mode, OnApproval, ProcessId
-from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
+from holdfast.tools.background.task_tools import StopTaskTool, TaskTool
+from holdfast.tools.builtin.present_plan import PresentPlanTool
+from holdfast.tools.tool import Plan, Tool, Toolbox, ToolContext, ToolOutput
 from holdfast.tools.tool_choice import ALWAYS
 from holdfast.tools.toolbox import LocalToolbox
 
@@ -73,7 +77,7 @@ class Does:
     deaf: Literal["", "to stops", "to cancellations"] = ""
     background: bool = False
 
-    def tool(self, ledger: Ledger) -> FunctionTool:
+    def tool(self, ledger: Ledger) -> Tool:
         """Return the tool, which writes what it does into the ledger."""
 
         async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
@@ -110,6 +114,18 @@ class Does:
             except asyncio.CancelledError:
                 if self.deaf != "to cancellations":
                     raise
+
+
+@dataclass(frozen=True, slots=True)
+class Real(Does):
+    """A tool of holdfast itself, which does nothing outside the agent."""
+
+    made: Callable[[], Tool] = PresentPlanTool
+
+    def tool(self, ledger: Ledger) -> Tool:
+        """Return the tool."""
+        del ledger
+        return self.made()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -458,6 +474,40 @@ SCENARIOS = {
                 LOOK,
             ],
             then=["and then"],
+        ),
+        Scenario(
+            "a task that is waited for and stopped",  # task and stop_task name it by the place of its first entry
+            [
+                calls("serve", "a"),
+                [Call("task", {"id": "t6", "wait_seconds": 5})],
+                [Call("stop_task", {"id": "t6"})],
+                [Call("task", {"id": "t6"}), *calls("look", "b")],
+                [Say("done")],
+            ],
+            [
+                Does("serve", "execute", times=20, seconds=3, background=True),
+                Real("task", made=TaskTool),
+                Real("stop_task", made=StopTaskTool),
+                LOOK,
+            ],
+        ),
+        Scenario(
+            "a plan that is handed over",  # rejected with words, then approved: what changes something asks again
+            [
+                calls("look", "a") + calls("act", "b"),
+                [Call("present_plan", {"plan": "1. All of it"})],
+                [Call("present_plan", {"plan": "1. A part"})],
+                calls("act", "c"),
+                [Say("done")],
+            ],
+            [LOOK, ACT, Real("present_plan")],
+            mode="plan",
+            ask=decisions(
+                ApprovalAnswer(allowed=False, reason=WORDS),
+                ApprovalAnswer(allowed=True, mode="ask"),
+                ApprovalAnswer(allowed=True),
+                after=600,
+            ),
         ),
         Scenario("a slow connection", [calls("look", "a"), [Say("seen")]], [LOOK], connecting=30),
     )

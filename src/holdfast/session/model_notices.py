@@ -111,12 +111,12 @@ def plan_not_approved(words: str, mode: str) -> str:
     said = f" They said: {words}" if words.strip() else ""
     if mode:
         return (
-            f"The user did not approve this plan and left plan mode without it. Mode: {mode}.{said} Do not carry the "
-            "plan out: say so briefly, and wait for what they ask next."
+            f"The user did not approve this plan and left plan mode without it. Mode: {mode}. Do not carry the "
+            f"plan out: say so briefly, and wait for what they ask next.{said}"
         )
     return (
-        f"The user did not approve this plan yet; nothing else has changed.{said} Look further if you must, change "
-        "the plan, and present it again. Do not carry it out."
+        f"The user did not approve this plan yet; nothing else has changed. Look further if you must, change "
+        f"the plan, and present it again. Do not carry it out.{said}"
     )
 
 

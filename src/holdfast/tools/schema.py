@@ -73,6 +73,8 @@ def _located(error: msgspec.ValidationError, arguments: type[msgspec.Struct]) ->
         schema = inside or cast("dict[str, object]", schema.get("items", {}))
         if "properties" in schema:
             owner, named = schema, path[: step.end()].lstrip(".")
+    if isinstance(values := schema.get("enum"), list):
+        what += f" (expected one of {', '.join(map(repr, cast('list[object]', values)))})"
     place = path.lstrip(".")
     fields = ", ".join(cast("dict[str, object]", owner["properties"]))
     return (

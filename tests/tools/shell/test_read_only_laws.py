@@ -250,3 +250,79 @@ built = st.tuples(st.sampled_from(NAMES), st.lists(st.sampled_from(WORDS), max_s
 def test_strace_sees_nothing_that_only_reads_write_or_connect(lines: list[str]) -> None:
     free = [line for line in lines if not reads_only(parse_command(line)) and not line.startswith(("sleep", "tail"))]
     assert seen_doing(free) == []
+
+
+# Whole lines: parts of sessions and of the words above, put together as the grammar of the shell allows, and beyond it.
+quoted = st.sampled_from(
+    ["{}", "'{}'", '"{}"', "$'{}'", "\\{}", "{}''", "$(echo {})", "`echo {}`", "{{{},b.txt}}", "${{X:-{}}}"]
+)
+bent = st.tuples(st.sampled_from(NAMES), st.lists(st.tuples(quoted, st.sampled_from(WORDS)), max_size=3)).map(
+    lambda each: " ".join((each[0], *(how.format(word.strip("'")) for how, word in each[1])))
+)
+calm = st.sampled_from([each for each in FREE if "sleep" not in each and "tail" not in each])
+BEFORE = ["", "", "", "! ", "time ", "X=a ", "LC_ALL=C ", "command ", "IFS=/ ", "PATH=. ", "BASH_ENV=out "]
+BEHIND = [
+    "",
+    "",
+    "",
+    " 2>&1",
+    " 2>/dev/null",
+    " >/dev/null",
+    " <a.txt",
+    " >out",
+    " >&2",
+    " 2>&-",
+    " >>out",
+    " <<<x",
+    " &",
+]
+piece = st.tuples(st.sampled_from(BEFORE), st.one_of(built, bent, calm), st.sampled_from(BEHIND)).map("".join)
+JOINTS = ["; ", " && ", " || ", " | ", "\n", " |& ", " & ", "\r\n", " \\\n", " #", ";;", " > "]
+AROUND = [
+    *("{}", "{}", "({})", "{{ {}; }}", "echo $({})", 'echo "$({})"', "cat <({})", "echo `{}`", "cd src && {}"),
+    *("for i in 1 2; do {}; done", "if {}; then ls; fi", "while {}; do break; done", "case a in a) {};; esac"),
+    *(
+        "[[ -n $({}) ]] && ls",
+        "f() {{ {}; }}; f",
+        "cat <<E\n$({})\nE",
+        "ls | while read -r x; do {}; done",
+        "echo $(({}))",
+    ),
+]
+
+
+def put_together(around: str, pieces: list[str], joints: list[str]) -> str:
+    """Return one line of these pieces."""
+    inner = "".join(part for pair in zip(pieces, [*joints, ""], strict=False) for part in pair)
+    return around.format(inner)
+
+
+whole_lines = st.builds(
+    put_together,
+    st.sampled_from(AROUND),
+    st.lists(piece, min_size=1, max_size=3),
+    st.lists(st.sampled_from(JOINTS), min_size=2, max_size=2),
+)
+
+
+@needs_strace
+@law(20)
+@given(lines=st.lists(whole_lines, min_size=5, max_size=40))
+@example(lines=["ls > /dev/null #\ntouch out", "echo $(cat a.txt; touch out)", "cat <<E\n$(touch out)\nE", "PATH=. ls"])
+def test_strace_sees_no_line_that_only_reads_write_or_connect(lines: list[str]) -> None:
+    free = [
+        line for line in lines if not reads_only(parse_command(line)) and "sleep" not in line and "tail" not in line
+    ]
+    assert seen_doing(free) == []
+
+
+def test_many_of_the_lines_that_are_put_together_only_read() -> None:
+    tried = [
+        put_together(around, [f"{before}{each}{behind}"], [])
+        for around in AROUND
+        for before in BEFORE
+        for behind in BEHIND
+        for each in ("cat a.txt", "git log", "find . -name x")
+    ]
+    free = sum(not reads_only(parse_command(line)) for line in tried)
+    assert 0.1 < free / len(tried) < 0.9, "a law about what only reads needs lines that do, and lines that do not"

@@ -16,6 +16,7 @@ from holdfast.providers.connectivity import Reached
 from holdfast.providers.credentials.provider_keys import ProviderKey
 from holdfast.providers.model_table import facts_of, model_table
 from holdfast.providers.registry import PROVIDERS
+from holdfast.session.storage.lease import Lease
 from holdfast.session.verify import Problem, Report
 from holdfast.ui.commands.doctor import findings, probes
 from holdfast.ui.commands.doctor.findings import DoctorFinding
@@ -84,6 +85,7 @@ def report(session: str, *problems: Problem) -> Report:
         (findings.sessions([report("a")], 9), "ok", "verify --all"),
         (findings.sessions([report("a"), report("b", PROBLEM)], 2), "fail", "sessions verify b"),
         (findings.sessions([], 0), "ok", "none yet"),
+        (next(findings.temporary_findings("~/t", 2)), "warn", "The next holdfast -p deletes them"),
         (findings.config("~/c", there=True, problem="Line 3."), "fail", "Line 3."),
         (findings.config("~/c", there=False, problem=""), "ok", "defaults"),
     ],
@@ -159,6 +161,16 @@ def test_one_that_is_not(home: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (found["keys"].level, "model" in found) == ("warn", False)
     assert main(["doctor"], {"HOLDFAST_HOME": str(home)}) == 1
     assert "FAIL  config" in capsys.readouterr().out
+
+
+def test_what_killed_runs_without_a_session_left_is_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("killed", "lives"):
+        (home / "temporary" / name).mkdir(parents=True)
+    lease = Lease.take(home / "temporary" / "lives")
+    _, found, _ = examined(home, capsys)
+    lease.release()
+    assert found["temporary"].what.startswith("1 killed run with --no-session left files in ")
+    assert sorted(path.name for path in (home / "temporary").iterdir()) == ["killed", "lives"], "doctor changes nothing"
 
 
 def test_limits_that_stop_every_run_are_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

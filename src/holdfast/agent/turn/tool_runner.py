@@ -90,8 +90,9 @@ class Calls:
         try:
             if tool is not None:
                 return self._fresh(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
-            names = ", ".join(sorted(self._toolbox.tools))
-            text = f"Tool {call.name!r} does not exist (expected one of {names}). Nothing was done."
+            from holdfast.tools.arguments.tolerant_tool import missing_tool  # noqa: PLC0415 - tables, for such a call
+
+            text = missing_tool(call.name, self._toolbox.tools)
         except ToolFailed as failed:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from holdfast.errors import HoldfastError
-from holdfast.session.storage.lease import Lease
+from holdfast.session.storage.lease import Lease, refuse_held
 
 
 def delete_temporary(folder: Path) -> bool:
@@ -27,10 +27,22 @@ def delete_temporary(folder: Path) -> bool:
 
 def delete_abandoned(root: Path) -> None:
     """Delete the temporary sessions under `root` whose runs are dead."""
+    for folder in _sessions(root):
+        delete_temporary(folder)
+
+
+def abandoned(root: Path) -> tuple[Path, ...]:
+    """Return the temporary sessions under `root` whose runs are dead. Deletes nothing."""
+    found: list[Path] = []
+    for folder in _sessions(root):
+        with contextlib.suppress(OSError, HoldfastError):  # its run lives, or it cannot be read
+            refuse_held(folder)
+            found.append(folder)
+    return tuple(found)
+
+
+def _sessions(root: Path) -> list[Path]:
     try:
-        folders = list(root.iterdir())
+        return sorted(folder for folder in root.iterdir() if folder.is_dir())
     except OSError:  # there are none, or they cannot be read, so not deleted either
-        return
-    for folder in folders:
-        if folder.is_dir():
-            delete_temporary(folder)
+        return []

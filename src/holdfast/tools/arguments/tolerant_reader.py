@@ -41,11 +41,15 @@ _SURELY_MS = 10_000
 """From here on a number of seconds that is too large is taken for milliseconds."""
 
 _WRAPPERS = frozenset({"arguments", "parameters", "input", "args", "params", "tool_input", "kwargs"})
+_CALLED = frozenset({"name", "tool", "tool_name", "function", "type", "id"})
+"""What stands beside the arguments where a whole call was written in their place."""
+
 _NUMBER = re.compile(r"\s*[+-]?\d{1,15}(?:\.\d{1,15})?\s*")
 _INDEX = re.compile(r"\[\d+\]")
 _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0", ""})
 _NAMED = 8
+_NOTHING: Mapping[str, str] = {}
 
 
 class ArgumentReading(msgspec.Struct, frozen=True):
@@ -61,8 +65,10 @@ class ArgumentReading(msgspec.Struct, frozen=True):
         return f"[Arguments: {'; '.join([*self.notes[:_NAMED], *more])}.]" if self.notes else ""
 
 
-def read_arguments(raw: str, schema: ToolSchema) -> ArgumentReading:
+def read_arguments(raw: str, schema: ToolSchema, *, given: Mapping[str, str] = _NOTHING) -> ArgumentReading:
     """Return the arguments as the schema has them. What cannot be read is returned unchanged.
+
+    `given` are fields that the tool which the model named does not have, with their values: used if they are missing.
 
     Raises `ToolFailed` if a field that the tool does not have would change what the call does.
     """
@@ -75,7 +81,11 @@ def read_arguments(raw: str, schema: ToolSchema) -> ArgumentReading:
             value, listed = without_list(cast("dict[str, object]", value)), cast("dict[str, object]", value)
             reading.repaired |= value is not listed
         fitted = reading.fitted(cast("dict[str, object]", value), schema.parameters, place=schema.name, at="")
-        same = fitted == value and not reading.repaired
+        for name, text in given.items():
+            if name not in fitted:
+                fitted[name] = text
+                reading.notes[f"{name!r} is {text!r}"] = None
+        same = not reading.repaired and msgspec.json.encode(fitted) == msgspec.json.encode(value)  # 2.0 is not 2
         return ArgumentReading(raw if same else msgspec.json.encode(fitted).decode(), tuple(reading.notes))
     except (RecursionError, UnicodeEncodeError, OverflowError):  # the strict parser says what is wrong
         return ArgumentReading(raw)
@@ -117,8 +127,9 @@ class _Reading:
         return None
 
     def _unwrapped(self, value: dict[str, object], fields: Mapping[str, object]) -> object:
-        if len(value) == 1:
-            (name, inner), *_ = value.items()
+        around = [name for name in value if folded_name(name) not in _CALLED or name in fields]
+        if len(around) == 1:
+            name, inner = around[0], value[around[0]]
             inner = _decoded(inner) if isinstance(inner, str) else inner
             if name not in fields and folded_name(name) in _WRAPPERS and isinstance(inner, dict):
                 self.repaired = True
@@ -206,8 +217,8 @@ class _Reading:
     def _put(self, found: dict[str, object], name: str, given: object, field: _Field) -> None:
         """Put a value under `name`, unless it says that the field was not given."""
         schema = field.schema
-        if not field.required and "default" in schema and given != schema["default"]:
-            if given is None or (given == "" and _type_of(schema) == "string"):
+        if not field.required and ("default" not in schema or given != schema["default"]):
+            if given is None or (given == "" and _type_of(schema) == "string" and "default" in schema):
                 return
             if isinstance(given, str) and not given.strip() and _type_of(schema) in ("array", "integer", "number"):
                 return

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect, ToolSchema
 from holdfast.tools.arguments.tolerant_reader import read_arguments
-from holdfast.tools.arguments.trained_names import TOOL_NAMES, folded_name
+from holdfast.tools.arguments.trained_names import GIVEN, MEANT, NAMESPACES, TOOL_NAMES, folded_name
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 
@@ -33,7 +33,7 @@ class TolerantTool:
 
     def plan(self, call: str, arguments: str) -> Plan:
         """Return the tool's plan for the arguments as they were read; raises `ToolFailed` as the tool does."""
-        read = read_arguments(arguments, self.schema)
+        read = read_arguments(arguments, self.schema, given=GIVEN.get(_own_name(self._called), {}))
         also = f"[Tool {self._called!r} is {self.schema.name!r} here.]" if self._called else ""
         note = "\n".join(filter(None, (also, read.note)))
         try:
@@ -78,5 +78,26 @@ class ToolNames(Mapping[str, Tool]):
 
 def trained(name: str) -> str:
     """Return the tool that the model means by `name`, or the name as it would be written here."""
-    own = folded_name(name)
+    own = _own_name(name)
     return TOOL_NAMES.get(own, own)
+
+
+def _own_name(name: str) -> str:
+    """Return a name folded, without the namespace before it."""
+    space, dot, rest = name.partition(".")
+    return folded_name(rest if dot and folded_name(space) in NAMESPACES else name)
+
+
+def missing_tool(name: str, tools: Iterable[str]) -> str:
+    """Return why a call of a tool that does not exist was not carried out, and what to do, for the model."""
+    has = sorted(tools)
+    return f"Tool {name!r} does not exist (expected one of {', '.join(has)}). Nothing was done.{_instead(name, has)}"
+
+
+def _instead(name: str, tools: Container[str]) -> str:
+    """Return what to call in place of a tool that does not exist, as a sentence, "" if that is not known."""
+    meant = trained(name)
+    for this, other in (("edit", "apply_patch"), ("apply_patch", "edit")):
+        if meant == this and other in tools:
+            return f" Change files with {other}."
+    return f" Instead of it: {said}." if (said := MEANT.get(meant, "")) else ""

@@ -15,9 +15,12 @@ TOOL_NAMES: Mapping[str, str] = {
     "view_file": "read",
     "open_file": "read",
     "cat": "read",
+    "read_text_file": "read",
     "write_file": "write",
     "writefile": "write",
     "create_file": "write",
+    "write_to_file": "write",
+    "save_file": "write",
     "edit_file": "edit",
     "multi_edit": "edit",
     "multiedit": "edit",
@@ -25,6 +28,9 @@ TOOL_NAMES: Mapping[str, str] = {
     "str_replace": "edit",
     "str_replace_file": "edit",
     "search_replace": "edit",
+    "search_and_replace": "edit",
+    "replace_in_file": "edit",
+    "modify_file": "edit",
     "applypatch": "apply_patch",
     "patch": "apply_patch",
     "shell": "bash",
@@ -34,13 +40,33 @@ TOOL_NAMES: Mapping[str, str] = {
     "run_command": "bash",
     "execute_command": "bash",
     "terminal": "bash",
+    "run_terminal_cmd": "bash",
+    "run_terminal_command": "bash",
+    "run_in_terminal": "bash",
+    "execute_bash": "bash",
+    "run_bash": "bash",
+    "bash_tool": "bash",
+    "local_shell": "bash",
+    "exec": "bash",
+    "sh": "bash",
     "search_file_content": "grep",
     "grep_files": "grep",
     "grep_search": "grep",
     "ripgrep": "grep",
+    "rg": "grep",
+    "codebase_search": "grep",
+    "search_files": "grep",
+    "search_code": "grep",
+    "code_search": "grep",
     "glob_files": "glob",
     "find_files": "glob",
     "list_files": "glob",
+    "file_search": "glob",
+    "find": "glob",
+    "ls": "glob",
+    "list_dir": "glob",
+    "list_directory": "glob",
+    "list": "glob",
     "web_fetch": "fetch",
     "webfetch": "fetch",
     "fetch_url": "fetch",
@@ -67,9 +93,44 @@ TOOL_NAMES: Mapping[str, str] = {
     "bashoutput": "task",
     "task_stop": "stop_task",
     "kill_shell": "stop_task",
+    "kill_bash": "stop_task",
+    "killbash": "stop_task",
     "killshell": "stop_task",
 }
 """Names of tools, folded, and the tool that does the same."""
+
+NAMESPACES = frozenset(
+    {"functions", "function", "tools", "tool", "default_api", "container", "repo_browser", "builtin"}
+)
+"""What models write before the name of a tool, with a dot between."""
+
+GIVEN: Mapping[str, Mapping[str, str]] = {
+    name: {"pattern": "*"} for name in ("ls", "list_dir", "list_directory", "list_files", "list")
+}
+"""Fields that a tool of another name does not have, and what they are then, by that name, folded."""
+
+_EDITOR = "view is read(path, offset, limit), create is write(path, content), str_replace is edit(path, old, new)"
+
+MEANT: Mapping[str, str] = {
+    **dict.fromkeys(("str_replace_editor", "str_replace_based_edit_tool", "text_editor", "editor"), _EDITOR),
+    **dict.fromkeys(
+        ("read_many_files", "read_multiple_files", "read_files"), "call read with 'path' once for each file"
+    ),
+    **dict.fromkeys(("delete_file", "remove_file", "move_file", "rename_file", "copy_file"), "use bash: rm, mv or cp"),
+    **dict.fromkeys(("create_directory", "make_directory", "mkdir"), "write creates folders; or use bash: mkdir -p"),
+    **dict.fromkeys(
+        ("python", "run_python", "execute_python", "code_interpreter", "run_code"), "use bash: python3 FILE"
+    ),
+    **dict.fromkeys(("write_stdin", "send_input", "bash_input"), "commands have no input; task shows what one printed"),
+    **dict.fromkeys(("notebook_edit", "edit_notebook"), "a notebook is a text file in JSON: use read and edit"),
+    **dict.fromkeys(("multi_tool_use_parallel", "parallel", "batch"), "call the tools one by one, as many as you like"),
+    **dict.fromkeys(("insert", "insert_line", "insert_at_line", "append_file"), "edit a line near, with old and new"),
+    **dict.fromkeys(("agent", "dispatch_agent", "subagent", "spawn_agent"), "do it yourself; there are no subagents"),
+    **dict.fromkeys(
+        ("save_memory", "memory", "remember"), "write what must be kept into a file, if the user wants that"
+    ),
+}
+"""Names of tools that none here is like, folded, and what to do in place of them."""
 
 
 def _names(**fields: str) -> dict[str, str]:
@@ -162,7 +223,9 @@ WOULD_CHANGE: Mapping[str, frozenset[str]] = {
         "workspace stdin input env environment background run_in_background is_background"
     ),
     "write": _set("mode append offset insert_line line start_line end_line position"),
-    "edit": _set("regex use_regex is_regex insert_line line start_line end_line mode insert_text"),
+    "edit": _set(
+        "regex use_regex is_regex insert_line line start_line end_line mode insert_text diff content code_edit"
+    ),
     "fetch": _set("method body data headers"),
 }
 """Unknown fields that would make the call do something else: without them it must not run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect, ProcessId
 from holdfast.tools.background.kept_output import keep, kept_file
 from holdfast.tools.builtin.declarations import BASH_SCHEMA, BashArguments
+from holdfast.tools.command_parts import CommandParts
 from holdfast.tools.process.end_record import sealed
 from holdfast.tools.process.supervisor_client import CommandFinished
 from holdfast.tools.process.supervisors import CommandRequest, Supervisors
@@ -45,6 +47,12 @@ class BashTool:
         if not place.path.is_dir():
             raise ToolFailed(
                 f"Folder {wanted.cwd!r} does not exist, or is no folder. Nothing was run; see it with glob."
+            )
+        line = command_parts(wanted.command, root=str(self._workspace.root), folder=str(place.path), around=on_disk())
+        if _patches(line):
+            raise ToolFailed(
+                "apply_patch is a tool, not a program of the shell. Nothing was run. "
+                "Call the tool apply_patch with the patch as 'input'; if you have no such tool, use edit."
             )
         name, seal = sealed(call)
         spool = self._workspace.spool / name
@@ -86,9 +94,7 @@ class BashTool:
             ),
             detail=wanted.command,
             command=wanted.command,
-            line=command_parts(
-                wanted.command, root=str(self._workspace.root), folder=str(place.path), around=on_disk()
-            ),
+            line=line,
             folder=folder,
             outside=place.outside,
             spool=name,
@@ -97,6 +103,12 @@ class BashTool:
             release=None if wanted.background else release,
             run=run,
         )
+
+
+def _patches(line: CommandParts) -> bool:
+    """Return whether a line calls `apply_patch`, which models are trained to do, and there is no such program."""
+    names = {name for part in line.parts for text in part.texts[:1] for name in text.split(maxsplit=1)[:1]}
+    return not names.isdisjoint(("apply_patch", "applypatch")) and shutil.which("apply_patch") is None
 
 
 def output(finished: CommandFinished, kept: Path | None = None) -> ToolOutput:

@@ -50,7 +50,9 @@ class EditTool:
         for number, part in enumerate(parts, 1):
             where = _numbered_part(number, len(parts))
             if not part.old:
-                msg = f"{where}Argument 'old' is empty. Give the text to replace, or use write to create a file."
+                msg = (
+                    f"{where}Argument 'old' is empty. Give the text to replace, and 'new'; to create a file, use write."
+                )
                 raise ToolFailed(msg)
             if part.old == part.new:
                 msg = f"{where}Arguments 'old' and 'new' are the same. Nothing was written."

@@ -215,6 +215,13 @@ def sessions(reports: Sequence[Report], total: int) -> DoctorFinding:
     return DoctorFinding(name="sessions", level="ok", what=what, todo=todo)
 
 
+def temporary_findings(root: str, left: int) -> Iterator[DoctorFinding]:
+    """Yield a finding if runs with --no-session were killed, and left files."""
+    if left:
+        what = f"{count_noun(left, 'killed run')} with --no-session left files in {root}"
+        yield DoctorFinding(name="temporary", level="warn", what=what, todo="The next holdfast -p deletes them.")
+
+
 def config(path: str, *, there: bool, problem: str) -> DoctorFinding:
     """Return whether the config is readable."""
     if problem:

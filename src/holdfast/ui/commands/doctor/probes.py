@@ -21,6 +21,7 @@ from holdfast.providers.connectivity import reach
 from holdfast.providers.model_table import facts_of, model_table
 from holdfast.providers.registry import Providers
 from holdfast.session.catalog import Catalog
+from holdfast.session.storage.temporary_sessions import abandoned
 from holdfast.session.verify import Report
 from holdfast.system.user_directories import homes
 from holdfast.tools.process.launch import CONTAINED
@@ -61,7 +62,12 @@ async def examined(environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]
         commands,
         _kernel(),
         _sessions(options.catalog, options.providers),
+        *_temporary(homes(environ).temporary_sessions),
     ]
+
+
+def _temporary(root: Path) -> Iterator[DoctorFinding]:
+    return findings.temporary_findings(home(str(root)), len(abandoned(root)))
 
 
 def _before(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[DoctorFinding]]:
