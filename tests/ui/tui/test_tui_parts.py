@@ -173,6 +173,8 @@ async def test_what_is_typed_fast_is_completed_as_what_is_typed_slowly(tmp_path:
         assert app.composer.text == "/status "
         await pilot.press("enter")
         assert app.sent == [("/status ", False)]
+        await pilot.press(*"/clear", "enter")  # an alias is a command too
+        assert app.sent[1:] == [("/clear", False)]
         await pilot.press(*"see @ap", "tab")
         assert app.composer.text == "see @apple.py "
 
