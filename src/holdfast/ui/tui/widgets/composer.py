@@ -155,6 +155,8 @@ class Composer(TextArea):
                 self._send(later=False)
             case "ctrl+j" | "shift+enter":  # not a binding, which would run after keys typed later
                 self.action_new_line()
+            case "end" if self.cursor_at_end_of_line:
+                await self.run_action("app.to_end")
             case "up" if not self.text and self._queued:
                 self.post_message(self.Recalled())
             case "tab" if self._asking:

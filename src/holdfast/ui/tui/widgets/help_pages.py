@@ -27,7 +27,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Ctrl+C", "interrupt; clear the prompt; twice on an empty prompt, quit"),
     ("Ctrl+D", "quit if the prompt is empty"),
     ("↑ ↓, Ctrl+R", "prompt history; search; ↑ recalls queued messages"),
-    ("Page up, Page down", "scroll"),
+    ("Page up, Page down", "scroll; Ctrl+End, or End at the end of a line, goes to the end"),
     ("Ctrl+O", "expand / collapse all output"),
     ("Ctrl+B", "move the model's running command to the background"),
     ("Shift+Tab", "permission mode"),

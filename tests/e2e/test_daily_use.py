@@ -1,0 +1,56 @@
+"""What a person does every day at the full screen, in a real terminal: keys, commands, and where the screen goes."""
+
+from __future__ import annotations
+
+from launching import World
+from terminal import Key, Terminal
+from test_terminal import screen
+
+from holdfast.testing.script import Say
+
+PROMPT = "Ask holdfast to do something"
+LINES = "\n\n".join(f"line {number}." for number in range(60))
+
+
+def leave(terminal: Terminal) -> None:
+    """Quit, once nothing runs."""
+    terminal.wait_gone("esc to interrupt")
+    terminal.send(Key.CTRL_D)
+    assert terminal.wait() == 0
+
+
+def test_an_alias_runs_at_the_first_enter(one_world: World) -> None:
+    """The list shows its other names, in columns, and that there is more than it shows."""
+    with screen(one_world, "-m", one_world.model, columns=80) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.send("/")
+        terminal.wait_text(r"1 of \d+ · ↑ ↓ for more")
+        rows = terminal.settle().splitlines()
+        described = [next(row for row in rows if name in row) for name in ("/new, /clear ", "/rewind, /undo ")]
+        assert described[0].index("start a new") == described[1].index("rewind to an")
+        terminal.send("clear")
+        terminal.wait_text("/clear, /new")
+        terminal.send(Key.ENTER)
+        terminal.wait_text("The next prompt starts a new session")
+        terminal.line("/exit")
+        assert terminal.wait() == 0
+
+
+def test_sending_and_end_go_to_the_end(one_world: World) -> None:
+    """Whoever scrolled up is at the end with the next prompt, with Ctrl+End, and with End where the cursor cannot move."""
+    one_world.script([Say(LINES)], [Say("And a second answer.")])
+    with screen(one_world, "-m", one_world.model, columns=80, lines=24) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.line("write")
+        terminal.wait_text(r"line 59\.")
+        terminal.wait_gone("esc to interrupt")
+        for key in (Key.END, Key.CTRL_END):
+            terminal.send(Key.PAGE_UP)
+            terminal.wait_text("more below")
+            terminal.send(key)
+            terminal.wait_text(r"line 59\.")
+        terminal.send(Key.PAGE_UP)
+        terminal.wait_text("more below · Ctrl\\+End")
+        terminal.line("again")
+        terminal.wait_text("And a second answer")
+        leave(terminal)
