@@ -37,7 +37,7 @@ def test_an_alias_runs_at_the_first_enter(one_world: World) -> None:
 
 
 def test_sending_and_end_go_to_the_end(one_world: World) -> None:
-    """Whoever scrolled up is at the end with the next prompt, with Ctrl+End, and with End where the cursor cannot move."""
+    """Whoever scrolled up is at the end with the next prompt, with Ctrl+End, and with End at the end of a line."""
     one_world.script([Say(LINES)], [Say("And a second answer.")])
     with screen(one_world, "-m", one_world.model, columns=80, lines=24) as terminal:
         terminal.wait_text(PROMPT)
@@ -54,3 +54,20 @@ def test_sending_and_end_go_to_the_end(one_world: World) -> None:
         terminal.line("again")
         terminal.wait_text("And a second answer")
         leave(terminal)
+
+
+def test_a_prompt_on_the_command_line_is_sent(one_world: World) -> None:
+    """In a new session, in one that goes on, and written back where it could not be sent."""
+    one_world.script([Say("Begun.")], [Say("And on.")])
+    with screen(one_world, "fix the tests", "-m", one_world.model) as terminal:
+        terminal.wait_text("fix the tests")
+        terminal.wait_text("Begun")
+        leave(terminal)
+    with screen(one_world, "-c", "and", "now", "the docs") as terminal:
+        terminal.wait_text("And on")
+        leave(terminal)
+    assert one_world.said == ["fix the tests", "and now the docs"]
+    with screen(one_world, "no model yet") as terminal:
+        terminal.wait_text("Set up a provider")
+        terminal.send(Key.ESC)
+        terminal.wait_text("▌ no model yet")

@@ -152,6 +152,12 @@ class HoldfastApp(App[int]):
             self.dialogs.attempt(lambda: pick_session(self._target))
         elif self._start.resumed is None and not self.controller.status.model:
             offer_a_model(self._target)
+        if first := self._start.first_prompt:
+            ready = bool(self.controller.status.model) and not self._start.choose
+            if ready and self.dialogs.attempt(lambda: self._do(first, later=False)):
+                self.composer.remember((*self.composer.sent, first))
+            else:
+                self.composer.give_back(first)
 
     def _greet(self) -> None:
         """Show the welcome text while there is nothing else."""

@@ -127,6 +127,7 @@ def _prepared(
         options,
         model=model or options.model,
         fork=options.fork and session is None,
+        first_prompt="" if session else options.first_prompt,
         choose=choose,
         notices=tuple(filter(None, notices)),
     )
