@@ -71,3 +71,31 @@ def test_a_prompt_on_the_command_line_is_sent(one_world: World) -> None:
         terminal.wait_text("Set up a provider")
         terminal.send(Key.ESC)
         terminal.wait_text("▌ no model yet")
+
+
+def after(terminal: Terminal) -> str:
+    """Return what was written to the terminal after the screen was gone."""
+    terminal.settle()
+    return terminal.raw.decode().rpartition("\x1b[?1049l")[2].replace("\r", "")
+
+
+def test_what_stays_in_the_terminal(one_world: World) -> None:
+    """The last answer, cut to a screen, the title, and how to go on; of an empty session nothing."""
+    one_world.script([Say("It was\n\nthe *lock*.")], [Say(LINES)])
+    with screen(one_world, "why does it hang?", "-m", one_world.model) as terminal:
+        terminal.wait_text("the lock")
+        leave(terminal)
+        left = after(terminal)
+    assert "It was\n\nthe *lock*.\n\nwhy does it hang?" in left
+    assert f"\nholdfast -r {one_world.session.name}\n" in left
+    with screen(one_world, "-c", "write", columns=80, lines=24) as terminal:
+        terminal.wait_text(r"line 59\.")
+        leave(terminal)
+        left = after(terminal)
+    assert "line 0." in left
+    assert "more lines\n" in left
+    assert left.count("\n") < 24
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        leave(terminal)
+        assert "holdfast" not in after(terminal)
