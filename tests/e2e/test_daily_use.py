@@ -99,3 +99,25 @@ def test_what_stays_in_the_terminal(one_world: World) -> None:
         terminal.wait_text(PROMPT)
         leave(terminal)
         assert "holdfast" not in after(terminal)
+
+
+def test_the_question_behind_a_long_paste_is_seen(one_world: World) -> None:
+    """It is a mark in the composer and in the transcript, whole for the model; a resumed session shows the ends."""
+    one_world.script([Say("I see.")])
+    text = "\n".join(f"row {number}" for number in range(10_000))
+    with screen(one_world, "-m", one_world.model, columns=80, lines=24) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.paste(text)
+        terminal.send(" explain this")
+        terminal.wait_text(r"▌ \[Pasted text #1 \+10000 lines\] explain this")
+        terminal.send(Key.ENTER)
+        terminal.wait_text("I see")
+        assert "[Pasted text #1 +10000 lines] explain this" in terminal.text()
+        assert "row 0" not in terminal.text()
+        terminal.send(Key.CTRL_O)
+        terminal.wait_text("row 9999 explain this|row 199")
+        leave(terminal)
+    assert one_world.said == [f"{text} explain this"]
+    with screen(one_world, "-c", columns=80, lines=24) as terminal:
+        terminal.wait_text("9,994 more lines")
+        terminal.wait_text("row 9999 explain this")

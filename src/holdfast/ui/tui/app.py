@@ -253,7 +253,7 @@ class HoldfastApp(App[int]):
     def _load(self, facts: tuple[Fact, ...]) -> None:
         """Show another session."""
         self.completions.root = self.controller.cwd
-        view = View()
+        view = View(shown=self.composer.pastes.shown)
         view.load(facts)
         self.transcript.load(view)
         self._greet()
@@ -375,7 +375,7 @@ class HoldfastApp(App[int]):
     def action_edit(self) -> None:
         """Edit the prompt in $VISUAL or $EDITOR."""
         with editors(LEAVING):
-            self.dialogs.attempt(lambda: self.composer.load_text(edited(self, self.composer.prompt, self._start)))
+            self.dialogs.attempt(lambda: self.composer.replace_with(edited(self, self.composer.prompt, self._start)))
 
     def action_history(self) -> None:
         """Search the prompt history, and edit the chosen prompt."""
