@@ -182,9 +182,7 @@ class View:
         match entry:
             case e.PromptAccepted():
                 self._rest()
-                self._column.add(
-                    Prompt(key=f"{seq}.prompt", turn=entry.turn, text=entry.text, shown=self._shown(entry.text))
-                )
+                self._column.add(self._prompt(f"{seq}.prompt", entry.text, turn=entry.turn))
             case e.Steered():
                 self._column.add(self._prompt(f"{seq}.steered", entry.text))
             case e.Queued() | e.Recalled():

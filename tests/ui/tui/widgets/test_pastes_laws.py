@@ -24,7 +24,6 @@ def test_what_is_shown_stands_for_the_whole(parts: list[tuple[str, str]], end: s
     text = "".join(typed + pasted for typed, pasted in parts) + end
     assert pastes.whole(shown) == text
     assert pastes.whole(pastes.shown(text)) == text
-    assert len(pastes.shown(text)) <= len(text)
 
 
 def test_a_mark_of_another_run_and_one_inside_a_paste_are_words() -> None:
