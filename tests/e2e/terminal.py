@@ -47,6 +47,7 @@ class Key:
     CTRL_D = b"\x04"
     CTRL_O = b"\x0f"
     CTRL_R = b"\x12"
+    CTRL_V = b"\x16"
 
 
 class Terminal:

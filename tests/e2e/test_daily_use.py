@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import os
+import stat
+
 from launching import World
 from terminal import Key, Terminal
 from test_terminal import screen
 
 from holdfast.testing.script import Say
+from shown_images import png
 
 PROMPT = "Ask holdfast to do something"
 LINES = "\n\n".join(f"line {number}." for number in range(60))
@@ -121,3 +126,43 @@ def test_the_question_behind_a_long_paste_is_seen(one_world: World) -> None:
     with screen(one_world, "-c", columns=80, lines=24) as terminal:
         terminal.wait_text("9,994 more lines")
         terminal.wait_text("row 9999 explain this")
+
+
+def test_a_dragged_image_and_one_of_the_clipboard_are_attached(one_world: World) -> None:
+    """A path as a terminal writes it, typed or pasted; Ctrl+V is a mark, and says what to install where it must."""
+    one_world.script([Say("First.")], [Say("Second.")], [Say("Third.")])
+    folder = one_world.folder.parent / "shots of mine"
+    folder.mkdir()
+    (folder / "a.png").write_bytes(png(40, 30))
+    (folder / "typed.png").write_bytes(png(41, 30))
+    (folder / "clip.png").write_bytes(png(42, 30))
+    programs = one_world.folder.parent / "bin"
+    programs.mkdir()
+    path = f"{programs}:{os.environ['PATH']}"
+    with screen(one_world, "-m", one_world.model, columns=200, DISPLAY=":7", PATH=path) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.send(Key.CTRL_V)
+        terminal.wait_text("Install xclip")
+        xclip = programs / "xclip"
+        xclip.write_text(f"#!/bin/sh\ncat '{folder}/clip.png'\n")
+        xclip.chmod(0o755)
+        terminal.paste(str(folder / "a.png").replace(" ", "\\ "))
+        terminal.wait_text('@".*a.png"')
+        terminal.line("describe")
+        terminal.wait_text("First")
+        terminal.wait_gone("esc to interrupt")
+        terminal.line(f"'{folder}/typed.png' and this")
+        terminal.wait_text("Second")
+        terminal.wait_gone("esc to interrupt")
+        terminal.send("look: ")
+        terminal.send(Key.CTRL_V)
+        terminal.wait_text(r"look: \[Image #1\]")
+        terminal.send(Key.ENTER)
+        terminal.wait_text("Third")
+        assert "[Image #1]" in terminal.text()
+        leave(terminal)
+    bodies = [request.raw.decode() for request in one_world.provider.requests]
+    for body, width in zip(bodies, (40, 41, 42), strict=True):
+        assert base64.b64encode(png(width, 30)).decode() in body
+    kept = list(one_world.folder.parent.glob("**/pasted/*.png"))
+    assert [stat.S_IMODE(each.stat().st_mode) for each in kept] == [0o600]

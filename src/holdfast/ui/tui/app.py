@@ -11,7 +11,7 @@ from rich.text import Text
 from textual import events
 from textual.actions import SkipAction
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.driver import Driver
 from textual.widgets import Input, Static
 
@@ -48,6 +48,7 @@ from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.external_editor import edited, editors
 from holdfast.ui.tui.keys.key_order import KeyOrder
 from holdfast.ui.tui.keys.key_routes import KeyRoutes
+from holdfast.ui.tui.keys.main_keys import BENEATH, MAIN_KEYS
 from holdfast.ui.tui.keys.repeated_key import RepeatedKey
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
@@ -75,9 +76,6 @@ Esc interrupts · Esc Esc rewinds · your work is always saved: `holdfast -c` re
 
 QUITS = "Press Ctrl+C again to quit; the session is saved."
 
-BENEATH = frozenset({"interrupt", "leave_if_empty", "mode", "edit", "history", "expand", "page", "to_end"})
-"""Keys of the main screen; a dialog that is open receives them first."""
-
 _TICK = 0.1
 """Seconds between updates of the status line while something runs."""
 
@@ -88,22 +86,7 @@ class HoldfastApp(App[int]):
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "interrupt", "Stop", show=False, priority=True),
-        Binding("ctrl+c", "give_up", "Interrupt, clear, quit", show=False, priority=True),
-        Binding("ctrl+d", "leave_if_empty", "Quit", show=False, priority=True),
-        Binding("ctrl+q", "quit", "Quit", show=False),
-        Binding("ctrl+b", "background", "Move to the background", show=False, priority=True),
-        Binding("shift+tab", "mode", "Permission mode", show=False, priority=True),
-        Binding("ctrl+l", "redraw", "Redraw", show=False),
-        Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
-        Binding("ctrl+g", "edit", "Open the editor", show=False, priority=True),
-        Binding("ctrl+r", "history", "Prompt history", show=False, priority=True),
-        Binding("ctrl+o", "expand", "Expand", show=False),
-        Binding("ctrl+end", "to_end", "To the end", show=False, priority=True),
-        Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
-        Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(MAIN_KEYS)
 
     died_of: int | None = None
     """The signal that closed the screen, if any."""
@@ -360,6 +343,12 @@ class HoldfastApp(App[int]):
     async def action_quit(self) -> None:
         """Quit; while background tasks run, ask."""
         leave(self._target)
+
+    def action_attach(self) -> None:
+        """Attach the image of the clipboard to the prompt."""
+        from holdfast.ui.tui.clipboard_image import attach_clipboard  # noqa: PLC0415 - few prompts have one
+
+        attach_clipboard(self._target)
 
     def action_background(self) -> None:
         """Move the model's running command to the background."""

@@ -20,6 +20,7 @@ from holdfast.text import literal
 from holdfast.tools.workspace.file_walk import walk
 from holdfast.tools.workspace.safe_paths import SafePath
 from holdfast.ui.tui.command_parser import matching
+from holdfast.ui.tui.widgets.dropped_paths import mention
 
 MOST_FILES = 20_000
 MOST_SECONDS = 1.0
@@ -59,7 +60,7 @@ def file_begun(before: str) -> str | None:
 def files(begun: str, names: Iterable[str]) -> tuple[Suggestion, ...]:
     """Return the files whose names contain the letters of `begun` in order, best first."""
     ranked = sorted((rank, name) for name in names if (rank := _rank(begun.casefold(), name)) is not None)
-    return tuple(Suggestion(name, "", f"@{name} ", len(begun) + 1) for _, name in ranked[:SHOWN])
+    return tuple(Suggestion(name, "", f"{mention(name)} ", len(begun) + 1) for _, name in ranked[:SHOWN])
 
 
 def _rank(begun: str, name: str) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
 from holdfast.ui.tui.widgets.completion import Completions, Suggestion
+from holdfast.ui.tui.widgets.dropped_paths import dropped, on_disk
 from holdfast.ui.tui.widgets.pastes import Pastes
 
 PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
@@ -28,6 +29,7 @@ class Composer(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+j,shift+enter", "new_line", "New line", show=False),
         Binding("alt+enter", "send_later", "Queue for later", show=False),
+        Binding("ctrl+v", "app.attach", "Attach the clipboard's image", show=False),
     ]
 
     class Sent(Message):
@@ -197,6 +199,8 @@ class Composer(TextArea):
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         event.stop()
         event.prevent_default()
+        if not self.text.startswith(("!", "/")):  # a command wants the path as it is
+            text = dropped(text, is_file=on_disk) or text
         self.insert(self.pastes.mark(text))
         self.focus()
 

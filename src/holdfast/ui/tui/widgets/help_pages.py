@@ -31,6 +31,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Ctrl+O", "expand / collapse all output"),
     ("Ctrl+B", "move the model's running command to the background"),
     ("Shift+Tab", "permission mode"),
+    ("Ctrl+V", "attach the image in the clipboard"),
     ("Ctrl+G", "edit the prompt in $EDITOR"),
     ("Ctrl+L, Ctrl+Z", "redraw, suspend"),
     ("@ /", "mention a file, run a command"),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 
+from holdfast.ui.tui.widgets.dropped_paths import mention
+
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_000
 """A paste above either limit is shown as a mark."""
 
 _MOST = 50  # pastes that are remembered
-_MARK = re.compile(r"\[Pasted text #\d+ \+\d+ (?:lines|characters)\]")
+_MARK = re.compile(r"\[(?:Pasted text #\d+ \+\d+ (?:lines|characters)|Image #\d+)\]")
 
 
 class Pastes:
@@ -39,7 +41,14 @@ class Pastes:
             return text
         self._count += 1
         size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
-        mark = f"[Pasted text #{self._count} +{size}]"
+        return self._keep(f"[Pasted text #{self._count} +{size}]", text)
+
+    def image_mark(self, path: str) -> str:
+        """Return a new mark for the mention of an image's file."""
+        self._count += 1
+        return self._keep(f"[Image #{self._count}]", mention(path))
+
+    def _keep(self, mark: str, text: str) -> str:
         self._texts[mark] = text
         if len(self._texts) > _MOST:
             del self._texts[next(iter(self._texts))]
