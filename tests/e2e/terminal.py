@@ -39,12 +39,15 @@ class Key:
     SHIFT_TAB = b"\x1b[Z"
     UP = b"\x1b[A"
     DOWN = b"\x1b[B"
+    END = b"\x1b[F"
+    CTRL_END = b"\x1b[1;5F"
     PAGE_UP = b"\x1b[5~"
     PAGE_DOWN = b"\x1b[6~"
     CTRL_C = b"\x03"
     CTRL_D = b"\x04"
     CTRL_O = b"\x0f"
     CTRL_R = b"\x12"
+    CTRL_V = b"\x16"
 
 
 class Terminal:

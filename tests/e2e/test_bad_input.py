@@ -79,7 +79,9 @@ WRONG = {
     "folder is not there": Wrong(arguments=options("-C", "nowhere"), said="Cannot use directory 'nowhere'"),
     "folder is a file": Wrong(arguments=options("-C", "file"), said="-C 'file' is not a directory"),
     "mode is unknown": Wrong(arguments=options("--permission-mode", "free"), said="invalid choice: 'free'"),
-    "option is unknown": Wrong(arguments=options("--frok"), said="Unknown command '--frok'."),
+    "option is unknown": Wrong(
+        arguments=options("--frok"), said="Unknown option '--frok'. Did you mean: holdfast --fork?"
+    ),
     "modes contradict": Wrong(
         arguments=options("--yolo", "--permission-mode", "plan"), said="Options --yolo and --permission-mode"
     ),

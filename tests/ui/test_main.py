@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.ui.main import main
+from holdfast.ui.commands.completion import COMPLETED_COMMANDS
+from holdfast.ui.main import COMMANDS, main
+from holdfast.ui.startup.first_prompt import parsed
 from polling import HANGS
 
 ASK = ("-m", "openai-chat:m", "-p", "go")
@@ -101,8 +103,11 @@ def test_the_demo_is_for_the_screen(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("seutp",), "Did you mean: holdfast setup?"),
+        (("sesions", "list"), "Did you mean: holdfast sessions? To send it as a prompt: holdfast -- "),
+        (("-m", "openai:m", "config"), "Did you mean: holdfast config?"),
         (("fix my tests",), 'For one turn without a screen: holdfast -p "…".'),
-        (("-p", "fix", "my", "tests"), "Unknown command 'my'"),
+        (("--modle", "x", "fix it"), "Unknown option '--modle'. Did you mean: holdfast --model?"),
+        (("-p", "fix", "my", "tests"), "Unexpected argument 'my'. Quote the prompt"),
     ],
 )
 def test_a_word_that_is_no_command_is_told_what_it_may_have_been(
@@ -112,3 +117,21 @@ def test_a_word_that_is_no_command_is_told_what_it_may_have_been(
     complaint = capsys.readouterr().err
     assert said in complaint
     assert complaint.count("\n") == 1
+
+
+def test_words_that_belong_to_no_option_are_the_first_prompt() -> None:
+    """Quoted or not, before or behind options; all behind `--` is one, even a command or an option."""
+    for words, prompt in (
+        (["fix the tests"], "fix the tests"),
+        (["fix", "my", "-c", "tests"], "fix my tests"),
+        (["-r", "20261122", "check it"], "check it"),
+        (["--", "sessions"], "sessions"),
+        (["-c", "--", "-p", "x"], "-p x"),
+        (["explain this"], "explain this"),
+        ([], ""),
+    ):
+        assert parsed(words, COMMANDS).first_prompt == prompt
+
+
+def test_the_commands_are_those_that_are_completed() -> None:
+    assert set(COMMANDS) == set(COMPLETED_COMMANDS)

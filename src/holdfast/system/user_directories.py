@@ -39,6 +39,11 @@ class Homes(msgspec.Struct, frozen=True):
         return self.sessions.with_name("favourites.json")
 
     @property
+    def pasted_images(self) -> Path:
+        """Return the folder with the latest images that were pasted into prompts."""
+        return self.cache / "pasted"
+
+    @property
     def model_lists(self) -> Path:
         """Return the folder with the lists of models that providers gave."""
         return self.cache / "models"

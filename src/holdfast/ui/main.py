@@ -16,6 +16,10 @@ if TYPE_CHECKING:
         def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
 
 
+COMMANDS = ("sessions", "check", "repair", "demo", "setup", "config", "doctor", "models", "completion")
+"""The commands; any other first word begins a prompt."""
+
+
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run the command and return its exit code; every `HoldfastError` becomes one sentence on standard error."""
     argv = sys.argv[1:] if argv is None else list(argv)
@@ -66,7 +70,7 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
 
 def _environ(argv: Sequence[str]) -> Mapping[str, str]:
     """Return the environment; for runs that start commands, keys are only in the returned mapping."""
-    if argv and (not argv[0].startswith("-") or argv[0] == "--version"):
+    if argv and argv[0] in ("--version", *COMMANDS):
         return os.environ
     from holdfast.providers.credentials.process_environment import taken  # noqa: PLC0415 - only what the command needs
 
@@ -90,11 +94,9 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
             from holdfast.errors import UsageError  # noqa: PLC0415 - only what the command needs
-            from holdfast.ui.startup.arguments import Arguments, parser  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.startup.first_prompt import parsed  # noqa: PLC0415 - likewise
 
-            arguments, unknown = parser().parse_known_args(argv, namespace=Arguments())
-            if unknown:
-                raise UsageError(_unknown(unknown[0]))
+            arguments = parsed(argv, COMMANDS)
             if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
                 raise UsageError(
                     f"Options --yolo and --permission-mode {arguments.permission_mode!r} conflict. "
@@ -110,17 +112,6 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui.headless import run  # noqa: PLC0415 - only what the command needs
 
             return run.main(arguments, environ=environ)
-
-
-def _unknown(word: str) -> str:
-    """Return the message for an unknown word: a misspelt command, or a prompt without -p."""
-    import difflib  # noqa: PLC0415 - only when there is one
-
-    from holdfast.ui.commands.completion import COMPLETED_COMMANDS  # noqa: PLC0415 - likewise
-
-    near = difflib.get_close_matches(word, COMPLETED_COMMANDS, n=1)
-    hint = f"Did you mean: holdfast {near[0]}?" if near else 'For one turn without a screen: holdfast -p "…".'
-    return f"Unknown command {word!r}. {hint} All commands: holdfast --help."
 
 
 def _main_of(command: Literal["demo", "setup", "config", "doctor", "models", "completion"]) -> _Main:

@@ -64,6 +64,12 @@ def test_words_name_images(tmp_path: Path) -> None:
     assert [each.partition(" (")[0] for each in wrong] == ["File 'b.JPG' is not a supported image"]
 
 
+def test_a_name_with_spaces_is_quoted(tmp_path: Path) -> None:
+    (tmp_path / "my shot.png").write_bytes(png())
+    images, wrong = named(f'@"my shot.png" and "@my shot.png" and @"{tmp_path}/my shot.png", @"gone a.png"', tmp_path)
+    assert ([each.name for each in images], wrong) == (["my shot.png", f"{tmp_path}/my shot.png"], ())
+
+
 def test_an_image_that_may_not_be_read_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "loop.png").symlink_to("loop.png")
     (tmp_path / "dir").mkdir()

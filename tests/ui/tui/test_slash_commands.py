@@ -12,7 +12,7 @@ from holdfast.errors import UsageError
 from holdfast.ui.export.export import FORMS, Form, form_of
 from holdfast.ui.tui import slash_commands
 from holdfast.ui.tui.command_parser import SLASH_COMMANDS, matching, parse_slash_command
-from holdfast.ui.tui.widgets.completion import file_begun, files, matching_commands
+from holdfast.ui.tui.widgets.completion import file_begun, files, matching_commands, suggestion_rows
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/terminal.md").read_text()
 
@@ -55,13 +55,27 @@ def test_an_export_is_what_the_name_of_its_file_says() -> None:
 
 def test_commands_are_offered() -> None:
     """By their beginning first, by an alias too, then by what they hold; not once there is more than a name."""
-    assert [command.name for command in matching("/re")][:3] == ["resume", "rewind", "rename"]
-    assert "new" in [command.name for command in matching("/cl")]
+    assert [match.name for match in matching("/re")][:3] == ["resume", "rewind", "rename"]
+    assert [(match.command.name, match.names) for match in matching("/cl")] == [("new", "/clear, /new")]
     assert matching("/model x") == ()
     assert matching("x /model") == ()
     assert len(matching("/")) == len(SLASH_COMMANDS)
     (offered,) = matching_commands("/cos")
     assert (offered.text, offered.length) == ("/cost ", 4)
+
+
+def test_a_full_name_is_offered_first() -> None:
+    """So that Enter runs what is typed, by whichever of its names."""
+    for command in SLASH_COMMANDS:
+        for name in (command.name, *command.aliases):
+            assert matching_commands(f"/{name}")[0].text == f"/{name} "
+
+
+def test_descriptions_stand_in_a_column() -> None:
+    rows = [row.plain for row in suggestion_rows(matching_commands("/"))]
+    assert len({row.index(command.does) for row, command in zip(rows, SLASH_COMMANDS, strict=True)}) == 1
+    assert rows[1].startswith("/new, /clear ")
+    assert [row.plain for row in suggestion_rows(files("a", ("a.py", "b_a")))] == ["a.py", "b_a"]
 
 
 @pytest.mark.parametrize(

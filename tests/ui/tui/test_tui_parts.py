@@ -13,7 +13,8 @@ from textual.app import App, ComposeResult
 from holdfast.system.git import branch_or_commit
 from holdfast.ui.tui.agent_thread.mailbox import Mailbox
 from holdfast.ui.tui.widgets.completion import Completions
-from holdfast.ui.tui.widgets.composer import FOLD_LINES, Composer
+from holdfast.ui.tui.widgets.composer import Composer
+from holdfast.ui.tui.widgets.pastes import FOLD_LINES
 from holdfast.ui.tui.widgets.pickers import Choice, picker_rows
 
 
@@ -110,9 +111,13 @@ async def test_a_long_paste_is_one_mark_and_sent_whole() -> None:
     async with app.run_test() as pilot:
         app.composer.post_message(events.Paste(text))
         await pilot.pause()
-        assert app.composer.text.startswith("[pasted 1: 13 lines")
+        assert app.composer.text.startswith("[Pasted text #1 +13 lines]")
+        await pilot.press(*" why?", "enter")
+        assert app.sent == [(f"{text} why?", False)]
+        await pilot.press("up")
+        assert app.composer.text == "[Pasted text #1 +13 lines] why?"
         await pilot.press("enter")
-        assert app.sent == [(text, False)]
+        assert app.sent[1:] == app.sent[:1]
 
 
 async def test_a_long_line_is_one_line() -> None:
@@ -120,7 +125,7 @@ async def test_a_long_line_is_one_line() -> None:
     async with app.run_test() as pilot:
         app.composer.post_message(events.Paste("x" * 2_000))
         await pilot.pause()
-        assert app.composer.text == "[pasted 1: 1 line, 2000 characters]"
+        assert app.composer.text == "[Pasted text #1 +2000 characters]"
 
 
 async def test_words_given_back_stand_before_what_is_written() -> None:
@@ -173,6 +178,8 @@ async def test_what_is_typed_fast_is_completed_as_what_is_typed_slowly(tmp_path:
         assert app.composer.text == "/status "
         await pilot.press("enter")
         assert app.sent == [("/status ", False)]
+        await pilot.press(*"/clear", "enter")  # an alias is a command too
+        assert app.sent[1:] == [("/clear", False)]
         await pilot.press(*"see @ap", "tab")
         assert app.composer.text == "see @apple.py "
 

@@ -16,7 +16,10 @@ LARGEST_IMAGE_FILE = ANY.media.size
 """The largest image, in bytes, that every provider with image support accepts."""
 
 _TYPES = MediaLimits().types
-_NAMED = re.compile(r"(?:^|(?<=\s))@(\S+\.(?:png|jpe?g|gif|webp))(?=$|[\s,.;:!?)\]])", re.IGNORECASE)
+_ENDING = r"\.(?:png|jpe?g|gif|webp)"
+_NAMED = re.compile(
+    rf"""(?:^|(?<=\s))@(?:"([^"\n]+{_ENDING})"|([^\s"]\S*{_ENDING}))(?=$|[\s,.;:!?)\]])""", re.IGNORECASE
+)
 
 
 def is_image(head: bytes) -> bool:
@@ -47,13 +50,15 @@ def image_too_large(name: str, size: int) -> str:
 
 
 def named(text: str, root: Path) -> tuple[tuple[Image, ...], tuple[str, ...]]:
-    """Return the images that a prompt names (`@shot.png`, relative to `root`), and messages about unusable ones.
+    """Return the images that a prompt names (`@shot.png`, `@"my shot.png"`), and messages about unusable ones.
 
+    Names are relative to `root`.
     A name without a file is an ordinary word. Never raises.
     """
     images: dict[str, Image] = {}
     wrong: list[str] = []
-    for name in _NAMED.findall(text):
+    for quoted, plain in _NAMED.findall(text):
+        name = quoted or plain
         try:
             path = Path(root, os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises for ~unknown
             if not path.is_file():

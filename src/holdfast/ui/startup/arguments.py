@@ -12,6 +12,7 @@ from holdfast.tool_calls import Mode, OnApproval
 
 EPILOG = """\
 commands:
+  holdfast "PROMPT"                                               open the screen and send this prompt
   holdfast setup                                                  set up a provider, API key and model
   holdfast config                                                 show every setting and its source
   holdfast doctor                                                 check this machine's setup
@@ -30,6 +31,7 @@ class Arguments(argparse.Namespace):
     """The command line of a run; without arguments, that of a bare `holdfast`."""
 
     prompt: str | None = None
+    first_prompt: str = ""
     model: str | None = None
     effort: Effort | None = None
     temperature: float | None = None

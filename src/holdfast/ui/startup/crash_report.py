@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import platform
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from holdfast import __version__
@@ -14,6 +15,7 @@ from holdfast.providers.credentials.provider_keys import KeyFile, with_keys
 from holdfast.providers.credentials.redaction import redact, secrets_of
 from holdfast.system.durable_files import make_folder
 from holdfast.system.user_directories import homes
+from holdfast.text import printable
 
 CRASH_LOG = "faults.log"
 """The file name, next to the sessions folder."""
@@ -38,6 +40,14 @@ def keep_traceback(trace: str, *, environ: Mapping[str, str], secrets: tuple[str
     except (OSError, RuntimeError) as error:  # not writable, or no home directory
         return shown, f"not stored: {error}"
     return shown, f"stored in {path}, without your keys"
+
+
+def internal_error(error: Exception | None, keep: Callable[[str], tuple[str, str]]) -> str:
+    """Return what to say of a bug that closes the screen, with its traceback, which `keep` stores and redacts."""
+    what = "".join(traceback.format_exception(error)) if error else traceback.format_exc()
+    trace, where = keep(what)
+    said = "Internal error. This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
+    return f"{said} Please report it with the following traceback ({where}).\n\n{printable(trace)}"
 
 
 def _head() -> str:

@@ -44,7 +44,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     if none is configured. `environ` is the run's own environment; stored keys are only in `keys`. `unread` says what is
     wrong with the key file, "" if nothing. `project` is the project's config if it is in use; `notices` say what else
     the user should know, e.g. that it is ignored. `instructions` end the system prompt of a new session. With `fork`
-    the session is copied, with `choose` the user picks one.
+    the session is copied, with `choose` the user picks one. The screen opens with `first_prompt` sent, "" if none.
     """
 
     cwd: Path
@@ -62,6 +62,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     fork: bool = False
     choose: bool = False
+    first_prompt: str = ""
 
     @property
     def mode(self) -> Mode:
@@ -186,6 +187,7 @@ def run_options(
         resumed=resumed,
         instructions=own_instructions(arguments),
         fork=arguments.fork,
+        first_prompt=arguments.first_prompt,
     )
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-import traceback
 from typing import ClassVar
 
 from rich.text import Text
 from textual import events
 from textual.actions import SkipAction
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.driver import Driver
 from textual.widgets import Input, Static
 
@@ -20,8 +19,9 @@ from holdfast import __version__
 from holdfast.agent.events import Event, Fact, TurnFailed
 from holdfast.agent.stop_cause import StopCause
 from holdfast.session.journal.entries import PromptAccepted, Titled
-from holdfast.text import literal, printable
+from holdfast.text import literal
 from holdfast.ui.advice import SCREEN
+from holdfast.ui.startup.crash_report import internal_error
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
@@ -48,6 +48,8 @@ from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.external_editor import edited, editors
 from holdfast.ui.tui.keys.key_order import KeyOrder
 from holdfast.ui.tui.keys.key_routes import KeyRoutes
+from holdfast.ui.tui.keys.main_keys import BENEATH, MAIN_KEYS
+from holdfast.ui.tui.keys.repeated_key import RepeatedKey
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
 from holdfast.ui.tui.tasks.task_list import leave
@@ -74,9 +76,6 @@ Esc interrupts · Esc Esc rewinds · your work is always saved: `holdfast -c` re
 
 QUITS = "Press Ctrl+C again to quit; the session is saved."
 
-BENEATH = frozenset({"interrupt", "leave_if_empty", "mode", "edit", "history", "expand", "page"})
-"""Keys of the main screen; a dialog that is open receives them first."""
-
 _TICK = 0.1
 """Seconds between updates of the status line while something runs."""
 
@@ -87,25 +86,10 @@ class HoldfastApp(App[int]):
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "interrupt", "Stop", show=False, priority=True),
-        Binding("ctrl+c", "give_up", "Interrupt, clear, quit", show=False, priority=True),
-        Binding("ctrl+d", "leave_if_empty", "Quit", show=False, priority=True),
-        Binding("ctrl+q", "quit", "Quit", show=False),
-        Binding("ctrl+b", "background", "Move to the background", show=False, priority=True),
-        Binding("shift+tab", "mode", "Permission mode", show=False, priority=True),
-        Binding("ctrl+l", "redraw", "Redraw", show=False),
-        Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
-        Binding("ctrl+g", "edit", "Open the editor", show=False, priority=True),
-        Binding("ctrl+r", "history", "Prompt history", show=False, priority=True),
-        Binding("ctrl+o", "expand", "Expand", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
-        Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(MAIN_KEYS)
 
     died_of: int | None = None
     """The signal that closed the screen, if any."""
-    _pressed = ("", 0.0)
 
     def __init__(self, start: RunOptions, connections: Connections, *, keyboard: type[Driver] | None = None) -> None:
         super().__init__(driver_class=keyboard)
@@ -118,6 +102,7 @@ class HoldfastApp(App[int]):
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
         self._order = KeyOrder()
+        self._repeated = RepeatedKey(AGAIN)
         self.approval = Approval(self.composer.take_over, id="approval")
         self._routes = KeyRoutes(self.composer, self.approval, self._order)
         self._target = CommandTarget(self, self.controller, self.dialogs, self.transcript, self.composer)
@@ -150,6 +135,12 @@ class HoldfastApp(App[int]):
             self.dialogs.attempt(lambda: pick_session(self._target))
         elif self._start.resumed is None and not self.controller.status.model:
             offer_a_model(self._target)
+        if first := self._start.first_prompt:
+            ready = bool(self.controller.status.model) and not self._start.choose
+            if ready and self.dialogs.attempt(lambda: self._do(first, later=False)):
+                self.composer.remember((*self.composer.sent, first))
+            else:
+                self.composer.give_back(first)
 
     def _greet(self) -> None:
         """Show the welcome text while there is nothing else."""
@@ -175,13 +166,8 @@ class HoldfastApp(App[int]):
 
     def _fatal_error(self) -> None:
         """Close after a bug, with its traceback; Textual's own traceback shows local variables, perhaps a key."""
-        if self._exit_renderables:  # report only the first error; later ones are consequences
-            return
-        what = "".join(traceback.format_exception(self._exception)) if self._exception else traceback.format_exc()
-        trace, where = self.controller.keep(what)
-        report = f"Please report it with the following traceback ({where}).\n\n{printable(trace)}"
-        said = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
-        self.panic(Text(f"holdfast: Internal error. {said} {report}"))
+        if not self._exit_renderables:  # report only the first error; later ones are consequences
+            self.panic(Text(f"holdfast: {internal_error(self._exception, self.controller.keep)}"))
 
     # --- messages from the agent -------------------------------------------------------------------------------------
 
@@ -250,7 +236,7 @@ class HoldfastApp(App[int]):
     def _load(self, facts: tuple[Fact, ...]) -> None:
         """Show another session."""
         self.completions.root = self.controller.cwd
-        view = View()
+        view = View(shown=self.composer.pastes.shown)
         view.load(facts)
         self.transcript.load(view)
         self._greet()
@@ -272,6 +258,7 @@ class HoldfastApp(App[int]):
         self.dialogs.say("")
         if self.dialogs.attempt(lambda: self._do(sent.text, later=sent.later)):
             self.composer.accept(sent.text)
+            self.transcript.follow()
 
     def on_text_area_changed(self, _changed: Composer.Changed) -> None:
         """Offer completions for the word before the cursor."""
@@ -310,7 +297,7 @@ class HoldfastApp(App[int]):
             self.completions.offer(())
         elif self.controller.status.doing:
             self.controller.stop()
-        elif not self._again("escape"):
+        elif not self._repeated.press("escape"):
             pass
         elif self.composer.text:
             self.composer.clear_into_history()
@@ -339,7 +326,7 @@ class HoldfastApp(App[int]):
             self.controller.stop()
         elif self.composer.text:
             self.composer.clear_into_history()
-        elif self._again("ctrl+c"):
+        elif self._repeated.press("ctrl+c"):
             leave(self._target)
         else:
             self.dialogs.say_for(AGAIN, QUITS)
@@ -357,6 +344,12 @@ class HoldfastApp(App[int]):
         """Quit; while background tasks run, ask."""
         leave(self._target)
 
+    def action_attach(self) -> None:
+        """Attach the image of the clipboard to the prompt."""
+        from holdfast.ui.tui.clipboard_image import attach_clipboard  # noqa: PLC0415 - few prompts have one
+
+        attach_clipboard(self._target)
+
     def action_background(self) -> None:
         """Move the model's running command to the background."""
         self.controller.agent.tasks.move()
@@ -371,7 +364,7 @@ class HoldfastApp(App[int]):
     def action_edit(self) -> None:
         """Edit the prompt in $VISUAL or $EDITOR."""
         with editors(LEAVING):
-            self.dialogs.attempt(lambda: self.composer.load_text(edited(self, self.composer.prompt, self._start)))
+            self.dialogs.attempt(lambda: self.composer.replace_with(edited(self, self.composer.prompt, self._start)))
 
     def action_history(self) -> None:
         """Search the prompt history, and edit the chosen prompt."""
@@ -385,14 +378,11 @@ class HoldfastApp(App[int]):
         """Expand or collapse all blocks."""
         self.transcript.toggle_all()
 
+    def action_to_end(self) -> None:
+        """Scroll the transcript to its end, and stay there."""
+        self.transcript.follow()
+
     def action_page(self, by: int) -> None:
         """Scroll the transcript, or the detail of the question, by a page."""
         if not self.approval.scroll_page(by):
             self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)
-
-    def _again(self, key: str) -> bool:
-        """Return whether the same key was pressed a moment ago, without another one since."""
-        now = time.monotonic()
-        again = self._pressed[0] == key and now - self._pressed[1] < AGAIN
-        self._pressed = (key, 0.0 if again else now)
-        return again

@@ -102,13 +102,30 @@ def parse_slash_command(text: str) -> SlashInput | None:
     return SlashInput(command, rest)
 
 
-def matching(text: str) -> tuple[_Command, ...]:
-    """Return the commands that begin with `text`; all of them for a lone `/`."""
+class Match(msgspec.Struct, frozen=True):
+    """A command that is offered for what was typed, and the one of its names that was begun."""
+
+    command: _Command
+    name: str
+
+    @property
+    def names(self) -> str:
+        """Return all its names, the begun one first, and what it takes."""
+        names = dict.fromkeys((self.name, self.command.name, *self.command.aliases))
+        return f"{', '.join(f'/{name}' for name in names)} {self.command.takes}".strip()
+
+
+def matching(text: str) -> tuple[Match, ...]:
+    """Return the commands with a name that begins with `text`, a full name first; all of them for a lone `/`."""
     if not text.startswith("/") or " " in text or "\n" in text:
         return ()
     begun = text[1:]
-    starts = [
-        command for command in SLASH_COMMANDS if any(n.startswith(begun) for n in (command.name, *command.aliases))
-    ]
-    holds = [command for command in SLASH_COMMANDS if begun in command.name and command not in starts]
-    return (*starts, *holds)
+    starts: list[Match] = []
+    holds: list[Match] = []
+    for command in SLASH_COMMANDS:
+        name = next((name for name in (command.name, *command.aliases) if name.startswith(begun)), "")
+        if name:
+            starts.append(Match(command, name))
+        elif begun in command.name:
+            holds.append(Match(command, command.name))
+    return (*sorted(starts, key=lambda match: match.name != begun), *holds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gc
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Mapping
@@ -77,7 +78,33 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     if screen.died_of is not None:
         signal.signal(screen.died_of, signal.SIG_DFL)
         signal.raise_signal(screen.died_of)
-    return (screen.return_code or EXIT_OK) if code is None else code
+    ended = (screen.return_code or EXIT_OK) if code is None else code
+    if ended == EXIT_OK:
+        _say_farewell(screen)
+    return ended
+
+
+def _say_farewell(screen: HoldfastApp) -> None:
+    """Print what stays in the terminal; nothing if the screen showed no session, or an empty one."""
+    from holdfast.ui.tui.farewell import Farewell, farewell_lines, last_answer  # noqa: PLC0415 - only at the end
+
+    controller, view = screen.controller, screen.transcript.view
+    if not (controller.session and view.keys):
+        return
+    try:
+        title = controller.catalog.find(controller.session).title
+    except HoldfastError:  # it opens no more: the next start says why
+        title = ""
+    cost = controller.status.usage.cost
+    said = Farewell(
+        session=controller.session,
+        title=title,
+        cost=None if cost is None else float(cost),
+        answer=last_answer(view),
+    )
+    columns, rows = shutil.get_terminal_size()
+    for line in farewell_lines(said, columns=columns, rows=rows):
+        print(line)
 
 
 def _close(screen: HoldfastApp, connections: Connections) -> None:
@@ -127,6 +154,7 @@ def _prepared(
         options,
         model=model or options.model,
         fork=options.fork and session is None,
+        first_prompt="" if session else options.first_prompt,
         choose=choose,
         notices=tuple(filter(None, notices)),
     )

@@ -54,6 +54,7 @@ from holdfast.ui.tui.agent_thread.messages import (
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.tasks.known_tasks import KnownTasks
+from holdfast.ui.tui.widgets.dropped_paths import mentioned, on_disk
 from holdfast.ui.tui.widgets.status_line import Status
 
 STARTING_UP = "starting"
@@ -250,7 +251,7 @@ class SessionController:
         self._connections.check(self._chosen)
         self._have_session()
         self._submitted()
-        self.agent.prompt(text, when)
+        self.agent.prompt(mentioned(text, is_file=on_disk), when)
 
     def run_command(self, command: str, *, share: bool) -> None:
         """Run a command of the user's own. Raise `UsageError` if the session is read-only."""

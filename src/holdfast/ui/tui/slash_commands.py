@@ -25,13 +25,13 @@ from holdfast.ui.tui.choices import (
     pick_turn,
 )
 from holdfast.ui.tui.command_parser import Name, SlashInput
+from holdfast.ui.tui.farewell import last_answer
 from holdfast.ui.tui.model_picker import pick_model
 from holdfast.ui.tui.tasks.task_list import leave, show_tasks
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.tui.widgets.status_line import Status, share, tokens
-from holdfast.ui.view.blocks import AnswerBlock
 from holdfast.ui.view.columns import home
 from holdfast.ui.view.sentences import settings_text
 
@@ -228,8 +228,7 @@ def _open(target: CommandTarget) -> str:
 
 
 def _copy(target: CommandTarget, _rest: str) -> None:
-    blocks = (target.transcript.view.block(key) for key in reversed(target.transcript.view.keys))
-    answer = next((block.text for block in blocks if isinstance(block, AnswerBlock)), "")
+    answer = last_answer(target.transcript.view)
     if not answer:
         raise UsageError("Nothing to copy yet.")
     target.app.copy_to_clipboard(answer)

@@ -35,11 +35,15 @@ CallState = Literal[
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """The user's prompt, which starts turn number `turn`; 0 if it joined the running turn."""
+    """The user's prompt, which starts turn number `turn`; 0 if it joined the running turn.
+
+    `shown` is what to show of it while it is collapsed, "" for its text.
+    """
 
     key: BlockKey
     turn: int
     text: str
+    shown: str = ""
 
 
 class AnswerBlock(msgspec.Struct, frozen=True, kw_only=True):

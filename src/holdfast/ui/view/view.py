@@ -5,7 +5,7 @@ One rule: a session read from its journal gives the same blocks as it gave live,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, assert_never
 
 import msgspec
@@ -59,7 +59,9 @@ class View:
     times and calls that were never completely written, which no journal has; any prefix of any journal gives blocks.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shown: Callable[[str], str] = str) -> None:
+        """Create it empty; `shown` returns what to show of a prompt, e.g. with marks in place of long pastes."""
+        self._shown = shown
         self._column = BlockList()
         self._calls: dict[str, BlockKey] = {}
         self._open: dict[BlockKey, None] = {}  # blocks that have not ended
@@ -180,13 +182,16 @@ class View:
         match entry:
             case e.PromptAccepted():
                 self._rest()
-                self._column.add(Prompt(key=f"{seq}.prompt", turn=entry.turn, text=entry.text))
+                self._column.add(self._prompt(f"{seq}.prompt", entry.text, turn=entry.turn))
             case e.Steered():
-                self._column.add(Prompt(key=f"{seq}.steered", turn=0, text=entry.text))
+                self._column.add(self._prompt(f"{seq}.steered", entry.text))
             case e.Queued() | e.Recalled():
                 pass  # queued messages are in `Conversation.queued`
             case e.Rewound():
                 self._rest()
+
+    def _prompt(self, key: BlockKey, text: str, *, turn: int = 0) -> Prompt:
+        return Prompt(key=key, turn=turn, text=text, shown=self._shown(text))
 
     # The model's messages.
 

@@ -218,9 +218,18 @@ def test_thinking_is_one_line_until_it_is_opened() -> None:
 
 def test_a_long_prompt_is_folded() -> None:
     block = Prompt(key="p", turn=1, text="\n".join(f"line {n}" for n in range(40)))
-    assert drawn(block) == [*(f"▌ line {n}" for n in range(6)), "  … 34 more lines"]
+    first, last = [f"▌ line {n}" for n in range(4)], [f"▌ line {n}" for n in (38, 39)]
+    assert drawn(block) == [*first, "  … 34 more lines", *last]
     assert len(drawn(block, opened=True)) == 40
     assert opens(block)
+
+
+def test_a_long_paste_is_its_mark_until_it_is_opened() -> None:
+    block = Prompt(key="p", turn=1, text="x\ny why?", shown="[Pasted text #1 +2 lines] why?")
+    assert drawn(block) == ["▌ [Pasted text #1 +2 lines] why?"]
+    assert drawn(block, opened=True) == ["▌ x", "▌ y why?"]
+    assert opens(block)
+    assert not opens(replace(block, shown="x\ny why?"))
 
 
 def test_a_note_keeps_its_detail_for_who_asks() -> None:

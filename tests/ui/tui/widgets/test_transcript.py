@@ -62,7 +62,7 @@ async def test_who_scrolled_up_stays_there_and_is_told_that_there_is_more() -> N
         await pilot.pause()
         seen = rows(app)
         assert seen[0] == "  line 54"
-        assert seen[-1].endswith("↓ more below · End")
+        assert seen[-1].endswith("↓ more below · Ctrl+End")
         assert not app.transcript.following
         await tell(
             app,
@@ -72,7 +72,7 @@ async def test_who_scrolled_up_stays_there_and_is_told_that_there_is_more() -> N
         )
         await tell(app, pilot, *(LiveText(2, f"new {n}\n") for n in range(50)))
         assert rows(app)[:-1] == seen[:-1]
-        assert rows(app)[-1].endswith("↓ more below · End")
+        assert rows(app)[-1].endswith("↓ more below · Ctrl+End")
         app.transcript.action_scroll_end()
         await pilot.pause()
         assert rows(app)[-1] == "  new 49"

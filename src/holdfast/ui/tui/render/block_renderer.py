@@ -25,7 +25,10 @@ from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Prompt,
 from holdfast.ui.view.sentences import MARKS, NoteKind
 
 FOLDED = 12
-"""A prompt of at least so many lines is collapsed to its first ones."""
+"""A prompt of at least so many lines is collapsed to its first and last ones."""
+
+HEAD, TAIL = 4, 2
+"""How many of each."""
 
 
 class Words(msgspec.Struct, frozen=True):
@@ -49,8 +52,8 @@ class Words(msgspec.Struct, frozen=True):
 def render_block(block: Block, markdown: Markdown, *, opened: bool, now: float) -> list[Fragment]:
     """Return the pieces of a block; `markdown` caches the split of an answer."""
     match block:
-        case Prompt(text=text):
-            return _prompt(text, opened=opened)
+        case Prompt():
+            return _prompt(block, opened=opened)
         case AnswerBlock(text=text, state=state):
             cut = Text(("cut off here",), "faint", mark=(MARKS["interrupted"], "warning"))
             return [*markdown.pieces(text), *([cut] if state == "cut" else [])]
@@ -70,8 +73,8 @@ def render_block(block: Block, markdown: Markdown, *, opened: bool, now: float) 
 def opens(block: Block) -> bool:
     """Return whether expanding the block shows more."""
     match block:
-        case Prompt(text=text):
-            return text.count("\n") >= FOLDED
+        case Prompt(text=text, shown=shown):
+            return text.count("\n") >= FOLDED or shown not in ("", text)
         case Thinking(text=text):
             return bool(text.strip())
         case CallBlock():
@@ -91,11 +94,12 @@ def is_moving(block: Block) -> bool:
     return isinstance(block, Thinking | CallBlock) and block.since is not None
 
 
-def _prompt(text: str, *, opened: bool) -> list[Fragment]:
-    lines = split_lines(text)
+def _prompt(block: Prompt, *, opened: bool) -> list[Fragment]:
+    """Return the pieces of a prompt: of a long one the beginning and the end, where a question may stand."""
+    lines = split_lines(block.text if opened else block.shown or block.text)
     if opened or len(lines) <= FOLDED:
         return [Words(lines[at : at + FOLDED]) for at in range(0, len(lines), FOLDED)]
-    return [Words(lines[: FOLDED // 2]), *rest(len(lines) - FOLDED // 2)]
+    return [Words(lines[:HEAD]), *rest(len(lines) - HEAD - TAIL), Words(lines[-TAIL:])]
 
 
 def _thinking(block: Thinking, *, opened: bool, now: float) -> list[Fragment]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
+from rich.cells import cell_len
 from rich.text import Text
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -19,6 +20,7 @@ from holdfast.text import literal
 from holdfast.tools.workspace.file_walk import walk
 from holdfast.tools.workspace.safe_paths import SafePath
 from holdfast.ui.tui.command_parser import matching
+from holdfast.ui.tui.widgets.dropped_paths import mention
 
 MOST_FILES = 20_000
 MOST_SECONDS = 1.0
@@ -28,6 +30,7 @@ FRESH = 5.0
 """Seconds for which a scan is reused."""
 
 SHOWN = 8
+"""Rows of the list, as in `app.tcss`."""
 
 _FILE = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 
@@ -44,8 +47,7 @@ class Suggestion(msgspec.Struct, frozen=True):
 def matching_commands(before: str) -> tuple[Suggestion, ...]:
     """Return the commands that complete the text before the cursor."""
     return tuple(
-        Suggestion(f"/{command.name} {command.takes}".strip(), command.does, f"/{command.name} ", len(before))
-        for command in matching(before)
+        Suggestion(match.names, match.command.does, f"/{match.name} ", len(before)) for match in matching(before)
     )
 
 
@@ -58,7 +60,7 @@ def file_begun(before: str) -> str | None:
 def files(begun: str, names: Iterable[str]) -> tuple[Suggestion, ...]:
     """Return the files whose names contain the letters of `begun` in order, best first."""
     ranked = sorted((rank, name) for name in names if (rank := _rank(begun.casefold(), name)) is not None)
-    return tuple(Suggestion(name, "", f"@{name} ", len(begun) + 1) for _, name in ranked[:SHOWN])
+    return tuple(Suggestion(name, "", f"{mention(name)} ", len(begun) + 1) for _, name in ranked[:SHOWN])
 
 
 def _rank(begun: str, name: str) -> tuple[int, int] | None:
@@ -104,6 +106,18 @@ def _names(root: Path) -> tuple[str, ...]:
     except OSError:
         return ()  # no completions for an unreadable folder; the tools report the error
     return tuple(names)
+
+
+def suggestion_rows(suggestions: Sequence[Suggestion]) -> list[Text]:
+    """Return the rows of a list, with the details in a column."""
+    wide = max((cell_len(each.shown) for each in suggestions if each.detail), default=0)
+    rows: list[Text] = []
+    for each in suggestions:
+        row = Text(literal(each.shown), no_wrap=True, overflow="ellipsis")
+        if each.detail:
+            row.append(" " * (wide - cell_len(each.shown) + 2)).append(each.detail, "dim")
+        rows.append(row)
+    return rows
 
 
 class Completions(OptionList, can_focus=False):
@@ -152,13 +166,17 @@ class Completions(OptionList, can_focus=False):
         """Show these completions; hide the list if there are none."""
         self._suggestions = suggestions
         self.clear_options()
-        for suggestion in suggestions:
-            shown = Text(literal(suggestion.shown), no_wrap=True, overflow="ellipsis")
-            shown.append(f"  {suggestion.detail}", "dim")
-            self.add_option(Option(shown))
+        self.add_options(Option(row) for row in suggestion_rows(suggestions))
         self.display = bool(suggestions)
+        self.set_class(len(suggestions) > SHOWN, "-more")
         if suggestions:
             self.highlighted = 0
+
+    def watch_highlighted(self, highlighted: int | None) -> None:
+        """Say which one is highlighted, and that there are more than are shown."""
+        super().watch_highlighted(highlighted)
+        at = 0 if highlighted is None else highlighted + 1
+        self.border_subtitle = f"{at} of {len(self._suggestions)} · ↑ ↓ for more"
 
     def move(self, by: int) -> None:
         """Move the highlight."""

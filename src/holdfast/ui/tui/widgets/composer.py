@@ -1,4 +1,4 @@
-"""The prompt editor: several lines, a history, and placeholders for long pastes."""
+"""The prompt editor: several lines, a history, and marks for long pastes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
 from holdfast.ui.tui.widgets.completion import Completions, Suggestion
-
-FOLD_LINES = 8
-FOLD_CHARACTERS = 1_000
-"""A paste above either limit is shown as one placeholder, and sent in full."""
+from holdfast.ui.tui.widgets.dropped_paths import dropped, on_disk
+from holdfast.ui.tui.widgets.pastes import Pastes
 
 PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
 BUSY = "Enter to steer · Tab to queue"
@@ -31,6 +29,7 @@ class Composer(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+j,shift+enter", "new_line", "New line", show=False),
         Binding("alt+enter", "send_later", "Queue for later", show=False),
+        Binding("ctrl+v", "app.attach", "Attach the clipboard's image", show=False),
     ]
 
     class Sent(Message):
@@ -63,7 +62,8 @@ class Composer(TextArea):
         self._sent: list[str] = []
         self._recalled: int | None = None
         self._draft = ""
-        self._pasted: dict[str, str] = {}
+        self.pastes = Pastes()
+        """The long pastes of this run."""
         self._completions = completions
         self._queueing = False
         self._asking = False
@@ -77,10 +77,7 @@ class Composer(TextArea):
     @property
     def prompt(self) -> str:
         """Return the text to send: all placeholders replaced by their pastes."""
-        text = self.text
-        for mark, pasted in self._pasted.items():
-            text = text.replace(mark, pasted)
-        return text
+        return self.pastes.whole(self.text)
 
     def heed(self, *, queueing: bool, asking: bool, queued: bool) -> None:
         """Set the mode: a turn runs that text can be queued for, an approval prompt is open, messages are queued."""
@@ -95,9 +92,13 @@ class Composer(TextArea):
 
     def give_back(self, text: str) -> None:
         """Insert `text` before the current text, with the cursor after it."""
-        rest = self.text
+        text, rest = self.pastes.shown(text), self.text
         self.load_text(f"{text}\n\n{rest}" if rest.strip() else text)
         self.move_cursor(self.document.end)
+
+    def replace_with(self, text: str) -> None:
+        """Replace the current text."""
+        self.load_text(self.pastes.shown(text))
 
     def take_over(self, text: str = "") -> None:
         """Take the focus at once, so that later keys come here too, and insert `text`."""
@@ -124,7 +125,7 @@ class Composer(TextArea):
         first, last = sorted((edit.from_location, edit.to_location))
         for row in {first[0], last[0]}:
             line = self.document.get_line(row)
-            for mark in self._pasted:
+            for mark in self.pastes.marks:
                 begin = line.find(mark)
                 start, end = (row, begin), (row, begin + len(mark))
                 if begin < 0 or not (start < last and first < end):
@@ -155,6 +156,8 @@ class Composer(TextArea):
                 self._send(later=False)
             case "ctrl+j" | "shift+enter":  # not a binding, which would run after keys typed later
                 self.action_new_line()
+            case "end" if self.cursor_at_end_of_line:
+                await self.run_action("app.to_end")
             case "up" if not self.text and self._queued:
                 self.post_message(self.Recalled())
             case "tab" if self._asking:
@@ -194,14 +197,11 @@ class Composer(TextArea):
 
     async def _on_paste(self, event: events.Paste) -> None:
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        lines = text.count("\n") + 1
-        if lines > FOLD_LINES or len(text) > FOLD_CHARACTERS:
-            mark = f"[pasted {len(self._pasted) + 1}: {lines} line{'s' * (lines > 1)}, {len(text)} characters]"
-            self._pasted[mark] = text
-            text = mark
         event.stop()
         event.prevent_default()
-        self.insert(text)
+        if not self.text.startswith(("!", "/")):  # a command wants the path as it is
+            text = dropped(text, is_file=on_disk) or text
+        self.insert(self.pastes.mark(text))
         self.focus()
 
     def _send(self, *, later: bool) -> None:
@@ -215,11 +215,10 @@ class Composer(TextArea):
             self._sent.append(prompt)
         since = self.prompt.removeprefix(prompt) if self.prompt.startswith(prompt) else ""
         self._clear()
-        self.insert(since)
+        self.insert(self.pastes.shown(since))
 
     def _clear(self) -> None:
         self.load_text("")
-        self._pasted.clear()
         self._recalled = None
 
     def _recall(self, by: int) -> bool:
@@ -231,6 +230,6 @@ class Composer(TextArea):
         if self._recalled is None:
             self._draft = self.text
         self._recalled = to if to < len(self._sent) else None
-        self.load_text(self._draft if self._recalled is None else self._sent[to])
+        self.load_text(self._draft if self._recalled is None else self.pastes.shown(self._sent[to]))
         self.move_cursor(self.document.end if by < 0 else (0, 0))
         return True

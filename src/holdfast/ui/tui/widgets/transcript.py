@@ -36,7 +36,7 @@ FRAME = 1 / 30
 _TICK = 0.5
 """Seconds between updates of elapsed times."""
 
-_HINT = " ↓ more below · End "
+_HINT = " ↓ more below · Ctrl+End "
 _SCREENS = 4  # number of screens whose strips are kept
 _LINE, _PIECE = 1 << 20, 1 << 20  # a place as one number, for Textual's selection
 

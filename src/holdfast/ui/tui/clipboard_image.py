@@ -1,0 +1,105 @@
+"""Ctrl+V: the image in the desktop's clipboard, kept as a file that the prompt mentions.
+
+The clipboard is read by the desktop's own program, which lives for a moment and gets only what it needs of the run's
+environment. The image becomes a file because a prompt is text: its mention survives in the history and after a restart.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.errors import HoldfastError, StateError, UsageError
+from holdfast.system.durable_files import make_folder, write_whole
+from holdfast.system.threads import in_daemon
+from holdfast.system.user_directories import homes
+from holdfast.tools.workspace.images import is_image
+from holdfast.ui.advice import SCREEN, advised
+
+if TYPE_CHECKING:
+    from holdfast.ui.tui.choices import CommandTarget
+
+TIMEOUT = 3.0
+"""Seconds for the program to answer."""
+
+KEPT = 20
+"""Images that are kept; a session has its own copy of what was sent."""
+
+_NEEDED = ("PATH", "HOME", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "LANG")
+
+
+class ClipboardReader(msgspec.Struct, frozen=True):
+    """A program that prints the clipboard's image: the variable that says its desktop is there, and its package."""
+
+    variable: str
+    command: tuple[str, ...]
+    package: str
+
+
+READERS = (
+    ClipboardReader("WAYLAND_DISPLAY", ("wl-paste", "--no-newline", "--type", "image/png"), "wl-clipboard"),
+    ClipboardReader("DISPLAY", ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"), "xclip"),
+)
+
+
+def clipboard_commands(environ: Mapping[str, str], which: Callable[[str], str | None]) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that may print the image, best first. Raise `UsageError` if there is none."""
+    here = [reader for reader in READERS if environ.get(reader.variable)]
+    if not here:
+        raise UsageError(
+            "No clipboard to read an image from: WAYLAND_DISPLAY and DISPLAY are not set. "
+            "Drag the file into the terminal, or mention it: @shot.png."
+        )
+    found = tuple((path, *reader.command[1:]) for reader in here if (path := which(reader.command[0])))
+    if not found:
+        packages = " or ".join(reader.package for reader in here)
+        raise UsageError(f"Cannot read an image from the clipboard: no {here[0].command[0]} here. Install {packages}.")
+    return found
+
+
+def clipboard_image(environ: Mapping[str, str]) -> Path:
+    """Store the clipboard's image, and return its file. It blocks. Raise `UsageError` or `StateError`."""
+    commands = clipboard_commands(environ, lambda name: shutil.which(name, path=environ.get("PATH")))
+    needed = {name: environ[name] for name in _NEEDED if name in environ}
+    for command in commands:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT, env=needed)  # noqa: S603 - our own list
+            if is_image(done.stdout):
+                return _stored(done.stdout, homes(environ).pasted_images)
+    raise UsageError("The clipboard holds no image. Copy one, or mention a file: @shot.png.")
+
+
+def _stored(content: bytes, folder: Path) -> Path:
+    path = folder / f"{time.time_ns()}.png"
+    try:
+        make_folder(folder)
+        write_whole(path, content)
+        for old in sorted(folder.glob("*.png"))[:-KEPT]:
+            old.unlink(missing_ok=True)
+    except OSError as error:
+        raise StateError(f"Cannot store the image in {str(folder)!r}: {error.strerror}.") from error
+    return path
+
+
+def attach_clipboard(target: CommandTarget) -> None:
+    """Write a mark for the clipboard's image; without an image, what was copied on this screen."""
+
+    async def attach() -> None:
+        try:
+            path = await in_daemon(lambda: clipboard_image(target.controller.environ))
+        except HoldfastError as error:
+            if target.app.clipboard:
+                target.composer.insert(target.app.clipboard)
+            else:
+                target.dialogs.say(advised(error, SCREEN))
+        else:
+            target.composer.insert(f"{target.composer.pastes.image_mark(str(path))} ")
+
+    target.app.run_worker(attach())

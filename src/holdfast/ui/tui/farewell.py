@@ -1,0 +1,56 @@
+"""What stays in the terminal when the screen is gone: the last answer, the session, and how to resume it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from rich.cells import cell_len
+
+from holdfast.text import printable
+from holdfast.ui.view.blocks import AnswerBlock
+from holdfast.ui.view.columns import count_noun, single_line
+from holdfast.ui.view.view import View
+
+MOST_ROWS = 24
+"""Rows of the answer at most, however high the terminal is."""
+
+_OTHERS = 7
+"""Rows that the answer leaves to the rest and to the shell's prompt."""
+
+
+class Farewell(msgspec.Struct, frozen=True, kw_only=True):
+    """The session that the screen showed last; `cost` is in dollars, None if unknown."""
+
+    session: str
+    title: str
+    cost: float | None
+    answer: str = ""
+
+
+def last_answer(view: View) -> str:
+    """Return the text of the last answer, "" if there is none."""
+    blocks = (view.block(key) for key in reversed(view.keys))
+    return next((block.text for block in blocks if isinstance(block, AnswerBlock)), "")
+
+
+def farewell_lines(said: Farewell, *, columns: int, rows: int) -> Iterator[str]:
+    """Yield the lines to print, which fit into a terminal of that size."""
+    lines = printable(said.answer).strip("\n").expandtabs(4).splitlines()
+    room = max(1, min(MOST_ROWS, rows - _OTHERS))
+    if lines:
+        shown = 0
+        for line in lines:
+            needs = max(1, -(-cell_len(line) // max(1, columns)))
+            if needs > room:
+                break
+            room -= needs
+            shown += 1
+        yield from lines[:shown]
+        if shown < len(lines):
+            yield f"… {count_noun(len(lines) - shown, 'more line')}"
+        yield ""
+    cost = "" if said.cost is None or not said.cost else f"${said.cost:.2f}"
+    if about := " · ".join(filter(None, (single_line(said.title), cost))):
+        yield about
+    yield f"holdfast -r {said.session}"

@@ -1,0 +1,25 @@
+"""The keys of the main screen, and the actions of the app that they call."""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+
+MAIN_KEYS: tuple[Binding, ...] = (
+    Binding("escape", "interrupt", "Stop", show=False, priority=True),
+    Binding("ctrl+c", "give_up", "Interrupt, clear, quit", show=False, priority=True),
+    Binding("ctrl+d", "leave_if_empty", "Quit", show=False, priority=True),
+    Binding("ctrl+q", "quit", "Quit", show=False),
+    Binding("ctrl+b", "background", "Move to the background", show=False, priority=True),
+    Binding("shift+tab", "mode", "Permission mode", show=False, priority=True),
+    Binding("ctrl+l", "redraw", "Redraw", show=False),
+    Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
+    Binding("ctrl+g", "edit", "Open the editor", show=False, priority=True),
+    Binding("ctrl+r", "history", "Prompt history", show=False, priority=True),
+    Binding("ctrl+o", "expand", "Expand", show=False),
+    Binding("ctrl+end", "to_end", "To the end", show=False, priority=True),
+    Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
+    Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
+)
+
+BENEATH = frozenset({"interrupt", "leave_if_empty", "mode", "edit", "history", "expand", "page", "to_end"})
+"""Keys of the main screen; a dialog that is open receives them first."""

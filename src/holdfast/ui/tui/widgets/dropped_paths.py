@@ -1,0 +1,75 @@
+"""Files dragged into the terminal, which writes their paths, and images typed by their path: mentions.
+
+A terminal writes the path of a dragged file as a paste: quoted, with backslashes, or as a `file://` address; several
+with spaces or newlines between them. A prompt attaches the images that it mentions with `@`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable
+from urllib.parse import unquote, urlsplit
+
+MOST = 8_192
+"""Characters of a paste that may be paths; a longer one is text."""
+
+_IMAGE = re.compile(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
+_HOSTS = frozenset({"", "localhost"})
+
+
+def on_disk(path: str) -> bool:
+    """Return whether `path`, in which ~ is the user's home, is a file."""
+    return os.path.isfile(os.path.expanduser(path))  # noqa: PTH111, PTH113 - Path raises for odd names
+
+
+def mention(path: str) -> str:
+    """Return the mention of a file in a prompt."""
+    return f'@"{path}"' if re.search(r"[\s\"']", path) and '"' not in path else f"@{path}"
+
+
+def dropped(pasted: str, *, is_file: Callable[[str], bool]) -> str:
+    """Return what to write for a paste that is nothing but absolute paths of files: images as mentions.
+
+    Return "" for any other paste, also if no path is an image or a `file://` address.
+    """
+    text = pasted.strip()
+    if not text or len(text) > MOST or not text.startswith(("/", "~/", "file://", "'", '"')):
+        return ""
+    paths = _paths(text, is_file)
+    if not paths or not ("file://" in text or any(map(_IMAGE.search, paths))):
+        return ""
+    return " ".join(mention(path) if _IMAGE.search(path) else path for path in paths) + " "
+
+
+def mentioned(prompt: str, *, is_file: Callable[[str], bool]) -> str:
+    """Return the prompt with a mention in place of an image's path at its beginning, as a terminal writes it."""
+    found = re.match(r"""(?:'[^'\n]*'|"[^"\n]*"|(?:\\.|[^\s\\'"])+)(?=\s|$)""", prompt)
+    if found is None or not found[0].startswith(("/", "~/", "file://", "'", '"')):
+        return prompt
+    paths = _paths(found[0], is_file)
+    return mention(paths[0]) + prompt[found.end() :] if len(paths) == 1 and _IMAGE.search(paths[0]) else prompt
+
+
+def _paths(text: str, is_file: Callable[[str], bool]) -> list[str]:
+    """Return the files that the text names, none unless it names nothing else."""
+    if text.startswith(("/", "~/")) and "\n" not in text and is_file(text):
+        return [text]
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return []
+    paths = [_path(word) for word in words]
+    return paths if all(path.startswith(("/", "~/")) and is_file(path) for path in paths) else []
+
+
+def _path(word: str) -> str:
+    """Return the path of a `file://` address, else the word."""
+    if not word.startswith("file://"):
+        return word
+    try:
+        address = urlsplit(word)
+    except ValueError:
+        return ""
+    return unquote(address.path) if address.netloc in _HOSTS else ""
