@@ -169,7 +169,7 @@ def blocks(page: str) -> list[bytes]:
 def test_the_page_on_settings_is_valid_and_has_every_setting_with_its_default() -> None:
     own, project = blocks("settings.md")
     config = decoded(own, Config, name="settings.md")
-    assert msgspec.structs.replace(config.limits, timeout=None, providers={}) == Limits()
+    assert msgspec.structs.replace(config.limits, timeout=None, max_cost=None, providers={}) == Limits()
     assert config.context == ContextSettings()
     named = set(re.findall(r"^(\w+) =", own.decode(), re.MULTILINE))
     settings = (Limits, ContextSettings, ModelOverrides)

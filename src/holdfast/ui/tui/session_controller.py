@@ -94,7 +94,11 @@ class SessionController:
         """What the user allowed in the session."""
         self._settings = start.settings_of(start.model)
         self._status = Status(
-            mode=start.mode, model=start.model, effort=self._settings.effort, branch=branch_or_commit(start.cwd)
+            mode=start.mode,
+            model=start.model,
+            effort=self._settings.effort,
+            branch=branch_or_commit(start.cwd),
+            cwd=str(start.cwd),
         )
         self._show = show
         self._start = start
@@ -198,9 +202,14 @@ class SessionController:
     def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
         self._read = read
         self.session, self.cwd, self.prompts, self.allowed = session, cwd, (), ()
-        branch = branch_or_commit(cwd)
         self.status = Status(
-            mode=self._mode, model=model, effort=self._settings.effort, branch=branch, doing=self._starting
+            mode=self._mode,
+            model=model,
+            effort=self._settings.effort,
+            branch=branch_or_commit(cwd),
+            doing=self._starting,
+            session=session,
+            cwd=str(cwd),
         )
 
     def _know(self, now: CurrentConversation) -> None:
