@@ -22,7 +22,7 @@ from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.protocols.settings.setting_notes import setting_notes
 from holdfast.providers.registry import Provider
 from holdfast.session.catalog import SessionSummary
-from holdfast.session.conversation.conversation import PromptMark
+from holdfast.session.conversation.conversation import Conversation, PromptMark
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import Effort, ModelSettings
@@ -88,6 +88,8 @@ class SessionController:
         """The ID of the open session, "" if none is open."""
         self.prompts: tuple[PromptMark, ...] = ()
         """The prompts to which the conversation can be rewound."""
+        self.conversation: Conversation | None = None
+        """The conversation as the agent last sent it, None before the first message."""
         self.tasks = KnownTasks()
         """The background tasks of the session."""
         self.allowed: tuple[Pattern, ...] = ()
@@ -202,6 +204,7 @@ class SessionController:
     def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
         self._read = read
         self.session, self.cwd, self.prompts, self.allowed = session, cwd, (), ()
+        self.conversation = None
         self.status = Status(
             mode=self._mode,
             model=model,
@@ -213,7 +216,7 @@ class SessionController:
         )
 
     def _know(self, now: CurrentConversation) -> None:
-        known = now.conversation
+        self.conversation = known = now.conversation
         self.prompts, self.allowed = known.prompts, known.allowed
         self.status = msgspec.structs.replace(
             self.status, queued=len(known.queued), context=now.tokens, usage=known.usage
