@@ -105,8 +105,6 @@ async def resumed(work: Path, environ: dict[str, str]) -> str:
     async with screen.run_test(size=(COLUMNS, LINES)) as pilot, asyncio.timeout(SOON):
         await until(pilot, lambda: bool(screen.controller.session))
         await pilot.press(*"Go on.", "enter")
-        await until(pilot, lambda: asked(screen, "cat release.log"))
-        await pilot.press("1")
         await until(pilot, lambda: asked(screen, "CHANGES.md"))
         picture = screen.export_screenshot(title="holdfast -c")
     await asyncio.to_thread(screen.controller.agent.close, SOON)

@@ -31,6 +31,10 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("ui/tui/clipboard_image.py", "processes"): "the desktop's own program reads its clipboard, with a time limit",
     ("ui/tui/external_editor.py", "processes"): "the person's own editor, which has the terminal while it runs",
     (
+        "ui/tui/surroundings/status_command.py",
+        "processes",
+    ): "the person's own command for the status line, which only prints a line",
+    (
         "ui/tui/terminal_restore.py",
         "processes",
     ): "only a child that outlives us can give the terminal back after SIGKILL",

@@ -66,13 +66,13 @@ def test_in_the_terminal_it_is_asked_for_stopped_done_and_taken_back(one_world: 
         assert not [entry for entry in one_world.entries() if isinstance(entry, Compacted)]
         terminal.line("/compact the engine")
         terminal.wait_text("Compacted: ")
-        terminal.wait_text(r"context [56]\.\dk")
+        terminal.wait_text(r"─ <?\d %")
         terminal.line("and now?")
         terminal.wait_text("All is well")
         assert "The engine was read" in one_world.said[0]
         terminal.line("/uncompact")
         terminal.wait_text("are sent to the model again")
-        terminal.wait_text(r"context 1[34]\.\dk")
+        terminal.wait_text(r"━─+ 1?\d %")
         shown = terminal.settle()
     decided = [entry for entry in one_world.entries() if isinstance(entry, Compacted | Uncompacted)]
     assert [type(entry) for entry in decided] == [Compacted, Uncompacted], shown

@@ -17,7 +17,7 @@ KINDS = {"openai-chat": "/v1", "anthropic": "", "gemini": ""}
 
 def configure(world: World, kind: str, address: str) -> None:
     config = world.home / "config.toml"
-    config.write_text(f'[providers.home]\nkind = "{kind}"\nbase_url = "{address}"\n{config.read_text()}')
+    config.write_text(f'{config.read_text()}[providers.home]\nkind = "{kind}"\nbase_url = "{address}"\n')
 
 
 @pytest.mark.parametrize("kind", KINDS)

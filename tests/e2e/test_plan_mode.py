@@ -33,7 +33,7 @@ def test_a_plan_survives_a_kill_and_its_mode_the_next_start(one_world: World) ->
         terminal.send("1")
         terminal.wait_text(r"Carried out\.")
         terminal.wait_gone("esc to interrupt")
-        terminal.wait_text("accept edits · shift")
+        terminal.wait_text("accept-edits · shift")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert (one_world.folder / "a.txt").read_text() == "planned"
@@ -42,6 +42,6 @@ def test_a_plan_survives_a_kill_and_its_mode_the_next_start(one_world: World) ->
     assert sum(isinstance(entry, ApprovalAsked) for entry in entries) == 1
     assert [entry.mode for entry in entries if isinstance(entry, ModeChanged)] == ["accept-edits"]
     with screen(one_world, "-c") as terminal:
-        terminal.wait_text("accept edits · shift")
+        terminal.wait_text("accept-edits · shift")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0

@@ -49,7 +49,7 @@ def read_line(source: str, at: int = 0) -> str:
 
 LEXER = 'def read_line(source, at=0):\n    end = source.find("\\n", at)\n    return source[at:end]\n'
 
-_SPENT = re.compile(r"( · )?([\d.]+k? in, [\d.]+k? out|\$[\d.]+|context [\d.]+k?( \(<?\d+ %\))?)")
+_SPENT = re.compile(r"( · )?([\d.]+k? in, [\d.]+k? out|\$[\d.]+|(context )?[━─]+ <?\d+ %|context [\d.]+k?)")
 
 
 @pytest.mark.parametrize(("columns", "lines"), sampled([(80, 24), (120, 40), (200, 60)], 1))

@@ -333,7 +333,7 @@ def test_the_mode_is_cycled_and_planning_cannot_write(one_world: World) -> None:
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text("ask · shift")
         terminal.send(Key.SHIFT_TAB)
-        terminal.wait_text("accept edits · shift")
+        terminal.wait_text("accept-edits · shift")
         terminal.send(Key.SHIFT_TAB)
         terminal.wait_text("plan · shift")
         terminal.line("write it")

@@ -13,7 +13,17 @@ from typing import Protocol
 
 import msgspec
 
-from holdfast.tool_calls import Effect, FileChange, FileCheck, FileSeen, Image, Mode, ProcessId, ToolSchema, UserQuestion
+from holdfast.tool_calls import (
+    Effect,
+    FileChange,
+    FileCheck,
+    FileSeen,
+    Image,
+    Mode,
+    ProcessId,
+    ToolSchema,
+    UserQuestion,
+)
 from holdfast.tools.command_parts import CommandParts
 
 

@@ -92,7 +92,9 @@ def test_no_more_than_were_asked_for() -> None:
     assert len(search_results("searxng", answer("searxng", *results), count=4)) == 4
 
 
-@pytest.mark.parametrize("raw", [b"", b"<html>", b"[]", b"{}", b'{"results": 1}', b'"results"', b"\xff\xfe", b"[" * 99_999])
+@pytest.mark.parametrize(
+    "raw", [b"", b"<html>", b"[]", b"{}", b'{"results": 1}', b'"results"', b"\xff\xfe", b"[" * 99_999]
+)
 @pytest.mark.parametrize("name", ["searxng", "tavily", "exa"])
 def test_what_is_no_answer_is_said(name: SearchName, raw: bytes) -> None:
     with pytest.raises(ValueError, match="it is not JSON|it has no list of results"):

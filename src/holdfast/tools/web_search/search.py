@@ -119,7 +119,9 @@ def _key(backend: SearchBackend) -> str:
     try:
         key = backend.key()
     except HoldfastError as error:
-        raise ToolFailed(f"The key of {_called(backend)} cannot be read. {error} Nothing was sent. {_ADVICE}") from error
+        raise ToolFailed(
+            f"The key of {_called(backend)} cannot be read. {error} Nothing was sent. {_ADVICE}"
+        ) from error
     if not key:
         raise ToolFailed(f"{_called(backend)} needs a key in {variable}. Nothing was sent. {_ADVICE}")
     if not key.isascii() or not key.isprintable() or " " in key:

@@ -52,6 +52,7 @@ from holdfast.ui.tui.keys.main_keys import BENEATH, MAIN_KEYS
 from holdfast.ui.tui.keys.repeated_key import RepeatedKey
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
+from holdfast.ui.tui.surroundings.presence import Presence
 from holdfast.ui.tui.tasks.task_list import leave
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.approval import Approval
@@ -101,6 +102,7 @@ class HoldfastApp(App[int]):
         self.completions = Completions(start.cwd)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
+        self.presence = Presence(start, self.status_line, self.dialogs)
         self._order = KeyOrder()
         self._repeated = RepeatedKey(AGAIN)
         self.approval = Approval(self.composer.take_over, id="approval")
@@ -130,6 +132,7 @@ class HoldfastApp(App[int]):
 
     def _begin(self) -> None:
         self.controller.start()
+        self.presence.begin()
         self.dialogs.say("\n".join(self._start.notices))
         if self._start.choose:
             self.dialogs.attempt(lambda: pick_session(self._target))

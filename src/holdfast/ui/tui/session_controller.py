@@ -21,7 +21,7 @@ from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.protocols.settings.setting_notes import setting_notes
 from holdfast.providers.registry import Provider
 from holdfast.session.catalog import SessionSummary
-from holdfast.session.conversation.conversation import PromptMark
+from holdfast.session.conversation.conversation import Conversation, PromptMark
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.mode_changes import resumed_mode
@@ -88,13 +88,19 @@ class SessionController:
         """The ID of the open session, "" if none is open."""
         self.prompts: tuple[PromptMark, ...] = ()
         """The prompts to which the conversation can be rewound."""
+        self.conversation: Conversation | None = None
+        """The conversation as the agent last sent it, None before the first message."""
         self.tasks = KnownTasks()
         """The background tasks of the session."""
         self.allowed: tuple[Pattern, ...] = ()
         """What the user allowed in the session."""
         self._settings = start.settings_of(start.model)
         self._status = Status(
-            mode=start.mode, model=start.model, effort=self._settings.effort, branch=branch_or_commit(start.cwd)
+            mode=start.mode,
+            model=start.model,
+            effort=self._settings.effort,
+            branch=branch_or_commit(start.cwd),
+            cwd=str(start.cwd),
         )
         self._show = show
         self._start = start
@@ -200,13 +206,19 @@ class SessionController:
     def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
         self._read = read
         self.session, self.cwd, self.prompts, self.allowed = session, cwd, (), ()
-        branch = branch_or_commit(cwd)
+        self.conversation = None
         self.status = Status(
-            mode=self._mode, model=model, effort=self._settings.effort, branch=branch, doing=self._starting
+            mode=self._mode,
+            model=model,
+            effort=self._settings.effort,
+            branch=branch_or_commit(cwd),
+            doing=self._starting,
+            session=session,
+            cwd=str(cwd),
         )
 
     def _know(self, now: CurrentConversation) -> None:
-        known = now.conversation
+        self.conversation = known = now.conversation
         self.prompts, self.allowed = known.prompts, known.allowed
         self.status = msgspec.structs.replace(
             self.status, queued=len(known.queued), context=now.tokens, usage=known.usage

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, get_args
 
 from holdfast import __version__
 from holdfast.errors import UsageError
+from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.model_settings import EFFORTS
-from holdfast.session.journal.parts import Usage
 from holdfast.system.git import branch_or_commit
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
@@ -31,7 +31,6 @@ from holdfast.ui.tui.tasks.task_list import leave, show_tasks
 from holdfast.ui.tui.themes import DARK, LIGHT
 from holdfast.ui.tui.widgets.help_pages import help_page, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
-from holdfast.ui.tui.widgets.status_line import Status, share, tokens
 from holdfast.ui.view.columns import home
 from holdfast.ui.view.sentences import settings_text
 
@@ -247,21 +246,28 @@ def _status(target: CommandTarget) -> list[tuple[str, str]]:
     ]
 
 
-def _cost(usage: Usage) -> list[tuple[str, str]]:
-    return [
-        ("input", f"{usage.input_tokens:,} tokens"),
-        ("cache read", f"{usage.cache_read_tokens:,} tokens"),
-        ("cache write", f"{usage.cache_write_tokens:,} tokens"),
-        ("output", f"{usage.output_tokens:,} tokens"),
-        ("cost", "unknown" if usage.cost is None else f"${float(usage.cost):.4f}"),
-    ]
+def _cost(target: CommandTarget, _rest: str) -> None:
+    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - when it is asked for
+    from holdfast.ui.tui.pages.usage_pages import cost_page  # noqa: PLC0415 - likewise
+    from holdfast.ui.view.spending import Spending  # noqa: PLC0415 - likewise
+
+    folder = target.controller.catalog.folder(_open(target))
+    target.dialogs.in_background(
+        lambda: Spending(record.entry for record in read_copy(folder).records),
+        lambda spending: target.dialogs.read(cost_page(spending)),
+    )
 
 
-def _context(status: Status) -> list[tuple[str, str]]:
-    if not status.context:
-        return [("in use", "nothing yet")]
-    used = f", {share(status.context, status.window)} of {tokens(status.window)}" if status.window else ""
-    return [("in use", f"about {status.context:,} tokens{used}")]
+def _context(target: CommandTarget, _rest: str) -> None:
+    from holdfast.session.conversation.context_breakdown import context_breakdown  # noqa: PLC0415 - when it is asked for
+    from holdfast.ui.tui.pages.usage_pages import context_page  # noqa: PLC0415 - likewise
+
+    controller = target.controller
+    settings = controller.options.config.context
+    at = settings.compact_at if settings.compact == "auto" else 0.0
+    breakdown = context_breakdown(controller.conversation or fold(()))
+    page = context_page(controller.status, breakdown, colours=target.app.theme_variables, compact_at=at)
+    target.dialogs.read(page)
 
 
 DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
@@ -282,10 +288,8 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "diff": _diff,
     "copy": _copy,
     "status": lambda target, _: target.dialogs.read(rows_page("Status", _status(target))),
-    "cost": lambda target, _: target.dialogs.read(
-        rows_page("Token usage and cost of this session", _cost(target.controller.status.usage))
-    ),
-    "context": lambda target, _: target.dialogs.read(rows_page("Context", _context(target.controller.status))),
+    "cost": _cost,
+    "context": _context,
     "config": _config,
     "doctor": _doctor,
     "setup": lambda target, _: leave_for_setup(target),

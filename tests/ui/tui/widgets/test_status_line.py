@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.text import Text
 
 from holdfast.session.journal.parts import Usage
 from holdfast.text import printable
@@ -39,10 +41,42 @@ def test_what_says_least_goes_first() -> None:
     """In a narrow window the model is still there, the branch is not."""
     status = Status(mode="ask", model="anthropic:claude", branch="main", context=12_000, window=200_000)
     assert "main" in status_text(status, 120).plain
-    assert "context 12.0k (6 %)" in status_text(status, 120).plain
-    narrow = status_text(status, 60).plain
-    assert "anthropic:claude" in narrow
-    assert "main" not in narrow
+    assert "anthropic:claude · context ━─────── 6 % · main" in status_text(status, 120).plain
+    assert status_text(status, 80).plain.rstrip().endswith("anthropic:claude · ━─────── 6 %")
+    assert status_text(status, 60).plain.rstrip().endswith("  claude · 6 %")
+    assert status_text(status, 40).plain.rstrip().endswith("ask · shift+tab to cycle")
+
+
+def test_nothing_jumps_while_a_turn_runs() -> None:
+    """The facts stand where they stood, whatever the agent does."""
+    idle = Status(mode="ask", model="openai:gpt-5.5", effort="high", branch="main", context=9, window=10)
+    busy = msgspec.structs.replace(idle, doing="waiting for gpt-5.5", seconds=75.0, queued=2)
+    for width in range(41, 140):
+        before, now = (status_text(each, width).plain for each in (idle, busy))
+        facts = before.partition("cycle")[2].strip()
+        assert now.rstrip().endswith(facts), width
+        assert "esc to interrupt" in now, width
+
+
+def test_what_is_dangerous_or_nearly_full_looks_so() -> None:
+    colours = {
+        name: f"#00000{at}" for at, name in enumerate(("primary", "secondary", "warning", "error", "background"))
+    }
+    yolo = status_text(Status(mode="yolo"), 80, colours=colours)
+    assert [str(span.style) for span in yolo.spans if "on " in str(span.style)] == ["bold #000004 on #000003"]
+    for used, style in ((10, "#000000"), (80, "#000002"), (95, "#000003")):
+        line = status_text(Status(mode="ask", model="a:b", context=used, window=100), 120, colours=colours)
+        (bar,) = [
+            span for span in line.spans if "━" in line.plain[span.start : span.end] and "dim" not in str(span.style)
+        ]
+        assert str(bar.style) == style
+
+
+def test_a_line_of_the_users_own_stands_for_the_facts() -> None:
+    said = status_text(Status(mode="plan", model="a:b"), 80, own=Text("my own line"))
+    assert said.plain.rstrip().endswith("  my own line")
+    assert said.plain.startswith(" plan")
+    assert cell_len(status_text(Status(mode="plan"), 50, own=Text("x" * 500)).plain) == 50
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,13 @@
-"""The status line: activity at the left, model and usage at the right. Its text is computed by pure functions."""
+"""The status line: mode and activity at the left, then model, context, cost and branch, each at its place.
+
+Which facts are shown depends on the width alone, not on what the agent is doing: nothing jumps while a turn runs. What
+does not fit goes in a fixed order (`_LEVELS`). The text is computed by pure functions.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
@@ -14,15 +21,25 @@ from holdfast.tool_calls import Mode
 from holdfast.ui.view.columns import single_line
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-MODES: dict[Mode, str] = {
-    "ask": "ask",
-    "accept-edits": "accept edits",
-    "plan": "plan",
-    "yolo": "yolo",
-}
 _GAP = 2
 _LONGEST = 32
 """Maximum characters of a branch name."""
+
+_ACTIVITY = 46
+"""Cells kept free for mode and activity on a wide screen."""
+_LEAST_ACTIVITY = 38
+"""The same on a narrow one; where only so many are left, no facts are shown."""
+_BAR = 8
+"""Cells of the context bar."""
+_CROPPED = 8
+"""Cells that what the agent does keeps, however narrow the screen."""
+
+WARM = 0.75
+"""Share of the window from which on the bar has the colour of a warning; holdfast summarizes at 0.85."""
+FULL = 0.9
+
+PLAIN: Mapping[str, str] = MappingProxyType({})
+"""No colours: what they say is also said by the text."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,57 +61,111 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     window: int = 0
     usage: Usage = Usage(cost="0")
     branch: str = ""
+    session: str = ""
+    cwd: str = ""
 
 
-def status_text(status: Status, width: int, *, frame: int = 0) -> Text:
-    """Return the line in exactly `width` cells; if space is short, the least important facts are left out."""
-    left = _left(status, frame)
-    facts = _facts(status)
-    while facts and left.cell_len + _GAP + cell_len(" · ".join(facts)) > width - _GAP:
-        facts.pop(0)
-    right = " · ".join(facts)
-    room = max(0, width - _GAP - cell_len(right))
-    said = Text(" ", no_wrap=True)
+def status_text(
+    status: Status, width: int, *, frame: int = 0, colours: Mapping[str, str] = PLAIN, own: Text | None = None
+) -> Text:
+    """Return the line in exactly `width` cells. `own` is the user's, in place of the facts at the right."""
+    activity = max(_LEAST_ACTIVITY, min(_ACTIVITY, width * 5 // 9))
+    right = _facts(status, width - activity - _GAP, colours) if own is None else own.copy()
+    right.truncate(max(0, width - activity - _GAP), overflow="ellipsis")
+    room = max(0, width - _GAP - right.cell_len)
+    left = _left(status, frame, max(0, room - (_GAP if right.plain else 0)), colours)
     left.truncate(room, overflow="ellipsis", pad=True)
-    said.append_text(left)
-    said.append(right, "dim")
+    said = Text(" ", no_wrap=True).append_text(left).append_text(right)
     return Text(set_cell_size(said.plain, width), spans=said.spans, no_wrap=True)
 
 
-def _left(status: Status, frame: int) -> Text:
-    tasks = f" · {status.tasks} task{'s' * (status.tasks > 1)}" if status.tasks else ""
-    queued = f" · {status.queued} queued{tasks}" if status.queued else tasks
+def _left(status: Status, frame: int, room: int, colours: Mapping[str, str]) -> Text:
+    """Return mode and activity; of an activity that does not fit, what it waits for is cut, not the key that stops."""
+    mode = _mode(status.mode, colours)
+    more = [f" · {status.queued} queued"] if status.queued else []
+    more += [f" · {status.tasks} task{'s' * (status.tasks > 1)}"] if status.tasks else []
+    if not (status.asking or status.doing):
+        key = " · ↑ to edit" if status.queued else " · shift+tab to cycle"
+        return _within(room, mode, "", [*more[: bool(status.queued)], key, *more[bool(status.queued) :]], "")
     if status.asking:
         needed = "Your answer is needed" if status.consulting else "Approval needed"
-        return Text(f"{needed}{queued} · esc to interrupt", "bold")
-    if status.doing:
-        said = Text(f"{FRAMES[frame % len(FRAMES)]} ", "bold")
-        said.append(single_line(status.doing), "bold")
-        said.append(f" {elapsed_text(status.seconds)}{queued} · esc to interrupt", "dim")
-        return said
-    if status.queued:
-        return Text(f"{status.queued} queued · ↑ to edit{tasks}", "dim")
-    return Text(f"{MODES[status.mode]} · shift+tab to cycle{tasks}", "dim")
+        return _within(room, mode.append(" "), needed, more, " · esc to interrupt")
+    mode.append(f" {FRAMES[frame % len(FRAMES)]} ", "bold")
+    return _within(
+        room, mode, single_line(status.doing), [f" {elapsed_text(status.seconds)}", *more], " · esc to interrupt"
+    )
 
 
-def _facts(status: Status) -> list[str]:
-    """Return the facts at the right, least important first."""
-    usage = status.usage
-    facts: list[str] = []
-    if status.branch:
-        facts.append(single_line(status.branch)[:_LONGEST])
-    if usage.input_tokens or usage.output_tokens:
-        facts.append(f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out")
-    if usage.cost is not None and usage.cost != "0":
-        facts.append(f"${float(usage.cost):.2f}")
-    if status.context:
-        used = f" ({share(status.context, status.window)})" if status.window else ""
-        facts.append(f"context {tokens(status.context)}{used}")
-    if status.doing:
-        facts.append(status.mode)
-    effort = f" ({status.effort})" if status.effort else ""
-    facts.append(f"{single_line(status.model)}{effort}" if status.model else "no model")
-    return facts
+def _within(room: int, said: Text, what: str, more: list[str], key: str) -> Text:
+    more = list(more)
+    while more and said.cell_len + cell_len(what) + sum(map(cell_len, more)) + cell_len(key) > room:
+        more.pop()
+    rest = "".join(more) + key
+    shown = Text(what, "bold")
+    shown.truncate(max(_CROPPED, room - said.cell_len - cell_len(rest)), overflow="ellipsis")
+    return said.append_text(shown).append(rest, "dim")
+
+
+def _mode(mode: Mode, colours: Mapping[str, str]) -> Text:
+    """Return the mode by its name everywhere; one without questions looks dangerous."""
+    if mode == "yolo":
+        style = f"bold {colours['background']} on {colours['error']}" if colours else "bold reverse"
+        return Text().append(" yolo ", style)
+    style = {"accept-edits": "warning", "plan": "secondary"}.get(mode)
+    return Text().append(mode, colours[style] if style and colours else "dim")
+
+
+_LEVELS: tuple[tuple[str, ...], ...] = (
+    ("provider", "model", "effort", "context", "bar", "share", "cost", "branch"),
+    ("provider", "model", "effort", "context", "bar", "share", "cost"),
+    ("provider", "model", "effort", "bar", "share", "cost"),
+    ("model", "effort", "bar", "share", "cost"),
+    ("model", "effort", "bar", "share"),
+    ("model", "effort", "share"),
+    ("model", "share"),
+    ("model",),
+    (),
+)
+"""What is shown, from wide to narrow: the branch goes first, the name of the model last."""
+
+
+def _facts(status: Status, room: int, colours: Mapping[str, str]) -> Text:
+    for shown in _LEVELS:
+        said = _joined(status, frozenset(shown), colours)
+        if said.cell_len <= room:
+            return said
+    return Text()
+
+
+def _joined(status: Status, shown: frozenset[str], colours: Mapping[str, str]) -> Text:
+    facts: list[Text] = []
+    if "model" in shown:
+        provider, _, name = single_line(status.model).partition(":")
+        named = name if name and "provider" not in shown else single_line(status.model)
+        effort = f" ({status.effort})" if status.effort and status.model and "effort" in shown else ""
+        facts.append(Text().append(f"{named or provider}{effort}" if status.model else "no model", "dim"))
+    if status.context and "share" in shown:
+        facts.append(_context(status, shown, colours))
+    if status.usage.cost is not None and status.usage.cost != "0" and "cost" in shown:
+        facts.append(Text().append(f"${float(status.usage.cost):.2f}", "dim"))
+    if status.branch and "branch" in shown:
+        facts.append(Text().append(single_line(status.branch)[:_LONGEST], "dim"))
+    return Text(" · ", "dim").join(facts)
+
+
+def _context(status: Status, shown: frozenset[str], colours: Mapping[str, str]) -> Text:
+    """Return how much of the window is used: a bar and a share, or only tokens if the window is not known."""
+    said = Text().append("context " if "context" in shown else "", "dim")
+    if not status.window:
+        return said.append(tokens(status.context), "dim")
+    used = status.context / status.window
+    style = "error" if used >= FULL else "warning" if used >= WARM else ""
+    strong = f"bold {colours[style]}" if style and colours else "bold" if style else "dim"
+    if "bar" in shown:
+        filled = min(_BAR, max(1, round(used * _BAR)))
+        said.append("━" * filled, colours.get(style or "primary", strong))
+        said.append("─" * (_BAR - filled) + " ", "dim")
+    return said.append(share(status.context, status.window), strong)
 
 
 def share(used: int, window: int) -> str:
@@ -123,7 +194,27 @@ class StatusLine(Widget):
     """The status line widget."""
 
     status: reactive[Status] = reactive(Status(mode="ask"))
+    own: reactive[Text | None] = reactive(None)
+    """What the user's own command printed, None without one."""
+
+    _changed: Callable[[Status], None] | None = None
+
+    def follow(self, changed: Callable[[Status], None]) -> None:
+        """Call `changed` with the status, now and whenever more than the time has changed."""
+        self._changed = changed
+        changed(self.status)
+
+    def show_own(self, line: Text | None) -> None:
+        """Show the user's own line in place of the facts; None: the facts."""
+        self.own = line
+
+    def watch_status(self, before: Status, now: Status) -> None:
+        """Report a change."""
+        if self._changed is not None and msgspec.structs.replace(before, seconds=now.seconds) != now:
+            self._changed(now)
 
     def render(self) -> Text:
         """Return the line at the current width."""
-        return status_text(self.status, self.size.width, frame=int(self.status.seconds * 10))
+        colours = self.app.theme_variables  # pyright: ignore[reportUnknownMemberType] - an app of any result
+        frame = int(self.status.seconds * 10)
+        return status_text(self.status, self.size.width, frame=frame, colours=colours, own=self.own)

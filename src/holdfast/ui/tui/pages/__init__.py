@@ -1,0 +1,1 @@
+"""Pages that are opened over the screen by a command."""

@@ -1,0 +1,1 @@
+"""What is around the screen: the user's status command, the terminal's colours, focus and title."""
