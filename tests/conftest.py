@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from launcher import close_launcher
 from laws import law
 from missing_judges import MissingJudges
 from tiers import SEED, TIER, USUAL_SEED
@@ -69,6 +70,11 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """End what the tests shared."""
+    close_launcher()
 
 
 @pytest.fixture(autouse=True)

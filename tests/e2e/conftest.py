@@ -6,18 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launching import MODELS, WALKED, Launcher, World
+from launching import MODELS, WALKED, World
 
 from holdfast.testing.script import WireName
 from holdfast.testing.scripted_provider import ScriptedProvider
 from tiers import one_of
-
-
-@pytest.fixture(scope="session")
-def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
-    launcher = Launcher(tmp_path_factory.mktemp("launcher"))
-    yield launcher
-    launcher.close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -28,26 +21,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def world(request: pytest.FixtureRequest, launcher: Launcher, tmp_path: Path) -> Iterator[World]:
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """Return a world on a wire that every story walks."""
-    yield from opened(request.param, launcher, tmp_path)
+    yield from opened(request.param, tmp_path)
 
 
 @pytest.fixture(params=[wire for wire in MODELS if wire not in WALKED])
-def other_world(request: pytest.FixtureRequest, launcher: Launcher, tmp_path: Path) -> Iterator[World]:
+def other_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """Return a world on each of the other wires in turn."""
-    yield from opened(request.param, launcher, tmp_path)
+    yield from opened(request.param, tmp_path)
 
 
 @pytest.fixture
-def one_world(launcher: Launcher, tmp_path: Path) -> Iterator[World]:
+def one_world(tmp_path: Path) -> Iterator[World]:
     """Return a world on one wire, for what never comes to the other's bytes."""
-    yield from opened("openai-chat", launcher, tmp_path)
+    yield from opened("openai-chat", tmp_path)
 
 
-def opened(wire: WireName, launcher: Launcher, root: Path) -> Iterator[World]:
+def opened(wire: WireName, root: Path) -> Iterator[World]:
     with ScriptedProvider() as provider:
-        world = World(wire, root=root, provider=provider, launcher=launcher)
+        world = World(wire, root=root, provider=provider)
         try:
             yield world
             world.verify()

@@ -9,26 +9,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
-import socket
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast.session.journal.entries import Entry, ResponseCheckpoint, SessionOpened
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.testing.script import Call, ScriptStep, WireName
 from holdfast.testing.scripted_provider import Captured, ScriptedProvider
 from judges import judge
+from launcher import PRODUCT, Process, launcher
 from polling import HANGS, eventually
-
-PRODUCT = "import sys; from holdfast.ui.main import main; sys.exit(main())"
-"""What `python -m holdfast` does."""
 
 MODELS: dict[WireName, str] = {
     "openai-chat": "openai-chat:gpt-5.5",
@@ -40,81 +35,6 @@ WALKED: tuple[WireName, ...] = ("openai-chat", "anthropic")
 """The wires of every story; `test_every_wire.py` walks the others."""
 CONFIG = 'edit_tool = "edit"\n[limits]\nbackoff = 0.01\n'
 """Every model gets `edit`, so that one script serves all wires; `apply_patch` has tests of its own."""
-COLD = bool(os.environ.get("HOLDFAST_E2E_COLD"))
-"""Start every agent with a Python of its own (slow): what the shared imports of `warm` could hide."""
-
-
-class Process(Protocol):
-    """What a started process is."""
-
-    @property
-    def pid(self) -> int:
-        """Return the process id."""
-        ...
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return the exit code, negative for a signal."""
-        ...
-
-
-class Launcher:
-    """Starts agents: forked from a warm process, or each with a Python of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._socket = str(folder / "warm")
-        program = Path(__file__).with_name("warm.py")
-        self._warm = subprocess.Popen([sys.executable, str(program), self._socket], stdin=subprocess.PIPE, cwd="/")
-
-    def start(
-        self,
-        program: str,
-        arguments: tuple[str, ...],
-        *,
-        cwd: Path,
-        environ: Mapping[str, str],
-        files: tuple[int, int, int],
-        cold: bool,
-    ) -> Process:
-        """Return a process that runs the Python text `program`."""
-        if cold or COLD:
-            what = ["-m", "holdfast"] if program == PRODUCT else ["-c", program]
-            stdin, stdout, stderr = files
-            command = [sys.executable, *what, *arguments]
-            return subprocess.Popen(
-                command, cwd=cwd, env=dict(environ), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
-            )
-        connection = socket.socket(socket.AF_UNIX)
-        eventually(lambda: connection.connect_ex(self._socket) == 0 or self._warm.poll() is not None)
-        assert self._warm.poll() is None, "The warm process ended: tests/e2e/warm.py has said why."
-        socket.send_fds(connection, [b"\0"], files)
-        asked = {"program": program, "arguments": arguments, "cwd": str(cwd), "environ": dict(environ)}
-        connection.sendall(json.dumps(asked).encode() + b"\n")
-        return _Forked(connection)
-
-    def close(self) -> None:
-        """End the warm process."""
-        self._warm.communicate(timeout=HANGS)
-
-
-class _Forked:
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._code: int | None = None
-        self.pid = self._number(HANGS)
-
-    def wait(self, timeout: float | None = None) -> int:
-        if self._code is None:
-            self._code = self._number(timeout)
-            self._connection.close()
-        return self._code
-
-    def _number(self, timeout: float | None) -> int:
-        if not select.select([self._connection], [], [], timeout)[0]:
-            raise TimeoutError
-        line = b""
-        while not line.endswith(b"\n"):
-            line += self._connection.recv(1)
-        return int(line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +98,7 @@ class Block:
 class World:
     """A folder to work in, a home for sessions, and a provider that speaks one wire first."""
 
-    def __init__(self, wire: WireName, *, root: Path, provider: ScriptedProvider, launcher: Launcher) -> None:
+    def __init__(self, wire: WireName, *, root: Path, provider: ScriptedProvider) -> None:
         self.wire: WireName = wire
         self.model = MODELS[wire]
         self.provider = provider
@@ -186,7 +106,6 @@ class World:
         self.folder = root / "work"
         self.one_past = True  # False for a test that makes two of one session, or damages it
         self._root = root
-        self._launcher = launcher
         self._agents: list[Agent] = []
         self.home.mkdir()
         self.folder.mkdir()
@@ -217,7 +136,7 @@ class World:
         said, out, err = name.with_suffix(".in"), name.with_suffix(".out"), name.with_suffix(".err")
         said.write_bytes(stdin)
         with (stdin_from or said).open("rb") as a, out.open("wb") as b, err.open("wb") as c:
-            process = self._launcher.start(
+            process = launcher().start(
                 program,
                 arguments,
                 cwd=cwd or self.folder,

@@ -9,10 +9,12 @@ import re
 import select
 import signal
 import struct
+import sys
 import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +22,7 @@ from typing import Self
 
 import pyte
 
+from launcher import COLD, PRODUCT, Process, launcher
 from polling import HANGS
 
 # pyte takes these for text: kitty's keyboard protocol, requests for modes, and synchronized output.
@@ -51,7 +54,10 @@ class Key:
 
 
 class Terminal:
-    """A program in a pseudo-terminal of `columns` x `lines`; leave the block and every process of it is ended."""
+    """A program in a pseudo-terminal of `columns` x `lines`; leave the block and every process of it is ended.
+
+    With `warm`, it is holdfast with the arguments `argv`, forked from a process that has imported it.
+    """
 
     def __init__(
         self,
@@ -61,6 +67,7 @@ class Terminal:
         cwd: Path,
         columns: int = 100,
         lines: int = 30,
+        warm: bool = False,
     ) -> None:
         self.screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self.screen)
@@ -68,12 +75,24 @@ class Terminal:
         self.raw = bytearray()
         """Every byte it wrote."""
         self.began = time.monotonic()
-        self.pid, self.descriptor = pty.fork()
-        if self.pid == 0:
-            os.chdir(cwd)
-            os.execve(argv[0], list(argv), {"TERM": "xterm-256color", "COLORTERM": "truecolor", **env})
-        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._status: int | None = None
+        self._forked: Process | None = None
+        environ = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **env}
+        size = struct.pack("HHHH", lines, columns, 0, 0)
+        if warm and not COLD:
+            self.descriptor, theirs = pty.openpty()
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+            files = (theirs, theirs, theirs)
+            self._forked = launcher().start(PRODUCT, tuple(argv), cwd=cwd, environ=environ, files=files, terminal=True)
+            self.pid = self._forked.pid
+            os.close(theirs)
+        else:
+            command = [sys.executable, "-m", "holdfast", *argv] if warm else list(argv)
+            self.pid, self.descriptor = pty.fork()
+            if self.pid == 0:
+                os.chdir(cwd)
+                os.execve(command[0], command, environ)
+            fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, size)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -131,7 +150,10 @@ class Terminal:
 
     def ended(self) -> bool:
         """Return whether it has ended."""
-        if self._status is None:
+        if self._status is None and self._forked is not None:
+            with suppress(TimeoutError):
+                self._status = self._forked.wait(0)
+        elif self._status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self._status = os.waitstatus_to_exitcode(status)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judges import judge
+from launcher import launcher
 
 USER: dict[str, Any] = {"role": "user", "content": "Look."}
 IMAGE: dict[str, Any] = {"type": "image", "source": {"type": "url", "url": "https://example.org/x.png"}}
@@ -43,9 +43,8 @@ WRITTEN: dict[str, Any] = {
 def run(folder: Path, *argv: str, document: object = None) -> tuple[int, str, str]:
     for name, content in {**WRITTEN, "a.json": document}.items():
         (folder / name).write_text(json.dumps(content))
-    command = [sys.executable, "-m", "holdfast", *argv]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+    done = launcher().run(argv, cwd=folder, environ=os.environ)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 @pytest.mark.parametrize(

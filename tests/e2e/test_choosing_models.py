@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launching import Launcher, World
+from launching import World
 from terminal import Key
 from test_terminal import screen
 
@@ -20,10 +20,10 @@ MANY = [f"model-{number}" for number in range(60)]
 
 
 @pytest.fixture
-def listed_world(launcher: Launcher, tmp_path: Path) -> Iterator[World]:
+def listed_world(tmp_path: Path) -> Iterator[World]:
     """Return a world whose provider lists its models, with a name that a terminal would act on."""
     with ScriptedProvider(models=["m", *MANY, "evil\x1b[2J"]) as provider:
-        world = World("openai-chat", root=tmp_path, provider=provider, launcher=launcher)
+        world = World("openai-chat", root=tmp_path, provider=provider)
         try:
             yield world
             world.verify()

@@ -45,7 +45,7 @@ class Fresh:
         return sorted(str(path.relative_to(self.home)) for path in self.home.rglob("*") if path.is_file())
 
     def terminal(self, *arguments: str) -> Terminal:
-        return Terminal([sys.executable, "-m", "holdfast", *arguments], env=self.environ, cwd=self.work, columns=120)
+        return Terminal(arguments, env=self.environ, cwd=self.work, columns=120, warm=True)
 
     def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "holdfast", *arguments]

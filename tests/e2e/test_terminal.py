@@ -20,15 +20,13 @@ from polling import HANGS, eventually, expect_within
 LONG = "A long answer that goes on. "
 
 
-def screen(world: World, *arguments: str, columns: int = 100, lines: int = 30, **more: str) -> Terminal:
+def screen(
+    world: World, *arguments: str, columns: int = 100, lines: int = 30, cold: bool = False, **more: str
+) -> Terminal:
     """Return a terminal that shows the world's folder."""
-    return Terminal(
-        [sys.executable, "-m", "holdfast", *arguments],
-        env=world.environ(**more),
-        cwd=world.folder,
-        columns=columns,
-        lines=lines,
-    )
+    environ = world.environ(**more)
+    command = (sys.executable, "-m", "holdfast", *arguments) if cold else arguments
+    return Terminal(command, env=environ, cwd=world.folder, columns=columns, lines=lines, warm=not cold)
 
 
 def sleeper(world: World) -> bool:

@@ -17,6 +17,7 @@ from holdfast.history.formats import FORMATS
 from holdfast.history.profiles import PROFILES
 from holdfast.history.repair import CANNOT_BE_MENDED
 from holdfast.history.shape import NO_RESULT
+from launcher import launcher
 
 USER = {"role": "user", "content": "Which files are there?"}
 CALLS = {
@@ -51,8 +52,7 @@ class Ran:
 
 def run(folder: Path, *argv: str, given: bytes = b"") -> Ran:
     environ = {**os.environ, "PYTHONUTF8": "1"}
-    command = [sys.executable, "-m", "holdfast", *argv]
-    return Ran(subprocess.run(command, cwd=folder, env=environ, input=given, capture_output=True, check=False))
+    return Ran(launcher().run(argv, cwd=folder, environ=environ, given=given))
 
 
 def put(folder: Path, document: object, name: str = "a.json") -> str:

@@ -11,6 +11,7 @@ the process id and, when it has ended, its exit code.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import gc
 import json
 import os
@@ -18,11 +19,20 @@ import select
 import signal
 import socket
 import sys
+import termios
 import traceback
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
 import httpx2
 
+import holdfast.agent
+import holdfast.config
+import holdfast.history
+import holdfast.session
+import holdfast.tools
+import holdfast.ui
 from holdfast.providers.connect import open_model
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.fold import fold
@@ -30,13 +40,18 @@ from holdfast.session.journal.entries import PromptAccepted, SessionOpened
 from holdfast.testing.http_transport import ScriptedTransport
 from holdfast.testing.script import Say
 from holdfast.testing.scripted_provider import ScriptedProvider
-from holdfast.ui.headless import run
+
+WARMED = (holdfast.agent, holdfast.config, holdfast.history, holdfast.session, holdfast.tools, holdfast.ui)
+"""What agents, commands and the screen import sooner or later."""
 
 
 def main() -> None:
     for name in ("openai", "openai-chat", "anthropic", "google"):  # one for each protocol
         provider = PROVIDERS[name]
         asyncio.run(once(provider.example, {str(provider.key_variable): "test-key"}))
+    for package in WARMED:
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
     gc.freeze()  # what is shared stays shared
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as server:
@@ -84,6 +99,12 @@ def become(asked: Any, files: list[int]) -> None:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
+    if asked["terminal"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="strict", closefd=False)
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="strict", closefd=False)
+    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["environ"])
@@ -102,5 +123,4 @@ def become(asked: Any, files: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    assert run  # imported for the agents
     main()
