@@ -1,4 +1,4 @@
-"""`search` in a real agent: offered once it is configured, asked about, and its key is found nowhere but at the service."""
+"""`search` in a real agent: offered once it is configured, asked about, and its key is nowhere but at the service."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_key_is_stored_like_those_of_providers_and_the_doctor_tells_the_servic
     one_world.script([Call("search", {"query": "the answer"})], [Say("It is 42.")])
     one_world.ask("search", "--debug")
     assert one_world.results == [RESULT]
-    assert kept(one_world, KEY) == ["keys.json"]
+    assert kept(one_world, KEY) == ["holdfast-keys.json"]
 
 
 def test_no_key_is_asked_for_where_none_is_needed(one_world: World) -> None:

@@ -66,7 +66,7 @@ def service() -> Generator[Searched]:
     service = Searched(body=json.dumps({"results": [FOUND], "web": {"results": [FOUND]}}).encode())
 
     class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+        def _answered(self) -> None:
             size = int(self.headers.get("content-length", "0"))
             service.asked.append((self.command, self.path, dict(self.headers), self.rfile.read(size)))
             if service.hangs == "head":
@@ -84,7 +84,7 @@ def service() -> Generator[Searched]:
             if service.hangs:
                 service.go_on.wait(20)
 
-        do_POST = do_GET
+        do_GET = do_POST = _answered  # noqa: N815 - the library's names
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
             del format, args
@@ -110,7 +110,7 @@ def service() -> Generator[Searched]:
         ("exa", "POST", "/search", "x-api-key", KEY),
     ],
 )
-def test_each_service_is_asked_in_its_way(  # noqa: PLR0913 - a service
+def test_each_service_is_asked_in_its_way(
     service: Searched, name: SearchName, method: str, path: str, header: str, value: str
 ) -> None:
     assert called(service.tool(name), query=" the\n answer ") == ToolOutput(text=RESULTS)
@@ -240,10 +240,8 @@ def test_a_blank_query_is_refused(service: Searched) -> None:
         planned(service.tool(), query=" \n ")
 
 
-@pytest.mark.parametrize(
-    ("mode", "asks"), [("ask", True), ("accept-edits", True), ("plan", True), ("yolo", False)]
-)
-def test_the_first_use_asks_about_the_service(service: Searched, mode: Mode, asks: bool) -> None:
+@pytest.mark.parametrize(("mode", "asks"), [("ask", True), ("accept-edits", True), ("plan", True), ("yolo", False)])
+def test_the_first_use_asks_about_the_service(service: Searched, mode: Mode, *, asks: bool) -> None:
     plan = planned(service.tool(), query="q")
     assert (plan.effect, plan.host) == ("read", "127.0.0.1")
     assert isinstance(decide(plan, Policy(mode), tool="search"), Ask) == asks

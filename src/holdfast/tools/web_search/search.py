@@ -54,7 +54,7 @@ class SearchTool:
         self._seconds = seconds
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
-        """Return the plan of a search. Nothing is sent. Raises `ToolFailed` if the query is blank or nobody can search."""
+        """Return the plan of a search. Nothing is sent. Raises `ToolFailed` for a blank query or without a service."""
         wanted = parse_arguments(arguments, SearchArguments, tool="search")
         query = " ".join(wanted.query.split())
         backend = self._backend
@@ -119,7 +119,9 @@ def _key(backend: SearchBackend) -> str:
     try:
         key = backend.key()
     except HoldfastError as error:
-        raise ToolFailed(f"The key of {_called(backend)} cannot be read. {error} Nothing was sent. {_ADVICE}") from error
+        raise ToolFailed(
+            f"The key of {_called(backend)} cannot be read. {error} Nothing was sent. {_ADVICE}"
+        ) from error
     if not key:
         raise ToolFailed(f"{_called(backend)} needs a key in {variable}. Nothing was sent. {_ADVICE}")
     if not key.isascii() or not key.isprintable() or " " in key:

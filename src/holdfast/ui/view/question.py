@@ -60,9 +60,7 @@ class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
     def answer(self, words: str = "", *, marked: tuple[str, ...] = ()) -> ApprovalAnswer:
         """Return the answer that this choice gives; `marked` are the options that the user marked before."""
         chosen = (self.option,) if self.option else marked
-        return ApprovalAnswer(
-            allowed=self.allows, reason=words, remember=self.remember, mode=self.mode, chosen=chosen
-        )
+        return ApprovalAnswer(allowed=self.allows, reason=words, remember=self.remember, mode=self.mode, chosen=chosen)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):

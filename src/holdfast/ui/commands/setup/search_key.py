@@ -21,7 +21,7 @@ def store_search_key(environ: Mapping[str, str]) -> int:
     variable = None if search is None else KEY_VARIABLES.get(search.service)
     if search is None or variable is None:
         raise UsageError(
-            f"No search service that needs a key is configured. Set service = \"brave\", \"tavily\" or \"exa\" below "
+            f'No search service that needs a key is configured. Set service = "brave", "tavily" or "exa" below '
             f"[search] in {home(str(places.config))} first."
         )
     file = KeyFile(places.keys)
