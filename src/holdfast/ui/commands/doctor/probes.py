@@ -90,11 +90,11 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[Doc
 
 
 def _search(options: RunOptions) -> DoctorFinding:
-    backend = search_backend(options)
+    backend = search_backend(options.config, options.environ)
     if backend is None:
         return findings.search_finding(None, "", variable="", key=None)
     try:
-        key = search_key(options)
+        key = search_key(options.config, options.environ)
     except ConfigInvalid:  # the finding about keys has why
         key = None
     return findings.search_finding(backend.name, backend.host, variable=KEY_VARIABLES.get(backend.name, ""), key=key)

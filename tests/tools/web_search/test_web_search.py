@@ -22,7 +22,7 @@ from holdfast.tools.permission_rules.permission_rule import permission_rule
 from holdfast.tools.permission_rules.rule_set import RuleSet
 from holdfast.tools.tool import ToolContext, ToolOutput
 from holdfast.tools.web_search.backends import SearchBackend
-from holdfast.tools.web_search.search import MOST, SearchTool
+from holdfast.tools.web_search.search import LARGEST_ANSWER, SearchTool
 from polling import eventually, expect_within
 from tool_harness import called, planned
 
@@ -124,14 +124,14 @@ def test_a_compressed_answer_is_unpacked_within_bounds(service: Searched) -> Non
     service.headers["Content-Encoding"] = "gzip"
     service.body = gzip.compress(service.body)
     assert called(service.tool(), query="q").text == RESULTS
-    service.body = gzip.compress(b" " * (MOST + 10))
-    assert f"more than {MOST} bytes" in service.fails()
+    service.body = gzip.compress(b" " * (LARGEST_ANSWER + 10))
+    assert f"more than {LARGEST_ANSWER} bytes" in service.fails()
 
 
 def test_a_service_with_too_much_to_say_is_not_read_on(service: Searched) -> None:
     service.body = b'{"web": {"results": ["' + b"x" * 10_000_000
     before = time.monotonic()
-    assert f"sent more than {MOST} bytes" in service.fails()
+    assert f"sent more than {LARGEST_ANSWER} bytes" in service.fails()
     expect_within(5, before)
 
 
