@@ -84,8 +84,9 @@ def service() -> Generator[Searched]:
             try:
                 self.wfile.write(service.body[: len(service.body) // 2] if service.hangs else service.body)
                 self.wfile.flush()
-                for service.sent in range(service.floods):
+                for _ in range(service.floods):
                     self.wfile.write(b" " * 1_000_000)
+                    service.sent += 1
             except OSError:  # the client has read enough
                 service.left = True
                 return
