@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from holdfast.config.settings import Config, ProjectConfig, decoded
+from holdfast.config.settings import Config, ProjectConfig, Search, decoded
 from holdfast.errors import ConfigInvalid
 from holdfast.tool_calls import SearchName
 from holdfast.tools.web_search.backends import (
@@ -136,6 +138,12 @@ def test_what_a_config_may_say() -> None:
 def test_what_cannot_be_asked_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(ConfigInvalid, match=why):
         read(f"[search]\n{text}")
+
+
+def test_the_example_of_the_page_on_searching_is_valid() -> None:
+    page = (Path(__file__).parents[3] / "docs/how-to/search.md").read_text("utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert read(example).search == Search(service="searxng", address="http://localhost:8888")
 
 
 def test_a_project_cannot_choose_who_is_asked() -> None:

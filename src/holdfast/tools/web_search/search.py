@@ -155,8 +155,8 @@ def _refuse(backend: SearchBackend, response: httpx2.Response, raw: bytes, key: 
         raise ToolFailed(f"{name} redirects to {to!r}, which was not followed. {_ADVICE}")
     if status == _TOO_MANY:
         after = response.headers.get("retry-after", "")
-        when = f" Try again in {after} s." if after.isdecimal() and len(after) <= 6 else " Try again later."  # noqa: PLR2004 - some days
-        raise ToolFailed(f"{name} refuses so many searches ({status}){said}.{when}")
+        when = f"in {after} s" if after.isdecimal() and len(after) <= 6 else "later"  # noqa: PLR2004 - some days
+        raise ToolFailed(f"{name} refuses so many searches ({status}){said}. Try again {when}.")
     if status in _KEY_REFUSED:
         what = f"refuses the key in {variable}" if variable else "refuses to answer in JSON, or to answer at all"
         more = "" if variable else " (its settings must list json below search.formats)"
