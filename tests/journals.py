@@ -134,6 +134,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         pattern=st.sampled_from([None, Pattern(effect="execute", text="make test *")]),
         patterns=st.sampled_from([(), (Pattern(effect="execute", text="make"), Pattern(effect="read", text="a.org"))]),
         mode=st.sampled_from([None, "ask", "accept-edits", "plan", "yolo"]),
+        chosen=st.sampled_from([(), ("SQLite", "Postgres")]),
     ),
     st.builds(
         CallStarted,

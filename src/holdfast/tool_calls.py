@@ -100,7 +100,7 @@ class Image(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class QuestionOption(msgspec.Struct, frozen=True):
-    """An answer that the model proposes: `label` is one line, `description` says what follows from it, "" if nothing."""
+    """An answer that the model proposes: `label` is one line, `description` what follows from it, "" if nothing."""
 
     label: str
     description: str = ""

@@ -60,7 +60,20 @@ async def test_a_tool_that_a_session_was_not_begun_with_is_none_of_it(tmp_path: 
 
 async def test_a_new_session_has_them_all(tmp_path: Path) -> None:
     session = create(Catalog(tmp_path / "sessions"), cwd=tmp_path, model=MODEL)
-    names = ["read", "write", "edit", "bash", "task", "stop_task", "grep", "glob", "fetch", "todo", "present_plan"]
+    names = [
+        "read",
+        "write",
+        "edit",
+        "bash",
+        "task",
+        "stop_task",
+        "grep",
+        "glob",
+        "fetch",
+        "todo",
+        "present_plan",
+        "ask_user",
+    ]
     assert [tool.name for tool in session.toolbox.schemas] == names
     session.store.close()
 

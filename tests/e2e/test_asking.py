@@ -1,4 +1,4 @@
-"""A question of the model in a real terminal: killed while it waits, asked again, answered; and where nobody answers."""
+"""A question of the model in a real terminal: killed while it waits, asked again, answered; and with nobody there."""
 
 from __future__ import annotations
 

@@ -108,6 +108,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         pattern=Pattern(effect="write", text="src/**"),
         patterns=(Pattern(effect="write", text="src/**"), Pattern(effect="write", text="README.md")),
         mode="accept-edits",
+        chosen=("SQLite", "Postgres"),
     ),
     e.CallStarted(
         call="c1",

@@ -53,17 +53,17 @@ _DOES: dict[Effect, str] = {"read": "reads", "write": "changes files", "execute"
 def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
     """Return whether the planned call of `tool` may run.
 
-    A plan that the model presents and a question that it asks are always the user's to decide. A deny rule counts in every mode. A path outside the workspace or a network host needs approval, except in mode
-    `yolo` or by an allow rule. Mode `plan` allows only reading, whatever the user has allowed. A command whose parts
-    all only read in the workspace is free in every mode.
+    A plan that the model presents and a question that it asks are always the user's to decide. A deny rule counts in
+    every mode. A path outside the workspace or a network host needs approval, except in mode `yolo` or by an allow
+    rule. Mode `plan` allows only reading, whatever the user has allowed. A command whose parts all only read in the
+    workspace is free in every mode.
     """
     line = _line(plan)
     if rule := policy.rules.against("deny", plan, line, tool=tool):
         return Deny(f"Rule {rule.shown} denies {plan.title!r}. It was not run. Continue without it, or ask the user.")
-    if plan.presents:
-        return Ask("The model presents a plan. Decide whether it is carried out.")
-    if plan.asks is not None:
-        return Ask(plan.asks.text)
+    if plan.is_for_the_user:
+        presented = "The model presents a plan. Decide whether it is carried out."
+        return Ask(presented if plan.asks is None else plan.asks.text)
     if policy.mode == "yolo":
         return Allow()
     if policy.mode == "plan" and plan.effect != "read" and not (line is not None and line.only_reads):

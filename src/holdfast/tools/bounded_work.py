@@ -13,7 +13,7 @@ from holdfast.tools.tool import ToolOutput
 _LAST_WORD = 0.3  # seconds for stopped work to return what it has
 
 
-async def bounded(
+async def run_bounded(
     work: Callable[[threading.Event], ToolOutput], stop: asyncio.Event, *, seconds: float, stopped: str, late: str
 ) -> ToolOutput:
     """Return what `work` gives on a thread, or an interrupted output with the text `stopped`.

@@ -108,8 +108,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     parts, None if the tool has not looked; `spool` (a file name in the workspace's spool folder) is the live output,
     `kept` the file that will have all of it, "" if none will. `run` may be called once. In the `background` it goes on
     while the turn does. `release`, if any, is called when a running command is moved there: its time limit is lifted.
-    `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode. So they are
-    with `asks`, a question of the model: their answer is the outcome of the call, and `run` is not called.
+    `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode. So they
+    are with `asks`, a question of the model: their answer is the outcome of the call, and `run` is not called.
     """
 
     effect: Effect

@@ -16,7 +16,8 @@ ALWAYS = frozenset(schema.name for schema in DECLARATIONS) - {"edit", "apply_pat
 def chosen_tools(model: str, *, dialect: EditDialect = "auto", search: bool = False) -> frozenset[str]:
     """Return the names of the tools of a new session with `model` (PROVIDER:MODEL).
 
-    `search` is whether the web can be searched. `auto` gives models of OpenAI from GPT-4.1 on `apply_patch` instead of `edit`, and all others `edit`.
+    `search` is whether the web can be searched. `auto` gives models of OpenAI from GPT-4.1 on `apply_patch` instead of
+    `edit`, and all others `edit`.
     """
     patch = dialect == "patch" or (dialect == "auto" and _TRAINED_ON_PATCHES.search(model.lower()) is not None)
     return ALWAYS | {"apply_patch" if patch else "edit"} | ({"search"} if search else set[str]())

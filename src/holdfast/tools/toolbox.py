@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class LocalToolbox:
-    """read, write, edit, bash with its tasks, grep and glob for this machine's files and processes; fetch, search and todo."""
+    """read, write, edit, bash with its tasks, grep and glob for files and processes here; fetch, search and todo."""
 
     def __init__(self, cwd: Path, session_folder: Path, *, declared: Container[str] | None = None) -> None:
         """Serve a session that works in `cwd` and keeps its own files in `session_folder`. Starts no process yet.

@@ -228,7 +228,7 @@ class _Reading:
         schema, value = field.schema, given
         match _type_of(schema):
             case "string":
-                value = self._text(given, field.at + name)
+                value = self._text(given)
             case "integer" | "number" as kind:
                 value = self._number(given, kind, name, field)
             case "boolean":
@@ -247,7 +247,7 @@ class _Reading:
                 pass
         return value
 
-    def _text(self, given: object, name: str) -> object:
+    def _text(self, given: object) -> object:
         value = given
         if self._tool == "bash" and isinstance(given, str) and given.startswith('["'):
             given = _decoded(given)

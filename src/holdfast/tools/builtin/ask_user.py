@@ -55,5 +55,5 @@ def _question(given: AskUserArguments) -> UserQuestion:
     for label in labels:
         if not label or labels.count(label) > 1:
             why = "is given twice" if label else "is blank"
-            raise ToolFailed(f"Option {label!r} {why}. Nothing was asked. Give each option a label of its own.")
+            raise ToolFailed(f"Option {label!r} {why}. Nothing was asked. Give each option another label.")
     return UserQuestion(text=text, options=options, several=given.several)

@@ -18,7 +18,7 @@ import msgspec
 from holdfast import __version__
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import Effect
-from holdfast.tools.bounded_work import bounded
+from holdfast.tools.bounded_work import run_bounded
 from holdfast.tools.builtin.address_policy import may_ask
 from holdfast.tools.builtin.declarations import FETCH_SCHEMA, FetchArguments
 from holdfast.tools.builtin.html_to_markdown import DownloadedPage, page_text, refuse_kind, unpacked
@@ -69,7 +69,7 @@ class FetchTool:
             late = f"Page {str(url)!r} was not received within {SECONDS:g} s. Try again later, or use another address."
             stopped = f"Page {str(url)!r} was not received yet."
             work = partial(fetch.output, url)
-            return await bounded(work, context.stop, seconds=SECONDS, stopped=stopped, late=late)
+            return await run_bounded(work, context.stop, seconds=SECONDS, stopped=stopped, late=late)
 
         return Plan(effect="read", title=escape_newlines(f"fetch {url}"), host=url.host, run=run)
 

@@ -41,7 +41,7 @@ KEY_VARIABLES: Mapping[SearchName, str] = {
 
 
 class SearchBackend(msgspec.Struct, frozen=True, kw_only=True):
-    """The service that is asked. `key` returns its key, "" if there is none; it may block, and raise `HoldfastError`."""
+    """The service that is asked. `key` returns its key, "" if there is none; it may block, or raise `HoldfastError`."""
 
     name: SearchName
     address: str
@@ -130,7 +130,7 @@ def search_results(name: SearchName, raw: bytes, *, count: int) -> tuple[SearchR
         return ()  # Brave leaves out a kind of results of which there are none
     found = _field(inner, "results")
     if not isinstance(found, list):
-        raise ValueError("it has no list of results")
+        raise ValueError("it has no list of results")  # noqa: TRY004 - the answer is wrong, not the call
     return tuple(_read(cast("list[object]", found)))[:count]
 
 

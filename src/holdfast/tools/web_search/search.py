@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from holdfast import __version__
 from holdfast.errors import HoldfastError, ToolFailed
 from holdfast.tool_calls import Effect
-from holdfast.tools.bounded_work import bounded
+from holdfast.tools.bounded_work import run_bounded
 from holdfast.tools.builtin.declarations import SEARCH_SCHEMA, SearchArguments
 from holdfast.tools.builtin.html_to_markdown import unpacked
 from holdfast.tools.schema import parse_arguments
@@ -31,10 +31,10 @@ from holdfast.tools.web_search.backends import (
 if TYPE_CHECKING:
     import httpx2
 
-MOST = 2_000_000
+LARGEST_ANSWER = 2_000_000
 """Most bytes read of an answer."""
 
-SECONDS = 20.0
+LONGEST_SEARCH = 20.0
 """Seconds for a whole search."""
 
 _SILENCE = 10.0
@@ -49,12 +49,12 @@ class SearchTool:
     schema = SEARCH_SCHEMA
     effect: Effect = "read"
 
-    def __init__(self, backend: SearchBackend | None, *, seconds: float = SECONDS) -> None:
+    def __init__(self, backend: SearchBackend | None, *, seconds: float = LONGEST_SEARCH) -> None:
         self._backend = backend
         self._seconds = seconds
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
-        """Return the plan of a search. Nothing is sent. Raises `ToolFailed` if the query is blank or nobody can search."""
+        """Return the plan of a search. Nothing is sent. Raises `ToolFailed` for a blank query or without a service."""
         wanted = parse_arguments(arguments, SearchArguments, tool="search")
         query = " ".join(wanted.query.split())
         backend = self._backend
@@ -70,7 +70,7 @@ class SearchTool:
         async def run(context: ToolContext) -> ToolOutput:
             work = partial(_searched, backend, query, wanted.count, time.monotonic() + self._seconds + 1)
             stopped = "The search was sent; no results were received yet."
-            return await bounded(work, context.stop, seconds=self._seconds, stopped=stopped, late=late)
+            return await run_bounded(work, context.stop, seconds=self._seconds, stopped=stopped, late=late)
 
         return Plan(effect="read", title=escape_newlines(f"search {query!r}"), host=backend.host, run=run)
 
@@ -103,7 +103,7 @@ def _searched(backend: SearchBackend, query: str, count: int, until: float, stop
         return ToolOutput(text="The search was sent; no results were received yet.", interrupted=True)
     _refuse(backend, response, raw, key)
     if not whole:
-        raise ToolFailed(f"{_called(backend)} sent more than {MOST} bytes. They were not read. {_ADVICE}")
+        raise ToolFailed(f"{_called(backend)} sent more than {LARGEST_ANSWER} bytes. They were not read. {_ADVICE}")
     try:
         found = search_results(backend.name, raw, count=count)
     except ValueError as error:
@@ -134,10 +134,12 @@ def _body(response: httpx2.Response, stop: threading.Event, until: float) -> tup
     raw = bytearray()
     for piece in response.iter_raw(16_384):
         raw += piece
-        if len(raw) > MOST or stop.is_set() or time.monotonic() > until:
-            return bytes(raw[:MOST]), False
+        if len(raw) > LARGEST_ANSWER or stop.is_set() or time.monotonic() > until:
+            return bytes(raw[:LARGEST_ANSWER]), False
     encoding = response.headers.get("content-encoding", "").strip().lower()
-    plain, more = unpacked(bytes(raw), encoding, most=MOST, url=str(response.request.url.copy_with(query=None)))
+    plain, more = unpacked(
+        bytes(raw), encoding, most=LARGEST_ANSWER, url=str(response.request.url.copy_with(query=None))
+    )
     return plain, not more
 
 
@@ -153,8 +155,8 @@ def _refuse(backend: SearchBackend, response: httpx2.Response, raw: bytes, key: 
         raise ToolFailed(f"{name} redirects to {to!r}, which was not followed. {_ADVICE}")
     if status == _TOO_MANY:
         after = response.headers.get("retry-after", "")
-        when = f" Try again in {after} s." if after.isdecimal() and len(after) <= 6 else " Try again later."  # noqa: PLR2004 - some days
-        raise ToolFailed(f"{name} refuses so many searches ({status}){said}.{when}")
+        when = f"in {after} s" if after.isdecimal() and len(after) <= 6 else "later"  # noqa: PLR2004 - some days
+        raise ToolFailed(f"{name} refuses so many searches ({status}){said}. Try again {when}.")
     if status in _KEY_REFUSED:
         what = f"refuses the key in {variable}" if variable else "refuses to answer in JSON, or to answer at all"
         more = "" if variable else " (its settings must list json below search.formats)"

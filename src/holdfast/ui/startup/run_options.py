@@ -86,7 +86,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Have the tools of a session work as the options say. Call this before any is used."""
         from holdfast.ui.startup.toolbox_settings import prepare  # noqa: PLC0415 - when a session is opened
 
-        prepare(toolbox, self)
+        prepare(toolbox, self.config, self.environ)
 
     def tools_of(self, model: str) -> frozenset[str]:
         """Return the names of the tools of a new session with a model."""

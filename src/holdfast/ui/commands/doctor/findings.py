@@ -13,10 +13,11 @@ from typing import Literal
 import msgspec
 
 from holdfast.providers.connectivity import Reached
-from holdfast.providers.credentials.provider_keys import Keys
+from holdfast.providers.credentials.provider_keys import Keys, ProviderKey
 from holdfast.providers.model_table import ModelFacts
 from holdfast.providers.registry import Provider, Providers
 from holdfast.session.verify import Report
+from holdfast.tool_calls import SearchName
 from holdfast.ui.commands.config import RuleRow
 from holdfast.ui.commands.provider_failures import unreached
 from holdfast.ui.startup.run_options import DEMO
@@ -128,6 +129,18 @@ def provider_finding(provider: Provider, way: Reached, *, chosen: bool) -> Docto
     todo = unreached(way)
     said = f" ({way.said})" if way.said and way.said != todo else ""
     return DoctorFinding(name=name, level="fail" if chosen else "warn", what=f"{way.place}{through}{said}", todo=todo)
+
+
+def search_finding(name: SearchName | None, host: str, *, variable: str, key: ProviderKey | None) -> DoctorFinding:
+    """Return which service searches the web, None if none does, and whether it has its key in `variable`, if any."""
+    if name is None:
+        return DoctorFinding(name="search", level="ok", what="not configured ([search] in the config)")
+    if not variable:
+        return DoctorFinding(name="search", level="ok", what=f"{name} at {host}, without a key")
+    if key is None:
+        todo = f"Set {variable} in the environment, or run: holdfast setup --search-key"
+        return DoctorFinding(name="search", level="warn", what=f"{name} at {host}, no key", todo=todo)
+    return DoctorFinding(name="search", level="ok", what=f"{name} at {host}, {variable} ({key.source})")
 
 
 def disk(path: str, free: int) -> DoctorFinding:

@@ -26,6 +26,7 @@ from holdfast.session.verify import Report
 from holdfast.system.user_directories import homes
 from holdfast.tools.process.launch import CONTAINED
 from holdfast.tools.process.supervisor_client import Supervisor
+from holdfast.tools.web_search.backends import KEY_VARIABLES
 from holdfast.ui.advice import COMMAND_LINE, advised
 from holdfast.ui.commands.config import rule_rows
 from holdfast.ui.commands.doctor import findings
@@ -33,6 +34,7 @@ from holdfast.ui.commands.doctor.findings import DoctorFinding
 from holdfast.ui.commands.verify import verified
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
+from holdfast.ui.startup.toolbox_settings import search_backend, search_key
 from holdfast.ui.view.columns import home
 
 STARTING = 10.0
@@ -89,7 +91,19 @@ def _before(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, list[Doc
         found_keys,
         *([] if problem else [findings.model(options.model, _unusable(options))]),
         _model_table(options),
+        _search(options),
     ]  # fmt: skip
+
+
+def _search(options: RunOptions) -> DoctorFinding:
+    backend = search_backend(options.config, options.environ)
+    if backend is None:
+        return findings.search_finding(None, "", variable="", key=None)
+    try:
+        key = search_key(options.config, options.environ)
+    except ConfigInvalid:  # the finding about keys has why
+        key = None
+    return findings.search_finding(backend.name, backend.host, variable=KEY_VARIABLES.get(backend.name, ""), key=key)
 
 
 def _unusable(options: RunOptions) -> str:

@@ -24,6 +24,7 @@ from holdfast.ui.view.columns import home
 
 class _Arguments(argparse.Namespace):
     forget: str | None
+    search_key: bool
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -32,6 +33,7 @@ def command_parser() -> argparse.ArgumentParser:
         prog="holdfast setup", description="Choose a provider, store its key, and test it.", allow_abbrev=False
     )
     parser.add_argument("--forget", metavar="PROVIDER", help="delete the stored key of this provider")
+    parser.add_argument("--search-key", action="store_true", help="store the key of the configured search service")
     return parser
 
 
@@ -46,6 +48,10 @@ def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
             "set the provider's key in the environment (e.g. export ANTHROPIC_API_KEY=…; docs/reference/providers.md "
             f"has the others) and pass the model with -m, or as `model` in {home(str(homes(environ).config))}."
         )
+    if arguments.search_key:
+        from holdfast.ui.commands.setup.search_key import store_search_key  # noqa: PLC0415 - for those who search
+
+        return store_search_key(environ)
     if not set_up(environ):
         return EXIT_INTERRUPTED
     print("Done. Run: holdfast")
