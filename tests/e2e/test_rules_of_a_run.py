@@ -26,7 +26,6 @@ def test_what_is_allowed_runs_and_the_rest_is_denied_with_the_option(world: Worl
         "denied: bash touch made && mkdir sub (allow it with --allow 'Bash(touch *)' --allow 'Bash(mkdir *)')"
         in ran.err
     )
-    world.go_on()
 
 
 def test_what_is_denied_is_not_run_in_any_mode_and_the_rule_is_named(one_world: World) -> None:

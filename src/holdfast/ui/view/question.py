@@ -54,9 +54,14 @@ class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question to the user: `text` is one line, `warnings` say in a few words each what makes the call dangerous."""
+    """A question to the user.
+
+    `text` is one line, `why` a sentence why the user is asked, "" if `text` says it. `warnings` say in a few words each
+    what makes the call dangerous.
+    """
 
     text: str
+    why: str = ""
     warnings: tuple[str, ...] = ()
     choices: tuple[AnswerChoice, ...]
 
@@ -78,8 +83,8 @@ PLAN_CHOICES = (
 )
 
 
-def question_of(plan: Plan, *, mode: Mode) -> Question:
-    """Return the question about a planned call in a session of this approval mode."""
+def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
+    """Return the question about a planned call in a session of this approval mode; `why` is the policy's sentence."""
     if plan.presents:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
     remembered = suggested(plan).patterns
@@ -93,7 +98,7 @@ def question_of(plan: Plan, *, mode: Mode) -> Question:
                 kept.append(AnswerChoice(name=remember, label=label, subject=subject, remember=remember))
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not obeyed(plan):
         kept.append(EDITS)
-    return Question(text=_text(plan), warnings=_warnings(plan), choices=(ONCE, *kept, NO))
+    return Question(text=_text(plan), why=_reason(plan, why), warnings=_warnings(plan), choices=(ONCE, *kept, NO))
 
 
 def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
@@ -107,6 +112,18 @@ def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
 
 def _text(plan: Plan) -> str:
     return "Run this command?" if plan.effect == "execute" else f"{plan.title[:1].upper()}{plan.title[1:]}?"
+
+
+def _reason(plan: Plan, why: str) -> str:
+    """Return the part of the policy's sentence that the question and its warnings do not say themselves."""
+    said = why.removeprefix(f"The call {plan.title!r} ")
+    if said.startswith("needs approval"):
+        return f"It {said}"
+    if said == why or plan.effect != "execute":
+        return ""
+    what, _, reason = said.partition(": ")
+    judged = "holdfast cannot judge it: " if what.endswith("cannot judge") else "Why: "
+    return f"{judged}{reason}" if reason else ""
 
 
 def _warnings(plan: Plan) -> tuple[str, ...]:
