@@ -127,7 +127,7 @@ async def test_a_mode_that_forbids_it_meanwhile_counts_whatever_the_person_answe
     assert (await rig.agent.run("do it")).cause == "finished"
     assert done == []
     assert rig.outcomes == {"act": "denied"}
-    assert "plan mode" in rig.results()["act"].text
+    assert "Plan mode" in rig.results()["act"].text
 
 
 async def test_who_denies_a_call_has_allowed_nothing_for_later() -> None:
