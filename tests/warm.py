@@ -44,6 +44,8 @@ from holdfast.testing.scripted_provider import ScriptedProvider
 WARMED = (holdfast.agent, holdfast.config, holdfast.history, holdfast.session, holdfast.tools, holdfast.ui)
 """What agents, commands and the screen import sooner or later."""
 
+MODES = ((0, "r"), (1, "w"), (2, "w"))
+
 
 def main() -> None:
     for name in ("openai", "openai-chat", "anthropic", "google"):  # one for each protocol
@@ -102,9 +104,12 @@ def become(asked: Any, files: list[int]) -> None:
     if asked["terminal"]:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="strict", closefd=False)
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="strict", closefd=False)
-    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+    stdin, stdout, stderr = (os.fdopen(number, mode, encoding="utf-8", closefd=False) for number, mode in MODES)
+    stdout.reconfigure(line_buffering=stdout.isatty())
+    stderr.reconfigure(errors="backslashreplace", line_buffering=True)
+    sys.stdin = sys.__stdin__ = stdin
+    sys.stdout = sys.__stdout__ = stdout
+    sys.stderr = sys.__stderr__ = stderr
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["environ"])

@@ -26,7 +26,6 @@ def test_what_is_allowed_runs_and_the_rest_is_denied_with_the_option(world: Worl
         "denied: bash touch made && mkdir sub (allow it with --allow 'Bash(touch *)' --allow 'Bash(mkdir *)')"
         in ran.err
     )
-    world.go_on()
 
 
 def test_what_is_denied_is_not_run_in_any_mode_and_the_rule_is_named(one_world: World) -> None:
@@ -39,15 +38,18 @@ def test_what_is_denied_is_not_run_in_any_mode_and_the_rule_is_named(one_world: 
             Call("grep", {"pattern": "key", "path": "secret.env"}),
             bash("cat secret.env"),
         ),
+        (Call("grep", {"pattern": "key"}), Call("glob", {"pattern": "**/*"})),
         (Say("I could not"),),
     )
     (world.folder / "secret.env").write_text("key\n")
     ran = world.ask("x", "--deny", "Bash(touch *)", "--deny", "Read(*.env)", "--allow", "Bash")
     assert (ran.code, ran.out) == (0, "I could not\n"), ran.err
-    assert outcomes(world) == ["denied"] * 5
+    assert outcomes(world) == [*["denied"] * 5, "ok", "ok"]
     assert not (world.folder / "made").exists()
     assert all("Bash(touch *)" in result for result in world.results[:2]), world.results
-    assert all("Read(*.env)" in result for result in world.results[2:])
+    assert all("Read(*.env)" in result for result in world.results[2:5])
+    assert all("[1 left out: rules do not allow" in result for result in world.results[5:])
+    assert not any("secret.env" in result for result in world.results[5:])
     assert not any("key\n" in result for result in world.results)
 
 

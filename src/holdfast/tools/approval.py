@@ -9,11 +9,13 @@ Laws (`tests/tools/permission_rules/test_rule_set_laws.py`): no mode and no allo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.tool_calls import Effect, Mode, Pattern
+from holdfast.tools.permission_rules.permission_rule import RuleVerdict
 from holdfast.tools.permission_rules.rule_set import NO_RULES, RuleSet
 from holdfast.tools.tool import Plan
 
@@ -75,6 +77,19 @@ def decide(plan: Plan, policy: Policy, *, tool: str = "") -> Decision:
         return Ask(f"The call {plan.title!r} needs approval each time, by the rule {rule.shown}.")
     why = _unlike(plan, policy, tool) if line is None else _unlike_line(plan, line, policy, tool)
     return Ask(why) if why else Allow()
+
+
+def readable(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str], bool] | None:
+    """Return what says whether a call may show the file at an absolute path, None if it may show all of them.
+
+    A search is decided by the folder where it starts. What rules deny below that, or ask about, is left out; an ask
+    rule that the user has answered for the call itself hides nothing more.
+    """
+    asks = policy.mode != "yolo" and policy.rules.against("ask", plan, None, tool=tool) is None
+    verdicts: tuple[RuleVerdict, ...] = ("deny", "ask") if asks else ("deny",)
+    if not any(rule.subject == "read" and rule.verdict in verdicts for rule in policy.rules.rules):
+        return None
+    return lambda path: not policy.rules.hides(path, *verdicts)
 
 
 def _unlike(plan: Plan, policy: Policy, tool: str) -> str:

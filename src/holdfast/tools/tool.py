@@ -86,7 +86,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `stop` is set when the call should end soon: a tool that waits must watch it and return what it has, with
     `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. `began` must be called with
     a process as soon as one runs, so that recovery can find it. `tasks` are the session's background tasks, if it can
-    have any. `mode` is the approval mode of the session now.
+    have any. `mode` is the approval mode of the session now. `may_read` says whether rules allow a search to show the
+    file at an absolute path; None: every file.
     """
 
     call: str
@@ -95,6 +96,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     began: Callable[[ProcessId], None] = msgspec.field(default=lambda _: None)
     tasks: Tasks | None = None
     mode: Mode = "ask"
+    may_read: Callable[[str], bool] | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

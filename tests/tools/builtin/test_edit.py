@@ -132,10 +132,12 @@ def test_a_missing_last_newline_is_shown(space: Workspace) -> None:
     assert plan.detail.endswith("@@ -1,2 +1,2 @@\n one\n-two\n\\ No newline at end of file\n+two\n")
 
 
-def test_a_very_large_difference_is_a_sentence(space: Workspace) -> None:
+def test_a_very_large_difference_is_shown_without_being_compared(space: Workspace) -> None:
     (space.root / "a").write_text("".join(f"{n}\n" for n in range(5000)))
     plan = planned(EditTool(space), path="a", old="\n", new=";\n", all=True)
-    assert plan.detail == "a: 5000 lines from line 1 on become 5000 lines (too many to show)."
+    lines = plan.detail.splitlines()
+    assert lines[:4] == ["--- a", "+++ a", "@@ -1,5000 +1,5000 @@", "-0"]
+    assert (lines[5002:5004], lines[-1], len(lines)) == (["-4999", "+0;"], "+4999;", 10_003)
     assert ran(plan).text == "Edited a: 5000 replacements, the first at line 1 (+5000 -5000 lines)."
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.builtin.glob import GlobTool
-from holdfast.tools.builtin.grep import GrepTool
-from holdfast.tools.tool import ToolContext, Workspace
+from holdfast.tools.builtin.grep import GrepTool, RunProgram
+from holdfast.tools.tool import Plan, ToolContext, Workspace
 from holdfast.tools.workspace.file_walk import Rules
 from tool_harness import called, planned, ran, workspace
 
@@ -354,3 +354,23 @@ def test_what_cannot_be_read_is_said(space: Workspace) -> None:
     (space.root / "app.py").chmod(0)
     (space.root / "sub").chmod(0)
     assert "[2 could not be read" in called(GrepTool(space, None), pattern="needle").text
+
+
+@pytest.mark.parametrize("run", [pytest.param(ripgrep, marks=needs_ripgrep), None])
+def test_what_rules_hide_is_neither_searched_nor_listed_and_that_is_said(
+    tmp_path: Path, run: RunProgram | None
+) -> None:
+    space = workspace(tmp_path)
+    plant(space.root, aDOTpy="needle\n", keysDOTenv="needle secret\n", deep__moreDOTenv="needle secret\n")
+
+    async def told(plan: Plan) -> str:
+        context = ToolContext(
+            call="c", stop=asyncio.Event(), emit=lambda _: None, may_read=lambda path: not path.endswith(".env")
+        )
+        return (await plan.run(context)).text
+
+    left_out = "[2 left out: rules do not allow them to be read here. Continue without, or ask the user.]"
+    found = asyncio.run(told(planned(GrepTool(space, run=run), pattern="needle")))
+    assert found.splitlines() == ["a.py:1:needle", left_out]
+    listed = asyncio.run(told(planned(GlobTool(space), pattern="**/*")))
+    assert listed.splitlines() == ["a.py", left_out]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from pathlib import Path
 
 import pytest
@@ -14,23 +15,25 @@ from textual.widgets import OptionList
 from holdfast.agent.turn.asker import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.tool import Plan
+from holdfast.tools.tool_choice import ALWAYS
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.app import HoldfastApp
 from holdfast.ui.tui.widgets.detail_view import DetailView
+from holdfast.ui.tui.widgets.plan_detail import FileLines, files_of
 
 SIZES = [(40, 12), (80, 24), (120, 40), (200, 60)]
 
 
-def plan_of(folder: Path, name: str, **arguments: str) -> Plan:
+def plan_of(folder: Path, name: str, *, declared: Container[str] | None = None, **arguments: str) -> Plan:
     work = folder / "work"
     work.mkdir(exist_ok=True)
     (folder / "home" / "session").mkdir(parents=True, exist_ok=True)
-    toolbox = LocalToolbox(work, folder / "home" / "session")
+    toolbox = LocalToolbox(work, folder / "home" / "session", declared=declared)
     return toolbox.tools[name].plan("c", json.dumps(arguments))
 
 
-def ask(screen: HoldfastApp, plan: Plan) -> list[tuple[str, ApprovalAnswer]]:
+def ask(screen: HoldfastApp, plan: Plan, *, why: str = "why") -> list[tuple[str, ApprovalAnswer]]:
     """Show the question as in a session that has begun; the answers given are appended to the list."""
     screen.welcome.display = False
     answered: list[tuple[str, ApprovalAnswer]] = []
@@ -39,7 +42,7 @@ def ask(screen: HoldfastApp, plan: Plan) -> list[tuple[str, ApprovalAnswer]]:
         answered.append((call, answer))
 
     screen.controller.agent.answer = keep
-    screen._hear(ApprovalRequested(CallPart(id="c", name="x", arguments="{}"), plan, "why"))
+    screen._hear(ApprovalRequested(CallPart(id="c", name="x", arguments="{}"), plan, why))
     return answered
 
 
@@ -73,6 +76,73 @@ async def test_a_long_file_can_be_read_to_its_end(tmp_path: Path, columns: int, 
         assert "Approval needed" in visible(screen)
 
 
+async def test_of_a_very_long_change_nothing_is_left_out(tmp_path: Path) -> None:
+    wide = "x" * 200
+    content = "".join(f"value_{number} = '{wide if number % 3 == 0 else number}'\n" for number in range(1, 1_101))
+    assert len(content) > 70_000
+    plan = plan_of(tmp_path, "write", path="long.py", content=content)
+    assert "left out" not in plan.detail
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await pilot.resize_terminal(120, 60)
+        ask(screen, plan)
+        await pilot.pause()
+        detail = screen.approval.query_one(DetailView)
+        await pilot.press("tab", "end")
+        assert "value_1100 = '1100'" in visible(screen)
+        assert detail.scroll_offset.y == detail.max_scroll_y
+        await pilot.press("home")
+        shown = await read_through(screen, pilot)
+        missing = [number for number in range(1, 1_101) if f"{number:>4} + value_{number} = '" not in shown]
+        assert missing == []
+        await pilot.press("end", "pageup", "pageup", "pagedown", "pagedown")
+        assert "value_1100 = '1100'" in visible(screen), "what is scrolled back is where it was"
+
+
+PATCH = """*** Begin Patch
+*** Update File: a.py
+@@
+-one = 1
++one = 2
+*** Add File: new/b.py
++-- c.py
++++ c.py
+*** Delete File: d.py
+*** End Patch"""
+
+
+async def test_each_file_of_a_patch_has_its_name_and_its_numbered_changes(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.py").write_text("zero = 0\none = 1\n")
+    (tmp_path / "work" / "d.py").write_text("gone = 1")
+    plan = plan_of(tmp_path, "apply_patch", declared=ALWAYS | {"apply_patch"}, input=PATCH)
+    why = f"The call {plan.title!r} needs approval each time, by the rule Edit."
+    async with showing(start(tmp_path)) as (screen, pilot):
+        await pilot.resize_terminal(80, 40)
+        ask(screen, plan, why=why)
+        await pilot.pause()
+        await until(lambda: "gone = 1" in visible(screen))
+        shown = [line.strip(" ▌") for line in visible(screen).splitlines()]
+    at = shown.index("a.py")
+    assert shown[at - 2 : at] == ["It needs approval each time, by the rule Edit.", ""]
+    assert shown[at : at + 10] == [
+        "a.py",
+        "1   zero = 0",
+        "2 - one = 1",
+        "2 + one = 2",
+        "new/b.py (created)",
+        "1 + -- c.py",
+        "2 + ++ c.py",
+        "d.py (deleted)",
+        "1 - gone = 1",
+        "\\ No newline at end of file",
+    ]
+
+
+def test_a_line_of_a_hunk_is_never_a_file_name() -> None:
+    lines = ("--- a", "+++ a", "@@ -1,2 +1,2 @@", "--- b", "-x", "+++ b", "+y", "c is a binary file.", "--- d", "+++ d")
+    assert list(files_of(lines)) == [FileLines("a", lines[2:7]), FileLines("", lines[7:8]), FileLines("d", ())]
+
+
 @pytest.mark.parametrize(("columns", "lines"), SIZES)
 async def test_a_long_command_is_wrapped_and_all_of_it_shown(tmp_path: Path, columns: int, lines: int) -> None:
     words = [f"argument-{number}" for number in range(60)]
@@ -82,9 +152,11 @@ async def test_a_long_command_is_wrapped_and_all_of_it_shown(tmp_path: Path, col
         ask(screen, plan)
         await pilot.pause()
         detail = screen.approval.query_one(DetailView)
-        await until(lambda: bool(detail._lines))
-        assert all(word in "".join(line.text().rstrip() for line in detail._lines) for word in words)
-        assert max(line.strip.cell_length for line in detail._lines) <= columns
+        await until(lambda: detail._line(0) is not None)
+        drawn = [line for y in range(detail.virtual_size.height) if (line := detail._line(y)) is not None]
+        assert len(drawn) == detail.virtual_size.height
+        assert all(word in "".join(line.text().rstrip() for line in drawn) for word in words)
+        assert max(line.strip.cell_length for line in drawn) <= columns
         await read_through(screen, pilot)
         assert "1  Allow once" in visible(screen)
 

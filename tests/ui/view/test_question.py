@@ -86,3 +86,30 @@ def test_an_answer_carries_what_was_shown() -> None:
     assert project.answer() == ApprovalAnswer(allowed=True, remember="project")
     assert refused.words
     assert refused.answer("not now") == ApprovalAnswer(allowed=False, reason="not now")
+
+
+@pytest.mark.parametrize(
+    ("plan", "said", "why"),
+    [
+        (
+            command("make"),
+            "runs a command: 'make' is not known to only read.",
+            "Why: 'make' is not known to only read.",
+        ),
+        (
+            command("ls"),
+            "needs approval each time, by the rule Bash(ls).",
+            "It needs approval each time, by the rule Bash(ls).",
+        ),
+        (
+            command("eval x"),
+            "runs a command that holdfast cannot judge: it is odd.",
+            "holdfast cannot judge it: it is odd.",
+        ),
+        (command("make"), "runs a command.", ""),
+        (edit(), "changes files.", ""),
+        (edit(), "needs approval each time, by the rule Edit.", "It needs approval each time, by the rule Edit."),
+    ],
+)
+def test_why_it_is_asked_is_said_unless_the_question_says_it(plan: Plan, said: str, why: str) -> None:
+    assert question_of(plan, mode="ask", why=f"The call {plan.title!r} {said}").why == why

@@ -30,12 +30,12 @@ from holdfast.ui.view.blocks import (
     Block,
     CallBlock,
     CallState,
-    EditChange,
     Note,
     Prompt,
     Thinking,
     TurnEnd,
 )
+from holdfast.ui.view.edit_changes import EditChange
 from holdfast.ui.view.view import View
 from transcript_scenes import Script, busy_day, call, viewed
 
@@ -268,19 +268,58 @@ def test_pruned_calls_are_told_in_one_line() -> None:
     assert "\n" not in two
 
 
+PATCH = """*** Begin Patch
+*** Update File: a.py
+*** Move to: b.py
+@@
+ x
+-y
++Y
+@@
+-z
++Z
+*** Add File: c.py
++c
+*** Delete File: d.py
+*** End Patch"""
+
+
 def test_an_edit_and_a_file_written_whole_carry_their_change() -> None:
     parts = (
         call("a", "edit", path="x.py", old="a\n", new="b\n", all=True),
         call("b", "write", path="y.py", content="c\n"),
         call("c", "edit", path="x.py"),
+        call("e", "Edit", file_path="x.py", old_string="a", new_string="b"),
+        call("f", "apply_patch", input=PATCH),
+        call("g", "apply_patch", input="*** Begin Patch"),
         call("d", "edit", path="z.py", edits=[{"old": "a", "new": "b"}, {"old": "c", "new": "d"}]),
     )
     view = told(ResponseEnded(step=1, model="m", parts=parts, usage=Usage()))
-    assert [block.edit for block in view.blocks() if isinstance(block, CallBlock)] == [
-        EditChange(path="x.py", old="a\n", new="b\n", everywhere=True),
-        EditChange(path="y.py", old=None, new="c\n"),
-        None,
-        EditChange(path="z.py", old="a\n…\nc", new="b\n…\nd"),
+    assert [block.edits for block in view.blocks() if isinstance(block, CallBlock)] == [
+        (EditChange(path="x.py", old="a\n", new="b\n", everywhere=True),),
+        (EditChange(path="y.py", old=None, new="c\n"),),
+        (),
+        (EditChange(path="x.py", old="a", new="b"),),
+        (
+            EditChange(path="a.py", old="x\ny\n…\nz", new="x\nY\n…\nZ", how="moved to b.py"),
+            EditChange(path="c.py", old=None, new="c\n", how="created"),
+            EditChange(path="d.py", old="", new="", how="deleted"),
+        ),
+        (),
+        (EditChange(path="z.py", old="a\n…\nc", new="b\n…\nd"),),
+    ]
+
+
+def test_a_patch_is_titled_by_its_files() -> None:
+    more = "*** Add File: e.py\n+e\n*** End Patch"
+    parts = (
+        call("a", "apply_patch", input=PATCH),
+        call("b", "apply_patch", input=PATCH.replace("*** End Patch", more)),
+    )
+    view = told(ResponseEnded(step=1, model="m", parts=parts, usage=Usage()))
+    assert [block.title for block in view.blocks() if isinstance(block, CallBlock)] == [
+        "apply_patch a.py, c.py, d.py",
+        "apply_patch a.py, c.py, d.py and 1 more",
     ]
 
 

@@ -24,7 +24,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Mode, Pattern, ProcessId, is_stale
-from holdfast.tools.approval import Allow, Ask, Deny, decide
+from holdfast.tools.approval import Allow, Ask, Deny, decide, readable
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 
@@ -239,7 +239,7 @@ class Calls:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await self._output(call.id, plan, emit, began)
+            output = await self._output(call, plan, emit, began)
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         except asyncio.CancelledError:
@@ -257,12 +257,20 @@ class Calls:
             self._toolbox.forget(plan.spool)
 
     async def _output(
-        self, call: str, plan: Plan, emit: Callable[[str], None], began: Callable[[ProcessId], None]
+        self, part: CallPart, plan: Plan, emit: Callable[[str], None], began: Callable[[ProcessId], None]
     ) -> ToolOutput | None:
         """Run the plan and return its output, None if it was moved to the background."""
-        tasks = self._context.tasks
-        mode = self._context.permissions.mode
-        context = ToolContext(call=call, stop=self._stop.event, emit=emit, began=began, tasks=tasks, mode=mode)
+        call, tasks = part.id, self._context.tasks
+        policy = self._context.permissions.policy()
+        context = ToolContext(
+            call=call,
+            stop=self._stop.event,
+            emit=emit,
+            began=began,
+            tasks=tasks,
+            mode=policy.mode,
+            may_read=readable(plan, policy, tool=self._own_name(part)),
+        )
         if plan.background:
             return await tasks.start(call, plan)
         return await plan.run(context) if plan.release is None else await tasks.attend(call, plan, context)

@@ -51,7 +51,7 @@ class BashTool:
         line = command_parts(wanted.command, root=str(self._workspace.root), folder=str(place.path), around=on_disk())
         if _patches(line):
             raise ToolFailed(
-                "apply_patch is a tool, not a program of the shell. Nothing was run. "
+                "Command 'apply_patch' is a tool here, not a program of the shell. Nothing was run. "
                 "Call the tool apply_patch with the patch as 'input'; if you have no such tool, use edit."
             )
         name, seal = sealed(call)

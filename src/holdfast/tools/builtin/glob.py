@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -44,7 +44,7 @@ class GlobTool:
         patterns = globs(pattern)
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await in_thread(partial(_listed, self._root, start, patterns), context.stop)
+            return await in_thread(partial(_listed, self._root, start, patterns, context.may_read), context.stop)
 
         return Plan(
             effect="read",
@@ -66,15 +66,24 @@ def _split(pattern: str) -> tuple[str, str]:
     return "".join(f"{part}/" for part in lead), "/".join(rest)
 
 
-def _listed(root: Path, start: SafePath, patterns: Sequence[Glob], stop: threading.Event) -> ToolOutput:
+def _listed(
+    root: Path,
+    start: SafePath,
+    patterns: Sequence[Glob],
+    may_read: Callable[[str], bool] | None,
+    stop: threading.Event,
+) -> ToolOutput:
     unread: list[str] = []
     shallow = [pattern for pattern in patterns if not pattern.deep]
-    count = 0
+    count = hidden = 0
 
     def found() -> Iterator[WalkedFile]:
-        nonlocal count
+        nonlocal count, hidden
         for entry in walk(root, start, stop=stop, unread=unread):
             if matches_any(shallow if entry.kind == "folder" else patterns, entry.name.split("/"), stop):
+                if may_read is not None and not may_read(str(start.below(entry.name).path)):
+                    hidden += 1
+                    continue
                 count += 1
                 yield entry
 
@@ -85,11 +94,13 @@ def _listed(root: Path, start: SafePath, patterns: Sequence[Glob], stop: threadi
         text.append(f"No files match {' or '.join(pattern.text for pattern in patterns)!r} in {start.name!r}.")
     if count > len(newest):
         text.append(f"[The newest {len(newest)} of {count} are shown. Narrow the pattern to see others.]")
-    return listing(text, unread, stopped=stop.is_set())
+    return listing(text, unread, stopped=stop.is_set(), hidden=hidden)
 
 
-def listing(text: list[str], unread: list[str], *, stopped: bool) -> ToolOutput:
-    """Return the result, with a sentence for each way in which it is incomplete."""
+def listing(text: list[str], unread: list[str], *, stopped: bool, hidden: int = 0) -> ToolOutput:
+    """Return the result, with a sentence for each way in which it is incomplete; `hidden` files are kept from it."""
+    if hidden:
+        text.append(f"[{hidden} left out: rules do not allow them to be read here. Continue without, or ask the user.]")
     if unread:
         names = ", ".join(repr(name) for name in unread[:5])
         text.append(f"[{len(unread)} could not be read, among them {names}.]")

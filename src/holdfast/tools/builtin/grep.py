@@ -79,9 +79,11 @@ class GrepTool:
     ) -> ToolOutput:
         stop = context.stop
         unread: list[str] = []
-        files = await in_thread(
+        found_files = await in_thread(
             partial(_searchable, self._root, start, globs(wanted.glob, anywhere=True), unread), stop
         )
+        may_read = context.may_read
+        files = [file for file in found_files if may_read is None or may_read(str(file.path))]
         shown: list[str] = []
         found = 0
         for at in range(0, len(files), _BATCH):
@@ -101,7 +103,7 @@ class GrepTool:
             shown.append(f"No lines match {wanted.pattern!r} in {start.name!r} ({len(files)} files).")
         if found > wanted.limit:
             shown.append(f"[Only the first {wanted.limit} matches are shown. Narrow the search to see others.]")
-        return listing(shown, unread, stopped=stop.is_set())
+        return listing(shown, unread, stopped=stop.is_set(), hidden=len(found_files) - len(files))
 
     async def _ripgrep(
         self, wanted: GrepArguments, files: Sequence[SafePath], most: int, context: ToolContext

@@ -25,7 +25,7 @@ from holdfast.tools.patches.hunks import apply_hunks
 from holdfast.tools.patches.patch_text import FilePatch, parse_patch
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
-from holdfast.tools.truncation import cap, escape_newlines
+from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.atomic_write import (
     LARGEST_FILE,
     FileDiff,
@@ -40,7 +40,6 @@ from holdfast.tools.workspace.file_links import other_name
 from holdfast.tools.workspace.safe_paths import SafePath, failing_at, resolve
 
 _MOST_FILES = 100
-_DETAIL = 32_000
 
 
 class _File(msgspec.Struct, kw_only=True):
@@ -138,7 +137,7 @@ class ApplyPatchTool:
         return Plan(
             effect="write",
             title=title,
-            detail=cap("".join(each.diff.text for each in changes), _DETAIL),
+            detail="\n".join(each.diff.text.removesuffix("\n") for each in changes),
             outside=outside,
             change=one,
             changes=() if one else tuple(each.change for each in changes),

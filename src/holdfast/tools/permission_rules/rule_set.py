@@ -67,6 +67,10 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
         rules = tuple(_about(self._with("allow"), "edit"))
         return all(any(self._means(rule, path) for rule in rules) for path in filter(None, paths))
 
+    def hides(self, path: str, *verdicts: RuleVerdict) -> bool:
+        """Return whether a rule of one of these verdicts is about reading the file at an absolute path."""
+        return any(self._means(rule, path) for rule in _about(self.rules, "read") if rule.verdict in verdicts)
+
     def _allow_read(self, path: str) -> bool:
         return any(self._means(rule, path) for rule in _about(self._with("allow"), "read"))
 

@@ -20,7 +20,7 @@ from holdfast.errors import ToolFailed
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileChange, FileSeen
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
-from holdfast.tools.truncation import cap, escape_newlines
+from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.file_kinds import SNIFF
 from holdfast.tools.workspace.file_links import other_name
 from holdfast.tools.workspace.safe_paths import SafePath, failing_at, opened, opened_in, parent, placed, resolve
@@ -32,7 +32,6 @@ LARGEST_REPLACED = 100_000_000
 """The largest file, in bytes, that may be replaced. It is hashed in full, and again after a crash."""
 
 
-_DETAIL = 32_000
 _DIFF_LINES = 2000  # difflib's worst case is quadratic
 
 
@@ -105,7 +104,7 @@ def replacement(
     return Plan(
         effect="write",
         title=title,
-        detail=cap(diff.text, _DETAIL),
+        detail=diff.text,
         outside=place.outside,
         change=change,
         run=run,
@@ -257,11 +256,11 @@ def file_diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
     end = _alike(old[start:][::-1], new[start:][::-1])
     first = max(0, start - 3)
     a, b = old[first : len(old) - max(0, end - 3)], new[first : len(new) - max(0, end - 3)]
-    if a and b and max(len(a), len(b)) > _DIFF_LINES:
+    shown = [f"--- {escape_newlines(name)}\n", f"+++ {escape_newlines(name)}\n"]
+    if a and b and max(len(a), len(b)) > _DIFF_LINES:  # not compared, but shown: the user approves all of it
+        shown += _replaced(old[start : len(old) - end], new[start : len(new) - end], start + 1)
         removed, added = len(old) - start - end, len(new) - start - end
-        text = f"{name}: {removed} lines from line {start + 1} on become {added} lines (too many to show)."
-        return FileDiff(text=text, added=added, removed=removed)
-    shown = [f"--- {name}\n", f"+++ {name}\n"]
+        return FileDiff(text=valid_unicode("".join(shown)), added=added, removed=removed)
     added = removed = 0
     for group in difflib.SequenceMatcher(None, a, b).get_grouped_opcodes(3):
         i, j = group[0][1], group[0][3]
@@ -274,6 +273,12 @@ def file_diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
             removed += i2 - i1
             added += j2 - j1
     return FileDiff(text=valid_unicode("".join(shown)), added=added, removed=removed)
+
+
+def _replaced(old: list[str], new: list[str], first: int) -> list[str]:
+    """Return a hunk in which all lines from the file's line `first` on are replaced."""
+    hunk = f"@@ -{first},{len(old)} +{first},{len(new)} @@\n"
+    return [hunk, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
 
 
 def _lines(content: bytes) -> list[str]:

@@ -14,7 +14,8 @@ import msgspec
 from holdfast.session.journal.entries import CallEnded, Cause, ShellEnded, ShellStarted, StopReason
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Effect
-from holdfast.ui.view.declared_arguments import declared_arguments
+from holdfast.ui.view.declared_arguments import declared_arguments, declared_name
+from holdfast.ui.view.edit_changes import EditChange, edit_changes
 from holdfast.ui.view.sentences import NoteKind, call_line
 
 BlockKey: TypeAlias = str
@@ -64,19 +65,6 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
 
 
-class EditChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A file change as the model wrote it: `old` becomes `new`; `old` is None if the whole file is written.
-
-    `line` is its position in the file, from 1, if known.
-    """
-
-    path: str
-    old: str | None
-    new: str
-    everywhere: bool = False
-    line: int | None = None
-
-
 class TodoLine(msgspec.Struct, frozen=True):
     """One item of a to-do list."""
 
@@ -102,7 +90,7 @@ class CallBlock(msgspec.Struct, frozen=True, kw_only=True):
     state: CallState
     written: int = 0
     effect: Effect | None = None
-    edit: EditChange | None = None
+    edits: tuple[EditChange, ...] = ()
     todo: tuple[TodoLine, ...] = ()
     shared: bool = False
     since: float | None = None
@@ -144,7 +132,7 @@ def call_block(part: CallPart, key: BlockKey, *, cut: bool) -> CallBlock:
         arguments=part.arguments,
         state="not_started" if cut else "ready",
         written=len(part.arguments),
-        edit=_edit(part),
+        edits=edit_changes(part),
         todo=_todo(part),
     )
 
@@ -166,68 +154,12 @@ def own_command(key: BlockKey, entry: ShellStarted, *, since: float | None) -> C
 
 def ended(call: CallBlock, entry: CallEnded | ShellEnded) -> CallBlock:
     """Return the call with its outcome."""
-    edit = call.edit
-    if edit is not None and (found := _AT.search(entry.text)) is not None:
-        edit = msgspec.structs.replace(edit, line=int(found[1]))
+    edits = call.edits
+    if len(edits) == 1 and (found := _AT.search(entry.text)) is not None:
+        edits = (msgspec.structs.replace(edits[0], line=int(found[1])),)
     said, took = entry.text, entry.seconds
     return msgspec.structs.replace(
-        call, state=entry.outcome, since=None, seconds=took, output="", result=said, edit=edit
-    )
-
-
-class _Write(msgspec.Struct, frozen=True):
-    """The arguments of a call that writes a file."""
-
-    path: str
-    content: str
-
-
-_BETWEEN = "\n…\n"  # the lines between two replacements of one call
-
-
-class _Piece(msgspec.Struct, frozen=True):
-    """One of several replacements."""
-
-    old: str
-    new: str
-    all: bool = False
-
-
-class _Replace(msgspec.Struct, frozen=True):
-    """The arguments of a call that replaces text in a file."""
-
-    path: str
-    old: str = ""
-    new: str = ""
-    all: bool = False
-    edits: tuple[_Piece, ...] = ()
-
-
-def _edit(part: CallPart) -> EditChange | None:
-    """Return the file change of a call, None for other tools and unknown arguments."""
-    try:
-        match part.name:
-            case "write":
-                wanted = msgspec.json.decode(declared_arguments(part), type=_Write)
-                return EditChange(path=wanted.path, old=None, new=wanted.content)
-            case "edit":
-                edit = msgspec.json.decode(declared_arguments(part), type=_Replace)
-                pieces = [_Piece(edit.old, edit.new, edit.all)] if edit.old else []
-                return _pieces(edit.path, [*pieces, *edit.edits])
-            case _:
-                return None
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return None
-
-
-def _pieces(path: str, pieces: list[_Piece]) -> EditChange | None:
-    if not pieces:
-        return None
-    return EditChange(
-        path=path,
-        old=_BETWEEN.join(each.old for each in pieces),
-        new=_BETWEEN.join(each.new for each in pieces),
-        everywhere=any(each.all for each in pieces),
+        call, state=entry.outcome, since=None, seconds=took, output="", result=said, edits=edits
     )
 
 
@@ -239,7 +171,7 @@ class _Todo(msgspec.Struct, frozen=True):
 
 def _todo(part: CallPart) -> tuple[TodoLine, ...]:
     """Return the to-do list of a call, empty for other tools and unknown arguments."""
-    if part.name != "todo":
+    if declared_name(part) != "todo":
         return ()
     try:
         return msgspec.json.decode(declared_arguments(part), type=_Todo).items

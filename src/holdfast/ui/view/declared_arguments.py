@@ -7,14 +7,23 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.tools.builtin.declarations import DECLARATIONS
 
 
+def declared_name(part: CallPart) -> str:
+    """Return the name of the tool that the call reaches: its own, if the model called it by another."""
+    if any(schema.name == part.name for schema in DECLARATIONS):
+        return part.name
+    from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - for such a call
+
+    own = trained(part.name)
+    return own if any(schema.name == own for schema in DECLARATIONS) else part.name
+
+
 def declared_arguments(part: CallPart) -> str:
     """Return the JSON that the tool of the call takes, with its own names; unchanged for tools of others."""
     from holdfast.tools.arguments.tolerant_reader import read_arguments  # noqa: PLC0415 - when there is a call to show
-    from holdfast.tools.arguments.tolerant_tool import trained  # noqa: PLC0415 - likewise
 
-    own = trained(part.name)
+    name = declared_name(part)
     for schema in DECLARATIONS:
-        if schema.name == own:
+        if schema.name == name:
             try:
                 return read_arguments(part.arguments, schema).raw
             except ToolFailed:

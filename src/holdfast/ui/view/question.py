@@ -63,12 +63,15 @@ class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question to the user: `text` is one line, `warnings` say in a few words each what makes the call dangerous.
+    """A question to the user.
 
-    With `several`, a choice with an option marks it, and the others answer with all that are marked.
+    `text` is one line, `why` a sentence why the user is asked, "" if `text` says it. `warnings` say in a few words each
+    what makes the call dangerous. With `several`, a choice with an option marks it, and the others answer with all that
+    are marked.
     """
 
     text: str
+    why: str = ""
     warnings: tuple[str, ...] = ()
     choices: tuple[AnswerChoice, ...]
     several: bool = False
@@ -97,8 +100,8 @@ MARKED = AnswerChoice(name="marked", label="Answer with what is marked")
 _OPTIONS: tuple[ChoiceName, ...] = ("option1", "option2", "option3", "option4")
 
 
-def question_of(plan: Plan, *, mode: Mode) -> Question:
-    """Return the question about a planned call in a session of this approval mode."""
+def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
+    """Return the question about a planned call in a session of this approval mode; `why` is the policy's sentence."""
     if plan.presents:
         return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
     if plan.asks is not None:
@@ -117,7 +120,8 @@ def question_of(plan: Plan, *, mode: Mode) -> Question:
                 kept.append(AnswerChoice(name=remember, label=label, subject=subject, remember=remember))
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
         kept.append(EDITS)
-    return Question(text=_text(plan), warnings=_warnings(plan, by_itself=by_itself), choices=(ONCE, *kept, NO))
+    warnings = _warnings(plan, by_itself=by_itself)
+    return Question(text=_text(plan), why=_reason(plan, why), warnings=warnings, choices=(ONCE, *kept, NO))
 
 
 def _question_of_the_model(asked: UserQuestion, *, detail: str) -> Question:
@@ -142,6 +146,18 @@ def _remembered(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
 
 def _text(plan: Plan) -> str:
     return "Run this command?" if plan.effect == "execute" else f"{plan.title[:1].upper()}{plan.title[1:]}?"
+
+
+def _reason(plan: Plan, why: str) -> str:
+    """Return the part of the policy's sentence that the question and its warnings do not say themselves."""
+    said = why.removeprefix(f"The call {plan.title!r} ")
+    if said.startswith("needs approval"):
+        return f"It {said}"
+    if said == why or plan.effect != "execute":
+        return ""
+    what, _, reason = said.partition(": ")
+    judged = "holdfast cannot judge it: " if what.endswith("cannot judge") else "Why: "
+    return f"{judged}{reason}" if reason else ""
 
 
 def _warnings(plan: Plan, *, by_itself: bool) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ them printable for a terminal.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -274,6 +275,10 @@ def _context(entry: _Context) -> Iterator[Sentence]:
 _TELLING = ("command", "path", "pattern", "url", "query", "question")
 
 
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: *(.+?) *$", re.MULTILINE)
+_FILES = 3  # named in a line
+
+
 def call_line(call: CallPart) -> str:
     """Return a call as one line: its name and its most telling argument, unchanged."""
     try:
@@ -283,8 +288,8 @@ def call_line(call: CallPart) -> str:
     said = call.arguments
     if isinstance(arguments, dict):
         known: dict[str, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON the model wrote
-        said = next(
-            (str(known[key]) for key in ("command", "path", "pattern", "url", "query", "question") if key in known), ""
-        )
+        said = next((str(known[key]) for key in _TELLING if key in known), "")
+        if isinstance(patch := known.get("input"), str) and (files := _PATCHED.findall(patch)):
+            said = ", ".join(files[:_FILES]) + (f" and {len(files) - _FILES} more" if len(files) > _FILES else "")
     line = " ".join(said.split())
     return f"{call.name} {line[:_TITLE]}{'…' if len(line) > _TITLE else ''}".rstrip()

@@ -21,7 +21,8 @@ from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usa
 from holdfast.ui.tui.render.block_renderer import opens, render_block
 from holdfast.ui.tui.render.markdown import Markdown
 from holdfast.ui.tui.render.plain_text import OPENED, duration_text
-from holdfast.ui.view.blocks import Block, CallBlock, CallState, EditChange, Note, Prompt, TodoLine
+from holdfast.ui.view.blocks import Block, CallBlock, CallState, Note, Prompt, TodoLine
+from holdfast.ui.view.edit_changes import EditChange
 from holdfast.ui.view.view import View
 from transcript_scenes import Script, busy_day, call, plain, shown, viewed
 
@@ -136,7 +137,7 @@ def test_arguments_are_shown_literally() -> None:
 
 def test_an_edit_is_a_diff_with_the_words_that_differ() -> None:
     edit = EditChange(path="x.py", old="a = 1\nb = 2\nc = 3\n", new="a = 1\nb = 4\nc = 3\n")
-    block = replace(CALL, name="edit", title="edit x.py", edit=edit, result="Edited x.py: 1 replacement.")
+    block = replace(CALL, name="edit", title="edit x.py", edits=(edit,), result="Edited x.py: 1 replacement.")
     assert drawn(block) == ["✓ edit x.py  +1 -1", "    a = 1", "  - b = 2", "  + b = 4", "    c = 3"]
 
 
@@ -199,7 +200,7 @@ def test_a_persons_own_command_that_a_journal_does_not_end_is_lost() -> None:
 
 def test_a_file_written_whole_is_numbered_and_cut() -> None:
     edit = EditChange(path="x.py", old=None, new="".join(f"line {n}\n" for n in range(1, 101)))
-    lines = drawn(replace(CALL, name="write", title="write x.py", edit=edit))
+    lines = drawn(replace(CALL, name="write", title="write x.py", edits=(edit,)))
     assert lines[:3] == ["✓ write x.py  +100", "   1 + line 1", "   2 + line 2"]
     assert lines[-1] == "  … 86 more lines"
 
@@ -230,6 +231,22 @@ def test_a_long_paste_is_its_mark_until_it_is_opened() -> None:
     assert drawn(block, opened=True) == ["▌ x", "▌ y why?"]
     assert opens(block)
     assert not opens(replace(block, shown="x\ny why?"))
+def test_a_patch_is_drawn_as_the_changes_of_its_files_and_cut_as_an_edit_is() -> None:
+    long = "".join(f"line {number}\n" for number in range(1, 31))
+    edits = (
+        EditChange(path="a.py", old="a = 1", new="a = 2", how="moved to b.py"),
+        EditChange(path="c.py", old=None, new=long, how="created"),
+        EditChange(path="d.py", old="", new="", how="deleted"),
+    )
+    block = replace(CALL, name="apply_patch", title="apply_patch a.py", edits=edits, arguments="RAW", result="done")
+    text = [line.strip() for line in drawn(block)]
+    assert text[0].split("  ")[-1] == "+31 -1"
+    assert text[1:5] == ["a.py moved to b.py", "- a = 1", "+ a = 2", "c.py created"]
+    assert text[5:] == [*(f"{number:>2} + line {number}".strip() for number in range(1, 11)), "… 21 more lines"]
+    whole = [line.strip() for line in drawn(block, opened=True)]
+    assert "30 + line 30" in whole
+    assert "d.py deleted" in whole
+    assert not any("RAW" in line for line in whole)
 
 
 def test_a_note_keeps_its_detail_for_who_asks() -> None:

@@ -348,7 +348,7 @@ class AgentThread:
             self._send(InputReturned("\n\n".join(words)))
 
     async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
-        """Run a turn or a compaction and send its start and end; gives back what it did not reach of prompt and queue."""
+        """Run a turn or a compaction and send its start and end; give back what it left of prompt and queue."""
         ended: TurnEnded | None = None
         self._send(Busy())
 

@@ -16,6 +16,7 @@ from holdfast.ui.tui.render.lines import DrawnLine, Fragment, StyledRun, clean, 
 from holdfast.ui.tui.render.plain_text import (
     OPENED,
     PIECE,
+    Text,
     Tone,
     duration_text,
     opened_text,
@@ -150,8 +151,8 @@ def _outcome(block: CallBlock, outcome: Outcome) -> list[tuple[str, Tone]]:
     said: list[tuple[str, Tone]] = []
     if outcome != "ok":
         said.append((outcome.replace("_", " "), "failed" if outcome == "failed" else "warning"))
-    elif block.edit is not None:
-        shown = changes(block.edit)
+    elif block.edits:
+        shown = [change for edit in block.edits for change in changes(edit)]
         added, removed = (sum(change.sign == sign for change in shown) for sign in "+-")
         said.append((f"+{added}" + (f" -{removed}" if removed else ""), "faint"))
     elif block.todo:
@@ -172,7 +173,7 @@ def _outcome(block: CallBlock, outcome: Outcome) -> list[tuple[str, Tone]]:
 
 def _arguments(block: CallBlock) -> list[Fragment]:
     """Return the arguments in full, literally, unless the first line or the diff shows them."""
-    if block.edit is not None or (block.name == "!" and "\n" not in block.arguments):
+    if block.edits or (block.name == "!" and "\n" not in block.arguments):
         return []
     return opened_text(literal(_in_words(block.arguments)), "text")
 
@@ -187,13 +188,23 @@ def _in_words(arguments: str) -> str:
 
 
 def _edit(block: CallBlock, *, opened: bool) -> list[Fragment]:
-    if block.edit is None or (block.state in ("waiting", "failed", "denied", "not_started") and not opened):
+    if not block.edits or (block.state in ("waiting", "failed", "denied", "not_started") and not opened):
         return []  # while it waits for approval, the question shows the change
-    shown = changes(block.edit)
-    most = OPENED if opened else _DIFF
-    some = shown[:most]
-    drawn = [Diff(tuple(some[at : at + PIECE]), whole=opened) for at in range(0, len(some), PIECE)]
-    return [*drawn, *rest(len(shown) - most)]
+    left = OPENED if opened else _DIFF
+    fragments: list[Fragment] = []
+    hidden = 0
+    for edit in block.edits:
+        shown = changes(edit)
+        headed = len(block.edits) > 1 or bool(edit.how)
+        some = shown[: max(0, left - headed)]
+        hidden += len(shown) - len(some)
+        if headed and left:
+            fragments.append(Text((_one_line(f"{edit.path} {edit.how}".rstrip()),), "dim"))
+        elif headed:
+            hidden += 1
+        left = max(0, left - headed - len(some))
+        fragments += [Diff(tuple(some[at : at + PIECE]), whole=opened) for at in range(0, len(some), PIECE)]
+    return [*fragments, *rest(hidden)]
 
 
 def _result(block: CallBlock, *, opened: bool) -> list[Fragment]:
@@ -215,7 +226,7 @@ def _result(block: CallBlock, *, opened: bool) -> list[Fragment]:
 
 def _well(block: CallBlock) -> list[Fragment]:
     """Return the pieces of a successful result: the first lines of the output, or of a page."""
-    if block.edit is not None or (block.effect == "read" and block.name != "fetch"):
+    if block.edits or (block.effect == "read" and block.name != "fetch"):
         return []
     if block.name == "fetch" and not _FETCHED.match(block.result):
         return opened_text(block.result, "dim")  # it is shown elsewhere

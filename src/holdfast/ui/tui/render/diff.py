@@ -12,7 +12,7 @@ from rich.style import Style
 
 from holdfast.ui.tui.render.lines import DrawnLine, StyledRun, clean, crop, fold_runs, make_line, pad
 from holdfast.ui.tui.render.styles import Styles
-from holdfast.ui.view.blocks import EditChange
+from holdfast.ui.view.edit_changes import EditChange
 
 _COMPARED = 400
 """Maximum lines per side to compare; above it, all old lines are removed and all new ones added."""

@@ -83,7 +83,7 @@ class Approval(Vertical):
         """Show the prompt; `take` moves the focus to it, unless the user is typing."""
         self.keys.drop()
         self._call, self._worded, self._marked = asked.call.id, None, frozenset()
-        self._question = question_of(asked.plan, mode=mode)
+        self._question = question_of(asked.plan, mode=mode, why=asked.why)
         fragments = plan_fragments(asked.plan)
         self.display = True
         detail = self.query_one(DetailView)
@@ -255,6 +255,8 @@ class Approval(Vertical):
         keys.update(Text(self._hint(), "dim"))
         colours = self.app.theme_variables  # pyright: ignore[reportUnknownMemberType] - an app of any result
         said = Text(literal(self._question.text), "bold")
+        if roomy and self._question.why:
+            said.append(f"\n{literal(self._question.why)}", "dim")
         for warning in self._question.warnings:
             said.append(f"\n! {literal(warning)}", f"bold {colours['warning']}")
         self.query_one("#question", Static).update(said)

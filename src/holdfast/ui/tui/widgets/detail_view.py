@@ -1,4 +1,7 @@
-"""A scrollable view of fragments, all drawn at once: for texts of limited size."""
+"""A scrollable view of fragments. All of them can be read, however many: of a long text, what is near is drawn.
+
+Heights that are not drawn yet are estimated (`LineLayout`). Corrections leave the first visible line where it is.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from holdfast.ui.tui.render.lexers import Lexers
+from holdfast.ui.tui.render.line_layout import LineLayout
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment
 from holdfast.ui.tui.render.styles import COMPONENTS, STYLES, styles_of
 
@@ -19,6 +23,12 @@ _TICK = 0.2
 """Seconds between checks whether the colours of a language have been loaded."""
 
 _NARROWEST = 8
+
+_AT_ONCE = 1_000
+"""Lines that are all drawn at once, so that their number is exact."""
+
+_END = 1 << 40
+_PASSES = 10  # each corrects estimates near the visible lines, so a few are enough
 
 
 class DetailView(ScrollView, can_focus=True):
@@ -36,12 +46,12 @@ class DetailView(ScrollView, can_focus=True):
         self._fragments: Sequence[Fragment] = ()
         self._lexers = Lexers()
         self._coloured = 0
-        self._lines: list[DrawnLine] = []
+        self._layout: LineLayout | None = None  # None until the colours and the width are known
         self._drawn_at = 0  # the width of the lines
 
     def show(self, fragments: Sequence[Fragment]) -> None:
         """Show these fragments, from their top."""
-        self._fragments, self._lines, self._drawn_at = fragments, [], 0
+        self._fragments, self._layout, self._drawn_at = fragments, None, 0
         self._arrange()
         self.scroll_to(y=0, animate=False, force=True)
 
@@ -57,6 +67,14 @@ class DetailView(ScrollView, can_focus=True):
     def scroll_page(self, by: int) -> None:
         """Scroll by so many pages, keeping a line of the last."""
         self.scroll_lines(by * max(1, self.size.height - 1))
+
+    def action_scroll_home(self) -> None:
+        """Scroll to the top at once."""
+        self.scroll_to(y=0, animate=False, force=True)
+
+    def action_scroll_end(self) -> None:
+        """Scroll to the end at once: on the way there, corrected estimates would end an animation."""
+        self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
 
     def on_mount(self) -> None:
         """Colour the text once the colours of its language are known."""
@@ -75,8 +93,8 @@ class DetailView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Return the line in row `y`."""
         base: Style = self.rich_style
-        at = self.scroll_offset.y + y
-        strip = self._lines[at].strip if at < len(self._lines) else Strip.blank(self.size.width, base)
+        drawn = self._line(self.scroll_offset.y + y)
+        strip = Strip.blank(self.size.width, base) if drawn is None else drawn.strip
         strip = strip.adjust_cell_length(self.size.width, base)
         _, background = self.background_colors
         for each in self.get_line_filters():
@@ -98,7 +116,39 @@ class DetailView(ScrollView, can_focus=True):
             return
         styles = styles_of(self.get_component_rich_style, self._lexers)
         self._drawn_at = self._columns
-        self._lines = [line for each in self._fragments for line in each.draw(styles, self._drawn_at)]
-        self.styles.height = len(self._lines)
-        self.virtual_size = Size(self.size.width, len(self._lines))
+        self._layout = LineLayout(styles, self._drawn_at)
+        self._layout.update(self._fragments)
+        self._settle()
         self.refresh()  # of the same size, an earlier text would stay: the lines of a widget are kept
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Draw what comes into view."""
+        super().watch_scroll_y(old_value, new_value)
+        self._settle()
+
+    def _line(self, y: int) -> DrawnLine | None:
+        layout = self._layout
+        return layout.line(y)[2] if layout is not None and 0 <= y < layout.height else None
+
+    def _settle(self) -> None:
+        """Draw the visible lines and as many above and below; keep the first visible one, or the end, in its place."""
+        layout = self._layout
+        if layout is None:
+            return
+        if layout.height <= _AT_ONCE:
+            layout.draw(0, _END)
+        top, rows = self.scroll_offset.y, max(1, self.size.height)
+        ends = 0 < self.max_scroll_y <= top
+        for _ in range(_PASSES):
+            piece, line, _ = layout.line(min(top, max(0, layout.height - 1)))
+            height = layout.height
+            layout.draw(max(0, top - rows), top + 2 * rows)
+            top = layout.top(piece) + line
+            if layout.height == height:
+                break
+        self.styles.height = layout.height
+        self.virtual_size = Size(self.size.width, layout.height)
+        if ends:
+            top = self.max_scroll_y
+        if top != self.scroll_offset.y:
+            self.scroll_to(y=top, animate=False, force=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from holdfast.text import literal
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.render.call_renderer import Diff
@@ -16,7 +18,9 @@ from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.markdown import Code, Markdown
 from holdfast.ui.tui.render.plain_text import PIECE, Text
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"@@ -(?P<before>\d+)(?:,(?P<old>\d+))? \+(?P<after>\d+)(?:,(?P<new>\d+))? @@")
+
+_COMPARED = 400  # lines whose words are compared
 
 
 def plan_fragments(plan: Plan) -> list[Fragment]:
@@ -28,8 +32,65 @@ def plan_fragments(plan: Plan) -> list[Fragment]:
     lines = tuple(clean(literal(plan.detail)).rstrip("\n").split("\n"))
     if plan.change is not None and lines[0].startswith("---"):
         return _diff(lines[2:])
+    if plan.changes:
+        return [fragment for each in files_of(lines) for fragment in _file(each, plan)]
     if plan.effect == "execute":
         return [Code(lines[at : at + PIECE], "bash", above=False) for at in range(0, len(lines), PIECE)]
+    return _plain(lines)
+
+
+class FileLines(msgspec.Struct, frozen=True):
+    """The lines of one file in the diff of several: those of its hunks, or a sentence in place of them."""
+
+    name: str
+    lines: tuple[str, ...]
+
+
+def files_of(lines: tuple[str, ...]) -> Iterator[FileLines]:
+    """Yield the files of a diff. A hunk is as long as its first line says: what it contains is never a file name."""
+    at, name, own = 0, "", list[str]()
+    while at < len(lines):
+        line = lines[at]
+        if found := _HUNK.match(line):
+            end = _hunk_end(lines, at + 1, *(int(found[each] or 1) for each in ("old", "new")))
+            own += lines[at:end]
+            at = end
+            continue
+        if line.startswith("--- ") and lines[at + 1 : at + 2] and lines[at + 1].startswith("+++ "):
+            if name or own:
+                yield FileLines(name, tuple(own))
+            name, own = lines[at + 1].removeprefix("+++ "), []
+            at += 2
+            continue
+        if own and name:  # a sentence about a file without a diff
+            yield FileLines(name, tuple(own))
+            name, own = "", []
+        own.append(line)
+        at += 1
+    if name or own:
+        yield FileLines(name, tuple(own))
+
+
+def _hunk_end(lines: tuple[str, ...], at: int, old: int, new: int) -> int:
+    while at < len(lines) and (old > 0 or new > 0 or lines[at].startswith("\\")):
+        sign = lines[at][:1]
+        old -= sign in ("-", " ", "")
+        new -= sign in ("+", " ", "")
+        at += 1
+    return at
+
+
+def _file(file: FileLines, plan: Plan) -> list[Fragment]:
+    """Return a file's name, what becomes of it, and its changes."""
+    change = next((each for each in plan.changes if clean(literal(each.path)) == file.name), None)
+    how = ""
+    if change is not None:
+        how = " (created)" if change.before is None else " (deleted)" if change.after is None else ""
+    head = [Text((f"{file.name}{how}",), "dim")] if file.name else []
+    return [*head, *(_diff(file.lines) if file.lines[:1] and _HUNK.match(file.lines[0]) else _plain(file.lines))]
+
+
+def _plain(lines: tuple[str, ...]) -> list[Fragment]:
     return [Text(lines[at : at + PIECE], "text") for at in range(0, len(lines), PIECE)]
 
 
@@ -46,7 +107,8 @@ def changes_of(lines: tuple[str, ...]) -> Iterator[Change]:
     added: list[Change] = []
 
     def block() -> Iterator[Change]:
-        yield from paired(removed, added) if len(removed) == len(added) else (*removed, *added)
+        alike = len(removed) == len(added) <= _COMPARED
+        yield from paired(removed, added) if alike else (*removed, *added)
         removed.clear()
         added.clear()
 
@@ -64,7 +126,7 @@ def changes_of(lines: tuple[str, ...]) -> Iterator[Change]:
             continue
         yield from block()
         if found := _HUNK.match(line):
-            old, new = int(found[1]), int(found[2])
+            old, new = int(found["before"]), int(found["after"])
             if at:
                 yield Change("…", "")
         elif sign in (" ", ""):
