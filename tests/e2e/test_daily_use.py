@@ -166,3 +166,33 @@ def test_a_dragged_image_and_one_of_the_clipboard_are_attached(one_world: World)
         assert base64.b64encode(png(width, 30)).decode() in body
     kept = list(one_world.folder.parent.glob("**/pasted/*.png"))
     assert [stat.S_IMODE(each.stat().st_mode) for each in kept] == [0o600]
+
+
+def test_prompts_of_earlier_sessions_are_recalled_and_searched(one_world: World) -> None:
+    """Of this folder only, without the commands that a person ran."""
+    one_world.script([Say("Yes.")], [Say("Again.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.line("! echo secret words")
+        terminal.wait_text("secret words")
+        terminal.wait_gone("esc to interrupt")
+        terminal.line("is the sky blue")
+        terminal.wait_text(r"Yes\.")
+        leave(terminal)
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.settle()
+        terminal.send(Key.CTRL_R)
+        terminal.wait_text("Prompt history")
+        terminal.send("sky")
+        terminal.settle()
+        assert "secret" not in terminal.text()
+        terminal.send(Key.ENTER)
+        terminal.wait_text("▌ is the sky blue")
+        terminal.send(Key.ENTER)
+        terminal.wait_text(r"Again\.")
+        leave(terminal)
+    assert [b"is the sky blue" in request.raw for request in one_world.provider.requests] == [True, True]
+    (kept,) = one_world.folder.parent.glob("**/prompts.jsonl")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert "secret" not in kept.read_text()

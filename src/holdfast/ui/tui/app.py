@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -50,6 +51,7 @@ from holdfast.ui.tui.keys.key_order import KeyOrder
 from holdfast.ui.tui.keys.key_routes import KeyRoutes
 from holdfast.ui.tui.keys.main_keys import BENEATH, MAIN_KEYS
 from holdfast.ui.tui.keys.repeated_key import RepeatedKey
+from holdfast.ui.tui.prompt_file import KeptPrompts
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
 from holdfast.ui.tui.tasks.task_list import leave
@@ -101,6 +103,7 @@ class HoldfastApp(App[int]):
         self.completions = Completions(start.cwd)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
+        self._prompts = KeptPrompts(start.environ, self.dialogs, self.composer.past_prompts)
         self._order = KeyOrder()
         self._repeated = RepeatedKey(AGAIN)
         self.approval = Approval(self.composer.take_over, id="approval")
@@ -130,6 +133,7 @@ class HoldfastApp(App[int]):
 
     def _begin(self) -> None:
         self.controller.start()
+        self._prompts.load(self.controller.cwd if self._start.resumed is None else Path(self._start.resumed.cwd))
         self.dialogs.say("\n".join(self._start.notices))
         if self._start.choose:
             self.dialogs.attempt(lambda: pick_session(self._target))
@@ -138,7 +142,7 @@ class HoldfastApp(App[int]):
         if first := self._start.first_prompt:
             ready = bool(self.controller.status.model) and not self._start.choose
             if ready and self.dialogs.attempt(lambda: self._do(first, later=False)):
-                self.composer.remember((*self.composer.sent, first))
+                self.composer.past_prompts.add(first)
             else:
                 self.composer.give_back(first)
 
@@ -240,7 +244,9 @@ class HoldfastApp(App[int]):
         view.load(facts)
         self.transcript.load(view)
         self._greet()
-        self.composer.remember(tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted)))
+        self.composer.past_prompts.begin(
+            tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted))
+        )
 
     # --- input of the user --------------------------------------------------------------------------------------
 
@@ -270,6 +276,7 @@ class HoldfastApp(App[int]):
             self.controller.run_command(command, share=text.startswith("!!"))
         elif line is None:
             self.controller.begin(text, "later" if later else "steer")
+            self._prompts.keep(self.controller.cwd, text)
         else:
             act(line, self._target)
 
