@@ -369,7 +369,7 @@ class HoldfastApp(App[int]):
             self.controller.cycle_mode()
 
     def action_edit(self) -> None:
-        """Edit the prompt in $VISUAL or $EDITOR."""
+        """Edit the prompt in the user's editor."""
         with editors(LEAVING):
             self.dialogs.attempt(lambda: self.composer.replace_with(edited(self, self.composer.prompt, self._start)))
 
