@@ -10,7 +10,7 @@ from launching import World
 from terminal import Key, Terminal
 from test_terminal import screen
 
-from holdfast.testing.script import Say
+from holdfast.testing.script import Hold, Say
 from shown_images import png
 
 PROMPT = "Ask holdfast to do something"
@@ -196,3 +196,24 @@ def test_prompts_of_earlier_sessions_are_recalled_and_searched(one_world: World)
     (kept,) = one_world.folder.parent.glob("**/prompts.jsonl")
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert "secret" not in kept.read_text()
+
+
+def test_what_waits_is_listed_and_what_is_folded_names_its_key(one_world: World) -> None:
+    """Queued messages stand above the composer until they are sent; the first turn says that it starts."""
+    one_world.script([Hold("on"), Say("Begun.")], [Say("Both.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.line("! seq 30")
+        terminal.wait_text(r"… 25 more lines · ctrl\+o")
+        terminal.wait_gone("esc to interrupt")
+        terminal.line("go")
+        terminal.wait_text("starting|waiting for")
+        terminal.wait_text("waiting for")
+        terminal.line("first of all")
+        terminal.wait_text("↳ first of all")
+        terminal.line("and then")
+        terminal.wait_text("↳ and then")
+        one_world.provider.release("on")
+        terminal.wait_gone("↳")
+        terminal.wait_text("Both")
+        leave(terminal)

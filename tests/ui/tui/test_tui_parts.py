@@ -12,9 +12,9 @@ from textual.app import App, ComposeResult
 
 from holdfast.system.git import branch_or_commit
 from holdfast.ui.tui.agent_thread.mailbox import Mailbox
+from holdfast.ui.tui.prompt.pastes import FOLD_LINES
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.composer import Composer
-from holdfast.ui.tui.widgets.pastes import FOLD_LINES
 from holdfast.ui.tui.widgets.pickers import Choice, picker_rows
 
 

@@ -46,12 +46,12 @@ from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.choices import CommandTarget, offer, offer_a_model, pick_prompt, pick_session, pick_turn
 from holdfast.ui.tui.command_parser import parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
-from holdfast.ui.tui.external_editor import edited, editors
 from holdfast.ui.tui.keys.key_order import KeyOrder
 from holdfast.ui.tui.keys.key_routes import KeyRoutes
 from holdfast.ui.tui.keys.main_keys import BENEATH, MAIN_KEYS
 from holdfast.ui.tui.keys.repeated_key import RepeatedKey
-from holdfast.ui.tui.prompt_file import KeptPrompts
+from holdfast.ui.tui.prompt.external_editor import edited, editors
+from holdfast.ui.tui.prompt.prompt_file import KeptPrompts
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
 from holdfast.ui.tui.tasks.task_list import leave
@@ -60,6 +60,7 @@ from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.composer import Composer
 from holdfast.ui.tui.widgets.help_pages import lines_page
+from holdfast.ui.tui.widgets.queue_list import QueueList
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.transcript import Transcript
 from holdfast.ui.view.columns import home
@@ -100,6 +101,7 @@ class HoldfastApp(App[int]):
         self.welcome = Static(id="welcome", markup=False)
         self.transcript = Transcript(id="transcript")
         self.dialogs = Dialogs(self)
+        self.queue = QueueList()
         self.completions = Completions(start.cwd)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
@@ -113,7 +115,7 @@ class HoldfastApp(App[int]):
     def compose(self) -> ComposeResult:
         """Yield the widgets, from the top."""
         yield from (self.welcome, self.transcript, self.dialogs.notice, self.approval)
-        yield from (self.completions, self.composer, self.status_line)
+        yield from (self.queue, self.completions, self.composer, self.status_line)
 
     def on_mount(self) -> None:
         """Start: show the prompt first, then do what takes time."""
@@ -219,7 +221,9 @@ class HoldfastApp(App[int]):
                 offer(told, self._target)
             case TaskOutput(task=task, text=text):
                 self.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
-            case CurrentConversation() | InputAccepted() | Window() | Closed():
+            case CurrentConversation():
+                self.queue.show(self.controller.queued)
+            case InputAccepted() | Window() | Closed():
                 pass  # in the status line
             case _:
                 self._draw_event(told)
@@ -243,6 +247,7 @@ class HoldfastApp(App[int]):
         view = View(shown=self.composer.pastes.shown)
         view.load(facts)
         self.transcript.load(view)
+        self.queue.show(self.controller.queued)
         self._greet()
         self.composer.past_prompts.begin(
             tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted))
@@ -353,7 +358,7 @@ class HoldfastApp(App[int]):
 
     def action_attach(self) -> None:
         """Attach the image of the clipboard to the prompt."""
-        from holdfast.ui.tui.clipboard_image import attach_clipboard  # noqa: PLC0415 - few prompts have one
+        from holdfast.ui.tui.prompt.clipboard_image import attach_clipboard  # noqa: PLC0415 - few prompts have one
 
         attach_clipboard(self._target)
 

@@ -10,10 +10,10 @@ from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
+from holdfast.ui.tui.prompt.dropped_paths import dropped, on_disk
+from holdfast.ui.tui.prompt.pastes import Pastes
+from holdfast.ui.tui.prompt.prompt_history import PromptHistory
 from holdfast.ui.tui.widgets.completion import Completions, Suggestion
-from holdfast.ui.tui.widgets.dropped_paths import dropped, on_disk
-from holdfast.ui.tui.widgets.pastes import Pastes
-from holdfast.ui.tui.widgets.prompt_history import PromptHistory
 
 PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
 BUSY = "Enter to steer · Tab to queue"

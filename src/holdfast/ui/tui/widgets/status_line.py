@@ -26,13 +26,17 @@ _LONGEST = 32
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the line; `doing` is "" while idle, `seconds` the time it has run, `window` is in tokens."""
+    """The content of the line; `doing` is "" while idle, `seconds` the time it has run, `window` is in tokens.
+
+    If not `timed`, the time is not shown: `doing` has one of its own.
+    """
 
     mode: Mode
     model: str = ""
     effort: Effort | None = None
     doing: str = ""
     seconds: float = 0.0
+    timed: bool = True
     asking: bool = False
     queued: int = 0
     tasks: int = 0
@@ -65,7 +69,8 @@ def _left(status: Status, frame: int) -> Text:
     if status.doing:
         said = Text(f"{FRAMES[frame % len(FRAMES)]} ", "bold")
         said.append(single_line(status.doing), "bold")
-        said.append(f" {elapsed_text(status.seconds)}{queued} · esc to interrupt", "dim")
+        time = f" {elapsed_text(status.seconds)}" if status.timed else ""
+        said.append(f"{time}{queued} · esc to interrupt", "dim")
         return said
     if status.queued:
         return Text(f"{status.queued} queued · ↑ to edit{tasks}", "dim")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import UsageError
-from holdfast.ui.tui.clipboard_image import KEPT, clipboard_commands, clipboard_image
+from holdfast.ui.tui.prompt.clipboard_image import KEPT, clipboard_commands, clipboard_image
 from shown_images import png
 
 

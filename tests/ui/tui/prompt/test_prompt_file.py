@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import StateError
-from holdfast.ui.tui.prompt_file import LONGEST, PromptFile
+from holdfast.ui.tui.prompt.prompt_file import LONGEST, PromptFile
 
 HERE, THERE = Path("/here"), Path("/there")
 

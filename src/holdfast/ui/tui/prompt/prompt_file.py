@@ -17,7 +17,7 @@ from holdfast.system.durable_files import make_folder
 from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
 from holdfast.ui.tui.dialogs import Dialogs
-from holdfast.ui.tui.widgets.prompt_history import PromptHistory
+from holdfast.ui.tui.prompt.prompt_history import PromptHistory
 from holdfast.ui.view.columns import count_noun
 
 LARGEST = 250_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.ui.tui.widgets.dropped_paths import dropped, mention, mentioned
+from holdfast.ui.tui.prompt.dropped_paths import dropped, mention, mentioned
 
 FILES = {"/p/shot.png", "/p/my shot.PNG", "/p/it's.jpg", "/p/notes.txt", "~/a.webp", "/p/é ü.gif", "/p/a.png b.png"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.ui.tui.widgets.prompt_history import PromptHistory
+from holdfast.ui.tui.prompt.prompt_history import PromptHistory
 
 
 def test_earlier_sessions_come_before_this_one() -> None:
