@@ -217,3 +217,25 @@ def test_what_waits_is_listed_and_what_is_folded_names_its_key(one_world: World)
         terminal.wait_gone("↳")
         terminal.wait_text("Both")
         leave(terminal)
+
+
+def test_the_mouse_is_left_to_the_terminal(one_world: World) -> None:
+    """By a command at once, and by a setting from the start."""
+    takes, leaves = b"\x1b[?1000h", b"\x1b[?1000l"
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        assert takes in terminal.raw
+        assert leaves not in terminal.raw
+        terminal.line("/mouse off")
+        terminal.wait_text("The terminal has the mouse")
+        terminal.wait_for(lambda: leaves in terminal.raw, "the end of mouse reports")
+        taken = terminal.raw.count(takes)
+        terminal.line("/mouse on")
+        terminal.wait_for(lambda: terminal.raw.count(takes) > taken, "mouse reports")
+        terminal.line("/mouse")
+        terminal.wait_text("Usage: /mouse on")
+    config = next(one_world.folder.parent.glob("**/config.toml"))
+    config.write_text(f"mouse = false\n{config.read_text()}")
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        assert takes not in terminal.raw
