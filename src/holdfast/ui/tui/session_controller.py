@@ -54,7 +54,7 @@ from holdfast.ui.tui.agent_thread.messages import (
     Window,
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
-from holdfast.ui.tui.prompt.dropped_paths import mentioned, on_disk
+from holdfast.ui.tui.prompt.dropped_paths import is_disk_file, mentioned
 from holdfast.ui.tui.tasks.known_tasks import KnownTasks
 from holdfast.ui.tui.widgets.activity import Retry, activity, retry
 from holdfast.ui.tui.widgets.status_line import Status
@@ -275,7 +275,7 @@ class SessionController:
         self._have_session()
         self._prompted = True
         self._submitted()
-        self.agent.prompt(mentioned(text, is_file=on_disk), when)
+        self.agent.prompt(mentioned(text, is_file=is_disk_file), when)
 
     def run_command(self, command: str, *, share: bool) -> None:
         """Run a command of the user's own. Raise `UsageError` if the session is read-only."""

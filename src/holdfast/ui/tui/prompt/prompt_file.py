@@ -20,7 +20,7 @@ from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.prompt.prompt_history import PromptHistory
 from holdfast.ui.view.columns import count_noun
 
-LARGEST = 250_000
+LARGEST_PROMPT_FILE = 250_000
 """Bytes per file."""
 
 LONGEST = 10_000
@@ -35,7 +35,7 @@ class _Kept(msgspec.Struct, frozen=True):
 class PromptFile:
     """The file at `path`, which need not exist, and those that were full before. Its methods block."""
 
-    def __init__(self, path: Path, *, largest: int = LARGEST) -> None:
+    def __init__(self, path: Path, *, largest: int = LARGEST_PROMPT_FILE) -> None:
         self._path = path
         self._largest = largest
 

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
-from holdfast.ui.tui.prompt.dropped_paths import dropped, on_disk
+from holdfast.ui.tui.prompt.dropped_paths import dropped, is_disk_file
 from holdfast.ui.tui.prompt.pastes import Pastes
 from holdfast.ui.tui.prompt.prompt_history import PromptHistory
 from holdfast.ui.tui.widgets.completion import Completions, Suggestion
@@ -189,7 +189,7 @@ class Composer(TextArea):
         event.stop()
         event.prevent_default()
         if not self.text.startswith(("!", "/")):  # a command wants the path as it is
-            text = dropped(text, is_file=on_disk) or text
+            text = dropped(text, is_file=is_disk_file) or text
         self.insert(self.pastes.mark(text))
         self.focus()
 

@@ -9,13 +9,13 @@ from textual.widgets import Static
 
 from holdfast.text import literal
 
-MOST = 4
+QUEUE_ROWS = 4
 """Messages that are shown; of more, their number."""
 
 
 def queue_text(messages: Sequence[str]) -> Text:
     """Return one line for each message, in the order in which they will be sent."""
-    shown = messages if len(messages) <= MOST else messages[: MOST - 1]
+    shown = messages if len(messages) <= QUEUE_ROWS else messages[: QUEUE_ROWS - 1]
     lines = [f"↳ {literal(' '.join(message.split()))}" for message in shown]
     if len(shown) < len(messages):
         lines.append(f"  … {len(messages) - len(shown)} more")

@@ -28,7 +28,7 @@ _LONGEST = 32
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the line; `doing` is "" while idle, `seconds` the time it has run, `window` is in tokens.
 
-    If not `timed`, the time is not shown: `doing` has one of its own.
+    If not `timed`, the time is not shown: `doing` says it.
     """
 
     mode: Mode
