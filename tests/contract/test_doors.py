@@ -28,8 +28,11 @@ DOORS: dict[str, tuple[str, ...]] = {
 # A file that goes round a door, and why it must. Empty is the aim.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("ui/demo/story.py", "processes"): "the demo stops and kills real agents, which only another process can do",
-    ("ui/tui/clipboard_image.py", "processes"): "the desktop's own program reads its clipboard, with a time limit",
-    ("ui/tui/external_editor.py", "processes"): "the person's own editor, which has the terminal while it runs",
+    (
+        "ui/tui/prompt/clipboard_image.py",
+        "processes",
+    ): "the desktop's own program, with a time limit",
+    ("ui/tui/prompt/external_editor.py", "processes"): "the person's own editor, which has the terminal while it runs",
     (
         "ui/tui/surroundings/status_command.py",
         "processes",

@@ -10,7 +10,7 @@ from launching import World
 from terminal import Key, Terminal
 from test_terminal import screen
 
-from holdfast.testing.script import Say
+from holdfast.testing.script import Hold, Say
 from shown_images import png
 
 PROMPT = "Ask holdfast to do something"
@@ -166,3 +166,76 @@ def test_a_dragged_image_and_one_of_the_clipboard_are_attached(one_world: World)
         assert base64.b64encode(png(width, 30)).decode() in body
     kept = list(one_world.folder.parent.glob("**/pasted/*.png"))
     assert [stat.S_IMODE(each.stat().st_mode) for each in kept] == [0o600]
+
+
+def test_prompts_of_earlier_sessions_are_recalled_and_searched(one_world: World) -> None:
+    """Of this folder only, without the commands that a person ran."""
+    one_world.script([Say("Yes.")], [Say("Again.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.line("! echo secret words")
+        terminal.wait_text("secret words")
+        terminal.wait_gone("esc to interrupt")
+        terminal.line("is the sky blue")
+        terminal.wait_text(r"Yes\.")
+        leave(terminal)
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.settle()
+        terminal.send(Key.CTRL_R)
+        terminal.wait_text("Prompt history")
+        terminal.send("sky")
+        terminal.settle()
+        assert "secret" not in terminal.text()
+        terminal.send(Key.ENTER)
+        terminal.wait_text("▌ is the sky blue")
+        terminal.send(Key.ENTER)
+        terminal.wait_text(r"Again\.")
+        leave(terminal)
+    assert [b"is the sky blue" in request.raw for request in one_world.provider.requests] == [True, True]
+    (kept,) = one_world.folder.parent.glob("**/prompts.jsonl")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert "secret" not in kept.read_text()
+
+
+def test_what_waits_is_listed_and_what_is_folded_names_its_key(one_world: World) -> None:
+    """Queued messages stand above the composer until they are sent; the first turn says that it starts."""
+    one_world.script([Hold("on"), Say("Begun.")], [Say("Both.")])
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        terminal.line("! seq 30")
+        terminal.wait_text(r"… 25 more lines · ctrl\+o")
+        terminal.wait_gone("esc to interrupt")
+        terminal.line("go")
+        terminal.wait_text("starting|waiting for")
+        terminal.wait_text("waiting for")
+        terminal.line("first of all")
+        terminal.wait_text("↳ first of all")
+        terminal.line("and then")
+        terminal.wait_text("↳ and then")
+        one_world.provider.release("on")
+        terminal.wait_gone("↳")
+        terminal.wait_text("Both")
+        leave(terminal)
+
+
+def test_the_mouse_is_left_to_the_terminal(one_world: World) -> None:
+    """By a command at once, and by a setting from the start."""
+    takes, leaves = b"\x1b[?1000h", b"\x1b[?1000l"
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        assert takes in terminal.raw
+        assert leaves not in terminal.raw
+        terminal.line("/mouse off")
+        terminal.wait_text("The terminal has the mouse")
+        terminal.wait_for(lambda: leaves in terminal.raw, "the end of mouse reports")
+        taken = terminal.raw.count(takes)
+        terminal.line("/mouse on")
+        terminal.wait_for(lambda: terminal.raw.count(takes) > taken, "mouse reports")
+        terminal.line("/mouse")
+        terminal.wait_text("Usage: /mouse on")
+    config = next(one_world.folder.parent.glob("**/config.toml"))
+    config.write_text(f"mouse = false\n{config.read_text()}")
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text(PROMPT)
+        assert takes not in terminal.raw

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.ui.commands.completion import COMPLETED_COMMANDS
 from holdfast.ui.main import COMMANDS, main
-from holdfast.ui.startup.first_prompt import parsed
+from holdfast.ui.startup.first_prompt import parsed_arguments
 from polling import HANGS
 
 ASK = ("-m", "openai-chat:m", "-p", "go")
@@ -130,7 +130,7 @@ def test_words_that_belong_to_no_option_are_the_first_prompt() -> None:
         (["explain this"], "explain this"),
         ([], ""),
     ):
-        assert parsed(words, COMMANDS).first_prompt == prompt
+        assert parsed_arguments(words, COMMANDS).first_prompt == prompt
 
 
 def test_the_commands_are_those_that_are_completed() -> None:

@@ -261,7 +261,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     `fallback_model` stands in, for one turn, for a `model` that does not answer. `on_approval` applies where no user
     can be asked. With `wake`, a background task that ends by itself while nothing runs begins a turn. `edit_tool` is
     how a new session edits files: "auto" takes what its model was trained on. `statusline` is a shell command whose
-    first line of output replaces the facts in the status line.
+    first line of output replaces the facts in the status line. With `mouse`, the screen takes the mouse.
     """
 
     model: str | None = None
@@ -273,6 +273,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     wake: bool = False
     edit_tool: EditDialect = "auto"
     statusline: str | None = None
+    mouse: bool = True
     permissions: PermissionSettings = msgspec.field(default_factory=PermissionSettings)
     limits: Limits = msgspec.field(default_factory=Limits)
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)

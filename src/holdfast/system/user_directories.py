@@ -44,6 +44,11 @@ class Homes(msgspec.Struct, frozen=True):
         return self.cache / "pasted"
 
     @property
+    def prompts(self) -> Path:
+        """Return the file with the prompts of all sessions."""
+        return self.sessions.with_name("prompts.jsonl")
+
+    @property
     def model_lists(self) -> Path:
         """Return the folder with the lists of models that providers gave."""
         return self.cache / "models"

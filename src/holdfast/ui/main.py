@@ -94,9 +94,9 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
             from holdfast.errors import UsageError  # noqa: PLC0415 - only what the command needs
-            from holdfast.ui.startup.first_prompt import parsed  # noqa: PLC0415 - likewise
+            from holdfast.ui.startup.first_prompt import parsed_arguments  # noqa: PLC0415 - likewise
 
-            arguments = parsed(argv, COMMANDS)
+            arguments = parsed_arguments(argv, COMMANDS)
             if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
                 raise UsageError(
                     f"Options --yolo and --permission-mode {arguments.permission_mode!r} conflict. "

@@ -225,7 +225,7 @@ async def test_what_ctrl_c_would_do_again_is_said_as_long_as_it_would(
 async def test_what_is_open_has_the_keys(tmp_path: Path) -> None:
     """Ctrl+C closes it as Esc does, the pages turned are its own, and nothing else comes on top of it."""
     async with showing(start(tmp_path)) as (screen, pilot):
-        screen.composer.remember(("earlier",))
+        screen.composer.past_prompts.begin(("earlier",))
         await typed(pilot, "/model")
         await pilot.press("ctrl+r", "ctrl+g", "shift+tab")
         assert len(screen.screen_stack) == 2
@@ -287,4 +287,4 @@ async def test_a_key_that_stops_does_not_overtake_enter(tmp_path: Path, key: str
         screen.post_message(events.Key(key, None))
         await until(lambda: "you stopped the turn" in str(screen.transcript.view.blocks()))
         await pilot.pause()
-        assert screen.composer.sent == ("go",)
+        assert screen.composer.past_prompts.prompts == ("go",)

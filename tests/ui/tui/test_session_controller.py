@@ -103,7 +103,7 @@ def test_an_answer_sets_the_mode_of_its_session_and_of_no_other(session: Session
                     step=1, attempt=1, fault="rate_limited", message="", status=429, retry_in=4.0, attempts=3
                 ),
             ),
-            "retrying in 4 s",
+            "429; retry 2 of 3 in 4 s",
         ),
     ],
 )

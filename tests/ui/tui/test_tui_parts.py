@@ -12,9 +12,9 @@ from textual.app import App, ComposeResult
 
 from holdfast.system.git import branch_or_commit
 from holdfast.ui.tui.agent_thread.mailbox import Mailbox
+from holdfast.ui.tui.prompt.pastes import FOLD_LINES
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.composer import Composer
-from holdfast.ui.tui.widgets.pastes import FOLD_LINES
 from holdfast.ui.tui.widgets.pickers import Choice, picker_rows
 
 
@@ -189,8 +189,8 @@ async def test_the_history_of_a_session_comes_before_what_was_sent_from_here() -
     app = Writing()
     async with app.run_test() as pilot:
         await pilot.press(*"first", "enter")
-        app.composer.remember(())
+        app.composer.past_prompts.begin(())
         await pilot.press("up")
         assert app.composer.text == "first"
-        app.composer.remember(("old", "older"))
-        assert app.composer.sent == ("old", "older", "first")
+        app.composer.past_prompts.begin(("old", "older"))
+        assert app.composer.past_prompts.prompts == ("old", "older", "first")

@@ -11,7 +11,7 @@ NEAR = 0.7
 """How alike a word and a command must be for the word to be a misspelt command, from 0 to 1."""
 
 
-def parsed(argv: Sequence[str], commands: Sequence[str]) -> Arguments:
+def parsed_arguments(argv: Sequence[str], commands: Sequence[str]) -> Arguments:
     """Return the options of a run; words that belong to none are its first prompt, and so is all behind `--`.
 
     Raise `UsageError` for an unknown option, and for a word that is nearly one of the `commands`.

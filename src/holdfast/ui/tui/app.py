@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -45,11 +46,12 @@ from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.choices import CommandTarget, offer, offer_a_model, pick_prompt, pick_session, pick_turn
 from holdfast.ui.tui.command_parser import parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
-from holdfast.ui.tui.external_editor import edited, editors
 from holdfast.ui.tui.keys.key_order import KeyOrder
 from holdfast.ui.tui.keys.key_routes import KeyRoutes
 from holdfast.ui.tui.keys.main_keys import BENEATH, MAIN_KEYS
 from holdfast.ui.tui.keys.repeated_key import RepeatedKey
+from holdfast.ui.tui.prompt.external_editor import edited, editors
+from holdfast.ui.tui.prompt.prompt_file import KeptPrompts
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController
 from holdfast.ui.tui.slash_commands import act, renamed
 from holdfast.ui.tui.surroundings.presence import Presence
@@ -59,6 +61,7 @@ from holdfast.ui.tui.widgets.approval import Approval
 from holdfast.ui.tui.widgets.completion import Completions
 from holdfast.ui.tui.widgets.composer import Composer
 from holdfast.ui.tui.widgets.help_pages import lines_page
+from holdfast.ui.tui.widgets.queue_list import QueueList
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.transcript import Transcript
 from holdfast.ui.view.columns import home
@@ -99,10 +102,12 @@ class HoldfastApp(App[int]):
         self.welcome = Static(id="welcome", markup=False)
         self.transcript = Transcript(id="transcript")
         self.dialogs = Dialogs(self)
+        self.queue = QueueList()
         self.completions = Completions(start.cwd)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
         self.presence = Presence(start, self.status_line, self.dialogs)
+        self._prompts = KeptPrompts(start.environ, self.dialogs, self.composer.past_prompts)
         self._order = KeyOrder()
         self._repeated = RepeatedKey(AGAIN)
         self.approval = Approval(self.composer.take_over, id="approval")
@@ -112,7 +117,7 @@ class HoldfastApp(App[int]):
     def compose(self) -> ComposeResult:
         """Yield the widgets, from the top."""
         yield from (self.welcome, self.transcript, self.dialogs.notice, self.approval)
-        yield from (self.completions, self.composer, self.status_line)
+        yield from (self.queue, self.completions, self.composer, self.status_line)
 
     def on_mount(self) -> None:
         """Start: show the prompt first, then do what takes time."""
@@ -133,6 +138,7 @@ class HoldfastApp(App[int]):
     def _begin(self) -> None:
         self.controller.start()
         self.presence.begin()
+        self._prompts.load(self.controller.cwd if self._start.resumed is None else Path(self._start.resumed.cwd))
         self.dialogs.say("\n".join(self._start.notices))
         if self._start.choose:
             self.dialogs.attempt(lambda: pick_session(self._target))
@@ -141,7 +147,7 @@ class HoldfastApp(App[int]):
         if first := self._start.first_prompt:
             ready = bool(self.controller.status.model) and not self._start.choose
             if ready and self.dialogs.attempt(lambda: self._do(first, later=False)):
-                self.composer.remember((*self.composer.sent, first))
+                self.composer.past_prompts.add(first)
             else:
                 self.composer.give_back(first)
 
@@ -218,7 +224,9 @@ class HoldfastApp(App[int]):
                 offer(told, self._target)
             case TaskOutput(task=task, text=text):
                 self.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
-            case CurrentConversation() | InputAccepted() | Window() | Closed():
+            case CurrentConversation():
+                self.queue.show(self.controller.queued)
+            case InputAccepted() | Window() | Closed():
                 pass  # in the status line
             case _:
                 self._draw_event(told)
@@ -242,8 +250,11 @@ class HoldfastApp(App[int]):
         view = View(shown=self.composer.pastes.shown)
         view.load(facts)
         self.transcript.load(view)
+        self.queue.show(self.controller.queued)
         self._greet()
-        self.composer.remember(tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted)))
+        self.composer.past_prompts.begin(
+            tuple(fact.entry.text for fact in facts if isinstance(fact.entry, PromptAccepted))
+        )
 
     # --- input of the user --------------------------------------------------------------------------------------
 
@@ -273,6 +284,7 @@ class HoldfastApp(App[int]):
             self.controller.run_command(command, share=text.startswith("!!"))
         elif line is None:
             self.controller.begin(text, "later" if later else "steer")
+            self._prompts.keep(self.controller.cwd, text)
         else:
             act(line, self._target)
 
@@ -349,7 +361,7 @@ class HoldfastApp(App[int]):
 
     def action_attach(self) -> None:
         """Attach the image of the clipboard to the prompt."""
-        from holdfast.ui.tui.clipboard_image import attach_clipboard  # noqa: PLC0415 - few prompts have one
+        from holdfast.ui.tui.prompt.clipboard_image import attach_clipboard  # noqa: PLC0415 - few prompts have one
 
         attach_clipboard(self._target)
 
@@ -365,7 +377,7 @@ class HoldfastApp(App[int]):
             self.controller.cycle_mode()
 
     def action_edit(self) -> None:
-        """Edit the prompt in $VISUAL or $EDITOR."""
+        """Edit the prompt in the user's editor."""
         with editors(LEAVING):
             self.dialogs.attempt(lambda: self.composer.replace_with(edited(self, self.composer.prompt, self._start)))
 

@@ -102,7 +102,7 @@ def pick_turn(target: CommandTarget) -> None:
 
 def pick_prompt(target: CommandTarget) -> None:
     """Let the user choose an earlier prompt to edit and send again."""
-    prompts = tuple(dict.fromkeys(reversed(target.composer.sent)))
+    prompts = tuple(dict.fromkeys(reversed(target.composer.past_prompts.prompts)))
     if not prompts:
         raise UsageError("No earlier prompts yet.")
     choices = [Choice(text, " ".join(text.split())) for text in prompts]

@@ -61,6 +61,13 @@ class JobControl(LinuxDriver):
         if self._on_screen and not self._in_background():
             super().write(data)
 
+    def use_mouse(self, *, on: bool) -> None:
+        """Take the mouse, or leave it to the terminal, which then selects text by itself."""
+        if not on:
+            self._disable_mouse_support()
+        self._mouse = on
+        self._enable_mouse_support()
+
     def _stop(self) -> None:
         """Handle SIGTSTP: restore the terminal and stop, unless an editor is running."""
         if self._on_screen and self._auto_restart:

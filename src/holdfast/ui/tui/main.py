@@ -68,7 +68,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             gc.freeze()
             gc.enable()
             hand_over()
-            code = screen.run()
+            code = screen.run(mouse=options.config.mouse)
             if code != SET_UP:
                 break
             _close(screen, connections)

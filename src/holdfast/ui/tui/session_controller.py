@@ -15,7 +15,7 @@ from typing import get_args
 import msgspec
 
 from holdfast import __version__
-from holdfast.agent.events import Event, Fact, LiveCall, LiveText, LiveThinking, Shortening
+from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
 from holdfast.providers.protocols.settings.setting_notes import setting_notes
@@ -53,8 +53,9 @@ from holdfast.ui.tui.agent_thread.messages import (
     Window,
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
+from holdfast.ui.tui.prompt.dropped_paths import is_disk_file, mentioned
 from holdfast.ui.tui.tasks.known_tasks import KnownTasks
-from holdfast.ui.tui.widgets.dropped_paths import mentioned, on_disk
+from holdfast.ui.tui.widgets.activity import Retry, activity, retry
 from holdfast.ui.tui.widgets.status_line import Status
 
 STARTING_UP = "starting"
@@ -92,6 +93,8 @@ class SessionController:
         """The conversation as the agent last sent it, None before the first message."""
         self.tasks = KnownTasks()
         """The background tasks of the session."""
+        self.queued: tuple[str, ...] = ()
+        """The messages that wait to be sent."""
         self.allowed: tuple[Pattern, ...] = ()
         """What the user allowed in the session."""
         self._settings = start.settings_of(start.model)
@@ -115,6 +118,8 @@ class SessionController:
         self._stopped = 0  # how many of these were stopped
         self._runs = False
         self._since = 0.0
+        self._retry: Retry | None = None  # that the turn waits for
+        self._prompted = self._requested = False  # in this run, by whichever session
         self._mailbox: Mailbox[AgentMessage] = Mailbox(hear)
         self.agent = AgentThread(start, connect=connections.connect, keep=self.keep, send=self._mailbox.put)
 
@@ -197,15 +202,28 @@ class SessionController:
                 pass
             case _:
                 if self.status.doing and self.status.doing != STOPPING:
-                    self.status = msgspec.structs.replace(self.status, doing=_doing(told) or self.status.doing)
+                    self._act(told)
 
     def tick(self) -> None:
-        """Update the time that the turn has run."""
-        self.status = msgspec.structs.replace(self.status, seconds=time.monotonic() - self._since)
+        """Update the time that the turn has run, and that until a retry."""
+        now = time.monotonic()
+        waits = self._retry is not None and self.status.doing != STOPPING
+        doing = self._retry.text(now) if self._retry is not None and waits else self.status.doing
+        self.status = msgspec.structs.replace(self.status, seconds=now - self._since, doing=doing, timed=not waits)
+
+    def _act(self, told: Event) -> None:
+        """Show what the turn does after an event."""
+        self._requested = self._requested or (isinstance(told, Fact) and isinstance(told.entry, e.RequestStarted))
+        if doing := activity(told):
+            self._retry = None
+            self.status = msgspec.structs.replace(self.status, doing=doing, timed=True)
+        elif waits := retry(told, time.monotonic()):
+            self._retry = waits
+            self.tick()
 
     def _enter(self, session: str, cwd: Path, *, model: str, read: bool = False) -> None:
         self._read = read
-        self.session, self.cwd, self.prompts, self.allowed = session, cwd, (), ()
+        self.session, self.cwd, self.prompts, self.queued, self.allowed = session, cwd, (), (), ()
         self.conversation = None
         self.status = Status(
             mode=self._mode,
@@ -220,6 +238,7 @@ class SessionController:
     def _know(self, now: CurrentConversation) -> None:
         self.conversation = known = now.conversation
         self.prompts, self.allowed = known.prompts, known.allowed
+        self.queued = tuple(each.message.text for each in known.queued)
         self.status = msgspec.structs.replace(
             self.status, queued=len(known.queued), context=now.tokens, usage=known.usage
         )
@@ -231,12 +250,12 @@ class SessionController:
     def _proceed(self, told: Busy | Idle | InputAccepted) -> None:
         match told:
             case Busy():
-                self._since, self._runs = time.monotonic(), True
+                self._since, self._runs, self._retry = time.monotonic(), True, None
                 self.status = msgspec.structs.replace(
-                    self.status, doing=STOPPING if self._stopped else "working", seconds=0.0
+                    self.status, doing=STOPPING if self._stopped else self._busy, seconds=0.0, timed=True
                 )
             case Idle():
-                self._runs = False
+                self._runs, self._retry = False, None
                 self._show_model(self._chosen)  # the next prompt goes to it
                 self.status = msgspec.structs.replace(
                     self.status, doing=self._starting, branch=branch_or_commit(self.cwd)
@@ -245,6 +264,11 @@ class SessionController:
                 self._given, self._stopped = self._given - 1, max(0, self._stopped - 1)
                 if not self._runs:
                     self.status = msgspec.structs.replace(self.status, doing=self._starting)
+
+    @property
+    def _busy(self) -> str:
+        """Return what runs: the first turn imports and connects before its first request."""
+        return STARTING_UP if self._prompted and not self._requested else "working"
 
     @property
     def _starting(self) -> str:
@@ -262,8 +286,9 @@ class SessionController:
             raise ModelUnusable(NO_MODEL)
         self._connections.check(self._chosen)
         self._have_session()
+        self._prompted = True
         self._submitted()
-        self.agent.prompt(mentioned(text, is_file=on_disk), when)
+        self.agent.prompt(mentioned(text, is_file=is_disk_file), when)
 
     def run_command(self, command: str, *, share: bool) -> None:
         """Run a command of the user's own. Raise `UsageError` if the session is read-only."""
@@ -371,20 +396,3 @@ class SessionController:
     def _check_writable(self) -> None:
         if self._read:
             raise UsageError(READ_ONLY)
-
-
-def _doing(event: Event) -> str:
-    """Return what the turn is doing after `event`, "" if that has not changed."""
-    match event:
-        case Fact(entry=e.RequestStarted(model=model)):
-            return f"waiting for {model.partition(':')[2] or model}"
-        case Shortening() | LiveThinking():
-            return "compacting" if isinstance(event, Shortening) else "thinking"
-        case LiveText() | LiveCall():
-            return "writing"
-        case Fact(entry=e.CallStarted()):
-            return "running"
-        case Fact(entry=e.RequestFailed(retry_in=float(delay))):
-            return f"retrying in {delay:g} s"
-        case _:
-            return ""

@@ -26,6 +26,7 @@ from holdfast.ui.tui.choices import (
 )
 from holdfast.ui.tui.command_parser import Name, SlashInput
 from holdfast.ui.tui.farewell import last_answer
+from holdfast.ui.tui.job_control import JobControl
 from holdfast.ui.tui.model_picker import pick_model
 from holdfast.ui.tui.tasks.task_list import leave, show_tasks
 from holdfast.ui.tui.themes import DARK, LIGHT
@@ -165,6 +166,17 @@ def _theme(target: CommandTarget, rest: str) -> None:
         raise UsageError(f"Unknown theme {rest!r} (expected one of {', '.join(themes)}). See /theme.")
 
 
+def _mouse(target: CommandTarget, rest: str) -> None:
+    driver = target.app._driver  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - Textual has no other door to it
+    if rest not in ("on", "off"):
+        raise UsageError("Usage: /mouse on, or /mouse off, with which the terminal itself selects text.")
+    if isinstance(driver, JobControl):
+        driver.use_mouse(on=rest == "on")
+    kept = "" if target.controller.options.config.mouse == (rest == "on") else " To keep it, set `mouse` in the config."
+    who = "The screen has the mouse" if rest == "on" else "The terminal has the mouse, and selects text itself"
+    target.dialogs.say(f"{who}.{kept}")
+
+
 def _permissions(target: CommandTarget, rest: str) -> None:
     modes: tuple[Mode, ...] = get_args(Mode)
     for mode in modes:
@@ -284,6 +296,7 @@ DOES: dict[Name, Callable[[CommandTarget, str], None]] = {
     "export": _export,
     "permissions": _permissions,
     "theme": _theme,
+    "mouse": _mouse,
     "tasks": show_tasks,
     "diff": _diff,
     "copy": _copy,

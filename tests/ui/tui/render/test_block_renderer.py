@@ -82,13 +82,13 @@ def test_a_long_title_gives_way_to_how_the_call_stands() -> None:
 def test_a_running_command_shows_the_last_of_what_it_prints() -> None:
     output = "".join(f"line {n}\n" for n in range(20))
     lines = drawn(replace(CALL, state="running", since=11.0, output=output))
-    assert lines == ["● bash make test  1 s", "  … 12 lines above", *(f"  line {n}" for n in range(12, 20))]
+    assert lines == ["● bash make test  1 s", "  … 12 lines above · ctrl+o", *(f"  line {n}" for n in range(12, 20))]
 
 
 def test_what_a_command_gave_is_shown_by_its_first_lines_without_its_exit_code() -> None:
     result = "".join(f"line {n}\n" for n in range(7)) + "(exit code 0, 0.3 s)"
     block = replace(CALL, effect="execute", result=result)
-    assert drawn(block)[1:] == [*(f"  line {n}" for n in range(5)), "  … 2 more lines"]
+    assert drawn(block)[1:] == [*(f"  line {n}" for n in range(5)), "  … 2 more lines · ctrl+o"]
     assert drawn(replace(block, result="(no output)\n(exit code 0, 0.3 s)")) == ["✓ bash make test"]
     assert drawn(replace(block, result="x\n(exit code 0, 0.3 s; 1 process it left behind was ended)"))[-1].startswith(
         "  (exit code 0"
@@ -98,7 +98,7 @@ def test_what_a_command_gave_is_shown_by_its_first_lines_without_its_exit_code()
 def test_of_what_failed_the_last_lines_are_shown() -> None:
     result = "".join(f"line {n}\n" for n in range(9)) + "(exit code 1, 0.3 s)"
     assert drawn(replace(CALL, state="failed", result=result))[1:] == [
-        "  … 4 lines above",
+        "  … 4 lines above · ctrl+o",
         *(f"  line {n}" for n in range(4, 9)),
         "  (exit code 1, 0.3 s)",
     ]
@@ -109,7 +109,7 @@ def test_what_is_known_of_an_interrupted_call_is_never_cut() -> None:
     printed = "".join(f"line {n}\n" for n in range(50))
     lines = drawn(replace(CALL, state="interrupted", result=f"{known}\n{printed}"))
     assert " ".join(line.strip() for line in lines[1:3]) == known
-    assert lines[3:] == ["  … 44 lines above", *(f"  line {n}" for n in range(44, 50))]
+    assert lines[3:] == ["  … 44 lines above · ctrl+o", *(f"  line {n}" for n in range(44, 50))]
     few = drawn(replace(CALL, state="interrupted", result=f"{known}\n{'word ' * 300}\nlast"))
     assert [line[:9] for line in few[1:]] == ["  Interru", "  have do", "  word wo", "  last"]
 
@@ -174,7 +174,7 @@ def test_a_page_says_what_it_is_and_how_it_begins() -> None:
     block = replace(CALL, name="fetch", title="fetch https://example.org/a", effect="read", result=result)
     lines = drawn(block)
     assert lines[:4] == ["✓ fetch https://example.org/a  200 OK, text/html", "  # Title", "", "  line 0"]
-    assert lines[-1] == "  … 6 more lines"
+    assert lines[-1] == "  … 6 more lines · ctrl+o"
     moved = "Page 'https://a.org/' redirects to 'https://b.org/'. Fetch that address if you need it."
     assert " ".join(line.strip() for line in drawn(replace(block, result=moved))[1:]) == moved
 
@@ -202,7 +202,7 @@ def test_a_file_written_whole_is_numbered_and_cut() -> None:
     edit = EditChange(path="x.py", old=None, new="".join(f"line {n}\n" for n in range(1, 101)))
     lines = drawn(replace(CALL, name="write", title="write x.py", edits=(edit,)))
     assert lines[:3] == ["✓ write x.py  +100", "   1 + line 1", "   2 + line 2"]
-    assert lines[-1] == "  … 86 more lines"
+    assert lines[-1] == "  … 86 more lines · ctrl+o"
 
 
 def test_thinking_is_one_line_until_it_is_opened() -> None:
@@ -220,7 +220,7 @@ def test_thinking_is_one_line_until_it_is_opened() -> None:
 def test_a_long_prompt_is_folded() -> None:
     block = Prompt(key="p", turn=1, text="\n".join(f"line {n}" for n in range(40)))
     first, last = [f"▌ line {n}" for n in range(4)], [f"▌ line {n}" for n in (38, 39)]
-    assert drawn(block) == [*first, "  … 34 more lines", *last]
+    assert drawn(block) == [*first, "  … 34 more lines · ctrl+o", *last]
     assert len(drawn(block, opened=True)) == 40
     assert opens(block)
 
@@ -323,7 +323,7 @@ BUSY_DAY = r"""
   43 +     return Response(200, body[:4096])
 
 ✗ bash pytest -q tests/test_app.py  failed  3.4 s
-  … 28 lines above
+  … 28 lines above · ctrl+o
   tests/test_app.py::test_27 PASSED
   tests/test_app.py::test_28 PASSED
   tests/test_app.py::test_29 PASSED
@@ -342,7 +342,7 @@ BUSY_DAY = r"""
   line 2
   line 3
   line 4
-  … 75 more lines
+  … 75 more lines · ctrl+o
 
   The handler returned None for requests without a body, so every caller had to
   guess. It now always returns a Response:
@@ -389,7 +389,7 @@ BUSY_DAY = r"""
   Running the suite once more.
 
 ● bash make test 2>&1 | tail -n 40  12 s
-  … 17 lines above
+  … 17 lines above · ctrl+o
   tests/test_client.py::test_bound[17] PASSED
   tests/test_client.py::test_bound[18] PASSED
   tests/test_client.py::test_bound[19] PASSED

@@ -125,7 +125,7 @@ def _told(text: str, mark: tuple[str, Tone], *, opened: bool) -> list[Fragment]:
     lines = split_lines(text)
     some = lines[: OPENED if opened else FIRST]
     told = [Text(some[at : at + PIECE], "dim", mark=None if at else mark) for at in range(0, len(some), PIECE)]
-    return [*told, *rest(len(lines) - len(some))]
+    return [*told, *rest(len(lines) - len(some), opens=not opened)]
 
 
 _NOTES: dict[NoteKind, tuple[str, Tone]] = {

@@ -56,7 +56,7 @@ def opened_text(text: str, tone: Tone, *, above: bool = False) -> list[Fragment]
     lines = split_lines(text)
     most = lines[:OPENED]
     some = [Text(most[at : at + PIECE], tone, above=above and not at) for at in range(0, len(most), PIECE)]
-    return [*some, *rest(len(lines) - OPENED)]
+    return [*some, *rest(len(lines) - OPENED, opens=False)]
 
 
 def short_text(lines: Sequence[str]) -> list[Fragment]:
@@ -64,12 +64,15 @@ def short_text(lines: Sequence[str]) -> list[Fragment]:
     return [Text(tuple(lines), "dim", whole=False)] if lines else []
 
 
-def rest(count: int, where: Literal["more", "above"] = "more") -> list[Fragment]:
-    """Return the note how many lines are missing, if any."""
+def rest(count: int, where: Literal["more", "above"] = "more", *, opens: bool = True) -> list[Fragment]:
+    """Return the note how many lines are missing, if any, with the key that shows them if one `opens` the block."""
     if count <= 0:
         return []
     lines = "line" if count == 1 else "lines"
-    return [Text((f"… {count:,} more {lines}" if where == "more" else f"… {count:,} {lines} above",), "faint")]
+    key = " · ctrl+o" if opens else ""
+    return [
+        Text((f"… {count:,} more {lines}{key}" if where == "more" else f"… {count:,} {lines} above{key}",), "faint")
+    ]
 
 
 def split_lines(text: str) -> tuple[str, ...]:

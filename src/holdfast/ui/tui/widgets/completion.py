@@ -20,7 +20,7 @@ from holdfast.text import literal
 from holdfast.tools.workspace.file_walk import walk
 from holdfast.tools.workspace.safe_paths import SafePath
 from holdfast.ui.tui.command_parser import matching
-from holdfast.ui.tui.widgets.dropped_paths import mention
+from holdfast.ui.tui.prompt.dropped_paths import mention
 
 MOST_FILES = 20_000
 MOST_SECONDS = 1.0

@@ -10,9 +10,10 @@ from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
+from holdfast.ui.tui.prompt.dropped_paths import dropped, is_disk_file
+from holdfast.ui.tui.prompt.pastes import Pastes
+from holdfast.ui.tui.prompt.prompt_history import PromptHistory
 from holdfast.ui.tui.widgets.completion import Completions, Suggestion
-from holdfast.ui.tui.widgets.dropped_paths import dropped, on_disk
-from holdfast.ui.tui.widgets.pastes import Pastes
 
 PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
 BUSY = "Enter to steer · Tab to queue"
@@ -59,20 +60,14 @@ class Composer(TextArea):
             placeholder=PLACEHOLDER_IDLE,
             id="composer",
         )
-        self._sent: list[str] = []
-        self._recalled: int | None = None
-        self._draft = ""
+        self.past_prompts = PromptHistory()
+        """The prompts that ↑ recalls."""
         self.pastes = Pastes()
         """The long pastes of this run."""
         self._completions = completions
         self._queueing = False
         self._asking = False
         self._queued = False
-
-    @property
-    def sent(self) -> tuple[str, ...]:
-        """Return the history, oldest first."""
-        return tuple(self._sent)
 
     @property
     def prompt(self) -> str:
@@ -83,12 +78,6 @@ class Composer(TextArea):
         """Set the mode: a turn runs that text can be queued for, an approval prompt is open, messages are queued."""
         self._queueing, self._asking, self._queued = queueing, asking, queued
         self.placeholder = ASKING if asking else BUSY if queueing else PLACEHOLDER_IDLE
-
-    def remember(self, prompts: tuple[str, ...]) -> None:
-        """Use these as the start of the history, oldest first; prompts sent in this run come after them."""
-        known = frozenset(prompts)
-        self._sent = [*prompts, *(text for text in self._sent if text not in known)]
-        self._recalled = None
 
     def give_back(self, text: str) -> None:
         """Insert `text` before the current text, with the cursor after it."""
@@ -109,7 +98,7 @@ class Composer(TextArea):
     def clear_into_history(self) -> None:
         """Empty the composer; its text can be recalled from the history."""
         if self.text.strip():
-            self._sent.append(self.prompt)
+            self.past_prompts.add(self.prompt)
         self._clear()
 
     def action_new_line(self) -> None:
@@ -200,7 +189,7 @@ class Composer(TextArea):
         event.stop()
         event.prevent_default()
         if not self.text.startswith(("!", "/")):  # a command wants the path as it is
-            text = dropped(text, is_file=on_disk) or text
+            text = dropped(text, is_file=is_disk_file) or text
         self.insert(self.pastes.mark(text))
         self.focus()
 
@@ -211,25 +200,19 @@ class Composer(TextArea):
 
     def accept(self, prompt: str) -> None:
         """Move an accepted `prompt` into the history; only text typed since stays in the composer."""
-        if not self._sent or self._sent[-1] != prompt:
-            self._sent.append(prompt)
+        self.past_prompts.add(prompt)
         since = self.prompt.removeprefix(prompt) if self.prompt.startswith(prompt) else ""
         self._clear()
         self.insert(self.pastes.shown(since))
 
     def _clear(self) -> None:
         self.load_text("")
-        self._recalled = None
+        self.past_prompts.leave()
 
     def _recall(self, by: int) -> bool:
         """Show another prompt of the history. Return whether there is one."""
-        now = len(self._sent) if self._recalled is None else self._recalled
-        to = now + by
-        if not 0 <= to <= len(self._sent) or (by > 0 and self._recalled is None):
-            return False
-        if self._recalled is None:
-            self._draft = self.text
-        self._recalled = to if to < len(self._sent) else None
-        self.load_text(self._draft if self._recalled is None else self.pastes.shown(self._sent[to]))
-        self.move_cursor(self.document.end if by < 0 else (0, 0))
-        return True
+        found = self.past_prompts.step(by, written=self.prompt)
+        if found is not None:
+            self.replace_with(found)
+            self.move_cursor(self.document.end if by < 0 else (0, 0))
+        return found is not None

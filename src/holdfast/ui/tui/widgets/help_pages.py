@@ -32,7 +32,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Ctrl+B", "move the model's running command to the background"),
     ("Shift+Tab", "permission mode"),
     ("Ctrl+V", "attach the image in the clipboard"),
-    ("Ctrl+G", "edit the prompt in $EDITOR"),
+    ("Ctrl+G", "edit the prompt in your editor"),
     ("Ctrl+L, Ctrl+Z", "redraw, suspend"),
     ("@ /", "mention a file, run a command"),
     ("! !!", "run a shell command; !! also shares the output with the model"),

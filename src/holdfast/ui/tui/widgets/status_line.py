@@ -46,6 +46,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the line; `doing` is "" while idle, `seconds` the time it has run, `window` is in tokens.
 
     `asking` is whether the user is asked about a call, `consulting` whether with a question of the model itself.
+    If not `timed`, the time is not shown: `doing` says it.
     """
 
     mode: Mode
@@ -53,6 +54,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     effort: Effort | None = None
     doing: str = ""
     seconds: float = 0.0
+    timed: bool = True
     asking: bool = False
     consulting: bool = False
     queued: int = 0
@@ -91,9 +93,8 @@ def _left(status: Status, frame: int, room: int, colours: Mapping[str, str]) -> 
         needed = "Your answer is needed" if status.consulting else "Approval needed"
         return _within(room, mode.append(" "), needed, more, " · esc to interrupt")
     mode.append(f" {FRAMES[frame % len(FRAMES)]} ", "bold")
-    return _within(
-        room, mode, single_line(status.doing), [f" {elapsed_text(status.seconds)}", *more], " · esc to interrupt"
-    )
+    time = [f" {elapsed_text(status.seconds)}"] if status.timed else []
+    return _within(room, mode, single_line(status.doing), [*time, *more], " · esc to interrupt")
 
 
 def _within(room: int, said: Text, what: str, more: list[str], key: str) -> Text:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.ui.tui.widgets.dropped_paths import dropped, mention, mentioned
+from holdfast.ui.tui.prompt.dropped_paths import dropped, mention, mentioned
 
 FILES = {"/p/shot.png", "/p/my shot.PNG", "/p/it's.jpg", "/p/notes.txt", "~/a.webp", "/p/é ü.gif", "/p/a.png b.png"}
+LOCAL = "file://"
 
 
 def is_file(path: str) -> bool:
@@ -25,9 +26,9 @@ def is_file(path: str) -> bool:
         ("/p/my shot.PNG", '@"/p/my shot.PNG" '),
         (r"/p/it\'s.jpg", '@"/p/it\'s.jpg" '),
         ("'/p/it'\\''s.jpg'", '@"/p/it\'s.jpg" '),
-        ("file:///p/%C3%A9%20%C3%BC.gif", '@"/p/é ü.gif" '),
+        (f"{LOCAL}/p/%C3%A9%20%C3%BC.gif", '@"/p/é ü.gif" '),
         ("file://localhost/p/shot.png", "@/p/shot.png "),
-        ("file:///p/notes.txt", "/p/notes.txt "),
+        (f"{LOCAL}/p/notes.txt", "/p/notes.txt "),
         ("/p/shot.png '/p/my shot.PNG' /p/notes.txt", '@/p/shot.png @"/p/my shot.PNG" /p/notes.txt '),
         ("/p/shot.png\n/p/notes.txt", "@/p/shot.png /p/notes.txt "),
         ("/p/a.png b.png", '@"/p/a.png b.png" '),

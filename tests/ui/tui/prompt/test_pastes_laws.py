@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.ui.tui.widgets.pastes import FOLD_CHARACTERS, FOLD_LINES, Pastes
+from holdfast.ui.tui.prompt.pastes import FOLD_CHARACTERS, FOLD_LINES, Pastes
 from laws import law
 
 PASTED = st.one_of(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.ui.tui.widgets.dropped_paths import mention
+from holdfast.ui.tui.prompt.dropped_paths import mention
 
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_000
@@ -21,7 +21,7 @@ _MARK = re.compile(r"\[(?:Pasted text #\d+ \+\d+ (?:lines|characters)|Image #\d+
 class Pastes:
     """The pastes of a run.
 
-    Laws (`tests/ui/tui/widgets/test_pastes_laws.py`): `whole(mark(text)) == text`; `whole(shown(text)) == text` for any
+    Laws (`tests/ui/tui/prompt/test_pastes_laws.py`): `whole(mark(text)) == text`; `whole(shown(text)) == text` for any
     text that holds no mark.
     """
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,19 +36,38 @@ def editors(signals: Iterable[signal.Signals]) -> Generator[None]:
                 signal.raise_signal(number)
 
 
+FALLBACKS = ("nano", "vim", "vi")
+"""The editors to use if the user named none that is installed."""
+
+
+def editor_command(environ: Mapping[str, str], which: Callable[[str], str | None]) -> list[str]:
+    """Return the words of the first editor that `which` finds: $VISUAL, $EDITOR, or a usual one.
+
+    Raise `UsageError`, which names all that were tried, if there is none.
+    """
+    tried: list[str] = []
+    for name, command in [
+        *((f"${variable}", environ.get(variable, "")) for variable in ("VISUAL", "EDITOR")),
+        *((fallback, fallback) for fallback in FALLBACKS),
+    ]:
+        try:
+            words = shlex.split(command)
+        except ValueError:
+            words = [command]
+        if words and which(words[0]):
+            return words
+        tried.append(f"{name} ({command!r})" if words and name != command else name if words else f"{name} (not set)")
+    raise UsageError(f"No editor is installed: tried {', '.join(tried)}. Install one, or set $EDITOR.")
+
+
 def edited(app: App[int], text: str, options: RunOptions) -> str:
-    """Return `text` as edited in $VISUAL or $EDITOR, which has the terminal until it exits.
+    """Return `text` as edited in the user's editor, which has the terminal until it exits.
 
     The editor's environment has no keys, because commands could read it. Raise `UsageError` if there is no editor, or
     if it fails; the text is then unchanged.
     """
-    command = options.environ.get("VISUAL") or options.environ.get("EDITOR") or ""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = []
-    if not words:
-        raise UsageError("No editor: set $EDITOR (e.g. export EDITOR=nano).")
+    words = editor_command(options.environ, lambda name: shutil.which(name, path=options.environ.get("PATH")))
+    command = shlex.join(words)
     with tempfile.NamedTemporaryFile("w+", suffix=".md", prefix="holdfast-", encoding="utf-8", delete=False) as file:
         file.write(text)
     path = Path(file.name)

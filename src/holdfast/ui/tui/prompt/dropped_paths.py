@@ -12,14 +12,14 @@ import shlex
 from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
-MOST = 8_192
+LONGEST_DROP = 8_192
 """Characters of a paste that may be paths; a longer one is text."""
 
 _IMAGE = re.compile(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
 _HOSTS = frozenset({"", "localhost"})
 
 
-def on_disk(path: str) -> bool:
+def is_disk_file(path: str) -> bool:
     """Return whether `path`, in which ~ is the user's home, is a file."""
     return os.path.isfile(os.path.expanduser(path))  # noqa: PTH111, PTH113 - Path raises for odd names
 
@@ -35,7 +35,7 @@ def dropped(pasted: str, *, is_file: Callable[[str], bool]) -> str:
     Return "" for any other paste, also if no path is an image or a `file://` address.
     """
     text = pasted.strip()
-    if not text or len(text) > MOST or not text.startswith(("/", "~/", "file://", "'", '"')):
+    if not text or len(text) > LONGEST_DROP or not text.startswith(("/", "~/", "file://", "'", '"')):
         return ""
     paths = _paths(text, is_file)
     if not paths or not ("file://" in text or any(map(_IMAGE.search, paths))):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TIMEOUT = 3.0
 """Seconds for the program to answer."""
 
-KEPT = 20
+IMAGES_KEPT = 20
 """Images that are kept; a session has its own copy of what was sent."""
 
 _NEEDED = ("PATH", "HOME", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "LANG")
@@ -43,7 +43,7 @@ class ClipboardReader(msgspec.Struct, frozen=True):
     package: str
 
 
-READERS = (
+CLIPBOARD_READERS = (
     ClipboardReader("WAYLAND_DISPLAY", ("wl-paste", "--no-newline", "--type", "image/png"), "wl-clipboard"),
     ClipboardReader("DISPLAY", ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"), "xclip"),
 )
@@ -51,7 +51,7 @@ READERS = (
 
 def clipboard_commands(environ: Mapping[str, str], which: Callable[[str], str | None]) -> tuple[tuple[str, ...], ...]:
     """Return the commands that may print the image, best first. Raise `UsageError` if there is none."""
-    here = [reader for reader in READERS if environ.get(reader.variable)]
+    here = [reader for reader in CLIPBOARD_READERS if environ.get(reader.variable)]
     if not here:
         raise UsageError(
             "No clipboard to read an image from: WAYLAND_DISPLAY and DISPLAY are not set. "
@@ -81,7 +81,7 @@ def _stored(content: bytes, folder: Path) -> Path:
     try:
         make_folder(folder)
         write_whole(path, content)
-        for old in sorted(folder.glob("*.png"))[:-KEPT]:
+        for old in sorted(folder.glob("*.png"))[:-IMAGES_KEPT]:
             old.unlink(missing_ok=True)
     except OSError as error:
         raise StateError(f"Cannot store the image in {str(folder)!r}: {error.strerror}.") from error

@@ -1,0 +1,103 @@
+"""The prompts of all sessions, by project, for ↑ and Ctrl+R: a file of JSON lines, readable by its owner only.
+
+Decision 0050 has what is kept. Several windows append to it at once; a full file is renamed, and read until it goes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from holdfast.agent.debug_log.log_file import KEPT, LogFile
+from holdfast.errors import StateError
+from holdfast.system.durable_files import make_folder
+from holdfast.system.user_directories import homes
+from holdfast.text import valid_unicode
+from holdfast.ui.tui.dialogs import Dialogs
+from holdfast.ui.tui.prompt.prompt_history import PromptHistory
+from holdfast.ui.view.columns import count_noun
+
+LARGEST_PROMPT_FILE = 250_000
+"""Bytes per file."""
+
+LONGEST = 10_000
+"""Characters of a prompt that is kept."""
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    cwd: str
+    text: str
+
+
+class PromptFile:
+    """The file at `path`, which need not exist, and those that were full before. Its methods block."""
+
+    def __init__(self, path: Path, *, largest: int = LARGEST_PROMPT_FILE) -> None:
+        self._path = path
+        self._largest = largest
+
+    def read(self, cwd: Path) -> tuple[tuple[str, ...], int]:
+        """Return the prompts sent from the folder `cwd`, oldest first, and how many lines cannot be read.
+
+        Raise `StateError` if a file cannot be read.
+        """
+        prompts: list[str] = []
+        damaged = 0
+        for number in range(KEPT - 1, -1, -1):
+            path = self._path.with_name(f"{self._path.name}.{number}") if number else self._path
+            try:
+                lines = path.read_bytes().splitlines()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise StateError(f"Cannot read the prompt history {str(path)!r}: {error.strerror}.") from error
+            for line in lines:
+                try:
+                    kept = msgspec.json.decode(line, type=_Kept)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    damaged += 1
+                    continue
+                if kept.cwd == str(cwd):
+                    prompts.append(kept.text)
+        return tuple(prompts), damaged
+
+    def append(self, cwd: Path, text: str) -> None:
+        """Keep a prompt, unless it is too long. Raise `StateError` if that fails."""
+        if len(text) > LONGEST:
+            return
+        try:
+            make_folder(self._path.parent)
+            file = LogFile(self._path, largest=self._largest)
+            try:
+                file.write(json.dumps({"cwd": str(cwd), "text": valid_unicode(text)}))
+            finally:
+                file.close()
+        except OSError as error:
+            raise StateError(f"Cannot write the prompt history {str(self._path)!r}: {error.strerror}.") from error
+
+
+class KeptPrompts:
+    """The prompts of earlier sessions on this screen: read and written in the background, with errors as notices."""
+
+    def __init__(self, environ: Mapping[str, str], dialogs: Dialogs, past: PromptHistory) -> None:
+        self._file = PromptFile(homes(environ).prompts)
+        self._dialogs = dialogs
+        self._past = past
+
+    def load(self, cwd: Path) -> None:
+        """Add the prompts of earlier sessions of the folder `cwd` to the history."""
+
+        def know(read: tuple[tuple[str, ...], int]) -> None:
+            prompts, damaged = read
+            self._past.add_earlier(prompts)
+            if damaged:
+                self._dialogs.say(f"Prompt history: {count_noun(damaged, 'damaged line')} left out.", also=True)
+
+        self._dialogs.in_background(lambda: self._file.read(cwd), know)
+
+    def keep(self, cwd: Path, text: str) -> None:
+        """Keep a prompt for later sessions of the folder."""
+        self._dialogs.in_background(lambda: self._file.append(cwd, text), lambda _: None)
