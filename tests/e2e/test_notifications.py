@@ -53,7 +53,7 @@ def test_a_bell_where_nobody_looks(one_world: World) -> None:
         assert b"\x1b[23;2t" in bytes(terminal.raw)
 
 
-def test_a_notification_of_the_desktop_and_silence(one_world: World) -> None:
+def test_a_notification_of_the_desktop(one_world: World) -> None:
     one_world.script([Hold("first"), Say("First.")], [Say("Second."), Hold("stream")])
     (one_world.home / "config.toml").write_text('notify = "osc"\n')
     with screen(one_world, "-m", one_world.model) as terminal:
@@ -72,6 +72,9 @@ def test_a_notification_of_the_desktop_and_silence(one_world: World) -> None:
         terminal.wait_gone("esc to interrupt|stopping")
         terminal.settle()
         assert told(terminal, 0, said) == 1, "the user stopped it"
+
+
+def test_silence(one_world: World) -> None:
     (one_world.home / "config.toml").write_text('notify = "off"\n')
     one_world.script([Hold("third"), Say("Third.")])
     with screen(one_world, "-m", one_world.model) as terminal:
