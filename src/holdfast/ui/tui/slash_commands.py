@@ -63,16 +63,16 @@ def _resume(target: CommandTarget, rest: str) -> None:
 
 def _diff(target: CommandTarget, rest: str) -> None:
     from holdfast.ui.tui.pages.diff_screen import SCOPES, DiffScreen, Scope  # noqa: PLC0415 - when it is asked for
-    from holdfast.ui.tui.pages.file_diffs import FileDiff, edit_diffs  # noqa: PLC0415 - likewise
+    from holdfast.ui.tui.pages.file_diffs import ShownDiff, edit_diffs  # noqa: PLC0415 - likewise
     from holdfast.ui.tui.pages.git_diff import working_tree  # noqa: PLC0415 - likewise
 
     view, cwd, environ = target.transcript.view, target.controller.cwd, target.controller.environ
-    blocks = [view.block(key) for key in view.keys]
+    blocks = [block for key in view.keys if (block := view.block(key)) is not None]
 
-    def load(scope: Scope) -> tuple[FileDiff, ...]:
+    def load(scope: Scope) -> tuple[ShownDiff, ...]:
         return working_tree(cwd, environ) if scope == "tree" else edit_diffs(blocks, turn=scope == "turn")
 
-    scope = next((each for each in SCOPES if each == rest), None)
+    scope: Scope | None = next((each for each in SCOPES if each == rest), None)
     if rest and scope is None:
         raise UsageError(f"Unknown diff {rest!r} (expected one of {', '.join(SCOPES)}).")
     if scope is None:  # what there is: edits of the turn, else of the session, else the working tree
@@ -259,7 +259,7 @@ def _status(target: CommandTarget) -> list[tuple[str, str]]:
 def _cost(target: CommandTarget, _rest: str) -> None:
     from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - when it is asked for
     from holdfast.ui.tui.pages.usage_pages import cost_page  # noqa: PLC0415 - likewise
-    from holdfast.ui.view.spending import Spending  # noqa: PLC0415 - likewise
+    from holdfast.ui.view.session_costs import Spending  # noqa: PLC0415 - likewise
 
     folder = target.controller.catalog.folder(_open(target))
     target.dialogs.in_background(

@@ -13,7 +13,7 @@ import pytest
 from holdfast.errors import UsageError
 from holdfast.session.journal.parts import CallPart
 from holdfast.ui.tui.pages.diff_screen import heading
-from holdfast.ui.tui.pages.file_diffs import MOST_LINES, FileDiff, edit_diffs, git_diffs, new_file
+from holdfast.ui.tui.pages.file_diffs import MOST_LINES, ShownDiff, edit_diffs, git_diffs, new_file
 from holdfast.ui.tui.pages.git_diff import working_tree
 from holdfast.ui.view.blocks import CallBlock, Prompt, call_block
 
@@ -23,7 +23,7 @@ def call(name: str, state: str = "ok", **arguments: str) -> CallBlock:
     return msgspec.structs.replace(made, state=state)
 
 
-def signs(file: FileDiff) -> list[str]:
+def signs(file: ShownDiff) -> list[str]:
     return [f"{line.sign}{line.text}" for line in file.lines]
 
 

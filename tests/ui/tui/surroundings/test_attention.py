@@ -8,7 +8,7 @@ import pytest
 from holdfast.ui.tui.surroundings.attention import AWAY, Reason, is_away, notification, reason, title
 from holdfast.ui.tui.widgets.status_line import Status
 
-IDLE = Status(mode="ask", session="s", cwd="/home/me/my;dir\x1b")
+IDLE = Status(mode="ask", session="s", cwd="/srv/my;dir\x1b")
 BUSY = msgspec.structs.replace(IDLE, doing="working")
 ASKING = msgspec.structs.replace(BUSY, asking=True)
 

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from holdfast.errors import HoldfastError
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
-from holdfast.ui.tui.pages.file_diffs import FileDiff
+from holdfast.ui.tui.pages.file_diffs import ShownDiff
 from holdfast.ui.tui.render.plain_text import Text as Lines
 from holdfast.ui.tui.widgets.detail_view import DetailView
 from holdfast.ui.tui.widgets.pickers import Over
@@ -33,7 +33,7 @@ _EMPTY: dict[Scope, str] = {
 }
 
 
-def heading(scope: Scope, files: tuple[FileDiff, ...], at: int) -> Text:
+def heading(scope: Scope, files: tuple[ShownDiff, ...], at: int) -> Text:
     """Return the line above a file: what is shown, which file it is, and how much changed."""
     said = Text("Diff  ", "bold")
     for number, (name, called) in enumerate(SCOPES.items()):
@@ -67,11 +67,11 @@ class DiffScreen(Over[None]):
         Binding("pagedown,space", "page(1)", "Page down", show=False, priority=True),
     ]
 
-    def __init__(self, scope: Scope, load: Callable[[Scope], tuple[FileDiff, ...]]) -> None:
+    def __init__(self, scope: Scope, load: Callable[[Scope], tuple[ShownDiff, ...]]) -> None:
         super().__init__()
         self._scope: Scope = scope
         self._load = load
-        self._files: tuple[FileDiff, ...] = ()
+        self._files: tuple[ShownDiff, ...] = ()
         self._at = 0
 
     def compose(self) -> ComposeResult:

@@ -24,7 +24,7 @@ _FILE = re.compile(r"^diff --git ", re.MULTILINE)
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
 
-class FileDiff(msgspec.Struct, frozen=True):
+class ShownDiff(msgspec.Struct, frozen=True):
     """The changed lines of one file, in order; `note` says what else there is to know, "" for nothing."""
 
     path: str
@@ -53,7 +53,7 @@ class FileDiff(msgspec.Struct, frozen=True):
         return found
 
 
-def edit_diffs(blocks: Iterable[Block], *, turn: bool) -> tuple[FileDiff, ...]:
+def edit_diffs(blocks: Iterable[Block], *, turn: bool) -> tuple[ShownDiff, ...]:
     """Return the files that succeeded edits changed, each with its edits in order; with `turn`, of the last turn."""
     found: dict[str, list[Change]] = {}
     for block in blocks:
@@ -63,7 +63,7 @@ def edit_diffs(blocks: Iterable[Block], *, turn: bool) -> tuple[FileDiff, ...]:
             for path, lines in _edits(block):
                 before = found.setdefault(path, [])
                 before += [Change("…", ""), *lines] if before else lines
-    return tuple(FileDiff(path, tuple(lines)) for path, lines in found.items())
+    return tuple(ShownDiff(path, tuple(lines)) for path, lines in found.items())
 
 
 def _edits(block: CallBlock) -> Iterator[tuple[str, list[Change]]]:
@@ -89,12 +89,12 @@ def _patch(arguments: str) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def git_diffs(diff: str) -> tuple[FileDiff, ...]:
+def git_diffs(diff: str) -> tuple[ShownDiff, ...]:
     """Return the files of the output of `git diff`."""
     return tuple(_git_file(part) for part in _FILE.split(diff)[1:])
 
 
-def _git_file(part: str) -> FileDiff:
+def _git_file(part: str) -> ShownDiff:
     lines = clean(literal(part)).rstrip("\n").split("\n")
     begins = next((at for at, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
     head = lines[:begins]
@@ -104,7 +104,7 @@ def _git_file(part: str) -> FileDiff:
         path = next((line.partition(" to ")[2] for line in head if line.startswith(("rename to", "copy to"))), "")
         path = path or _path(head[0].rpartition(" ")[2])
     notes = [line for line in head[1:] if not line.startswith(("index ", "--- ", "+++ "))]
-    return FileDiff(path, tuple(changes_of(tuple(lines[begins:]))), " · ".join(notes))
+    return ShownDiff(path, tuple(changes_of(tuple(lines[begins:]))), " · ".join(notes))
 
 
 def _path(name: str) -> str:
@@ -112,9 +112,9 @@ def _path(name: str) -> str:
     return name[2:] if name.startswith(("a/", "b/")) else name
 
 
-def new_file(path: str, content: str) -> FileDiff:
+def new_file(path: str, content: str) -> ShownDiff:
     """Return an untracked file, of which every line is new."""
     lines = clean(literal(content)).removesuffix("\n").split("\n") if content else []
-    return FileDiff(
+    return ShownDiff(
         path, tuple(Change("+", text, number) for number, text in enumerate(lines, 1)), "not tracked by git"
     )

@@ -1,4 +1,4 @@
-"""How a terminal that is not looked at is told: when, and with which bytes. Pure."""
+"""How holdfast calls a user who looks elsewhere: when, and with which bytes. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.ui.tui.widgets.status_line import Status
 from holdfast.ui.view.columns import single_line
 
 AWAY = 30.0
-"""Seconds without a key after which nobody looks at a terminal that never reports its focus."""
+"""Seconds without a key after which the user is away, if the terminal never reports its focus."""
 
 Reason = Literal["approval", "ended"]
 

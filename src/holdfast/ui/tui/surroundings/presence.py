@@ -78,7 +78,7 @@ class Presence:
         self._active_at = time.monotonic()
 
     def show(self, status: Status) -> None:
-        """Say that the user is needed, if the status says so and nobody looks; keep the title in step."""
+        """Say that the user is needed, if the status says so and the user looks elsewhere; keep the title in step."""
         before = self._before
         if before is None or self._start.config.notify == "off":
             return
