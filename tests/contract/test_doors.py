@@ -37,6 +37,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "ui/tui/surroundings/status_command.py",
         "processes",
     ): "the person's own command for the status line, which only prints a line",
+    ("ui/tui/pages/git_diff.py", "processes"): "git, which reads the working tree for a page and has a time limit",
     (
         "ui/tui/terminal_restore.py",
         "processes",

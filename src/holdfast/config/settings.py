@@ -255,6 +255,10 @@ class PermissionSettings(PermissionLists, frozen=True, forbid_unknown_fields=Tru
     claude_settings: bool = True
 
 
+NotifyKind = Literal["bell", "osc", "off"]
+"""How the screen says that it needs the user: a bell, a notification of the desktop (OSC 9 or 777), or not at all."""
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
@@ -262,6 +266,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     can be asked. With `wake`, a background task that ends by itself while nothing runs begins a turn. `edit_tool` is
     how a new session edits files: "auto" takes what its model was trained on. `statusline` is a shell command whose
     first line of output replaces the facts in the status line. With `mouse`, the screen takes the mouse.
+    `theme` is one of `/theme`, None: by the background.
     """
 
     model: str | None = None
@@ -274,6 +279,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     edit_tool: EditDialect = "auto"
     statusline: str | None = None
     mouse: bool = True
+    theme: str | None = None
+    notify: NotifyKind = "bell"
     permissions: PermissionSettings = msgspec.field(default_factory=PermissionSettings)
     limits: Limits = msgspec.field(default_factory=Limits)
     context: ContextSettings = msgspec.field(default_factory=ContextSettings)

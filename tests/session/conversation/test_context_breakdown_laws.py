@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 
 from holdfast.session.conversation.context_breakdown import (
-    ANSWERS,
-    IMAGES,
-    RESULTS,
-    SAID,
-    SUMMARIES,
-    SYSTEM,
-    THINKING,
+    KIND_ANSWERS,
+    KIND_IMAGES,
+    KIND_RESULTS,
+    KIND_SAID,
+    KIND_SUMMARIES,
+    KIND_SYSTEM,
+    KIND_THINKING,
     context_breakdown,
 )
 from holdfast.session.conversation.fold import fold
@@ -33,7 +33,7 @@ def test_the_kinds_add_up(journal: list[e.Entry]) -> None:
     found = context_breakdown(conversation)
     assert found.total == overhead_tokens(conversation.opened) + estimate(conversation.messages, conversation.model)
     assert all(tokens > 0 for _, tokens in found.kinds)
-    results = sum(tokens for kind, tokens in found.kinds if kind.startswith(RESULTS))
+    results = sum(tokens for kind, tokens in found.kinds if kind.startswith(KIND_RESULTS))
     assert sum(each.tokens for each in context_breakdown(conversation, most=10**9).largest) == results
 
 
@@ -59,9 +59,9 @@ def test_everything_has_its_kind() -> None:
     ]
     found = context_breakdown(fold(journal))
     kinds = dict(found.kinds)
-    assert kinds[SYSTEM] == 100
-    assert (kinds[SAID], kinds[ANSWERS], kinds[THINKING], kinds[IMAGES]) == (10, 30, 20, 10)
-    assert kinds[f"{RESULTS}read"] == 1016
+    assert kinds[KIND_SYSTEM] == 100
+    assert (kinds[KIND_SAID], kinds[KIND_ANSWERS], kinds[KIND_THINKING], kinds[KIND_IMAGES]) == (10, 30, 20, 10)
+    assert kinds[f"{KIND_RESULTS}read"] == 1016
     assert [(each.name, each.arguments) for each in found.largest] == [
         ("read", '{"path": "a"}'),
         ("grep", '{"pattern": "b"}'),
@@ -73,4 +73,4 @@ def test_everything_has_its_kind() -> None:
             e.Compacted(step=1, note="n" * 80, why="asked"),
         ]
     )
-    assert dict(context_breakdown(compacted).kinds)[SUMMARIES] == 20
+    assert dict(context_breakdown(compacted).kinds)[KIND_SUMMARIES] == 20

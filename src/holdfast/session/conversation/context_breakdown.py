@@ -11,16 +11,16 @@ from holdfast.session.conversation import conversation as c
 from holdfast.session.conversation.token_estimate import CALL, MESSAGE
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 
-SYSTEM = "system prompt"
-TOOLS = "tool descriptions"
-SAID = "your messages"
-SUMMARIES = "summary of older messages"
-ANSWERS = "answers"
-THINKING = "thinking"
-CALLS = "tool calls"
-IMAGES = "images"
-AROUND = "message overhead"
-RESULTS = "results of "
+KIND_SYSTEM = "system prompt"
+KIND_TOOLS = "tool descriptions"
+KIND_SAID = "your messages"
+KIND_SUMMARIES = "summary of older messages"
+KIND_ANSWERS = "answers"
+KIND_THINKING = "thinking"
+KIND_CALLS = "tool calls"
+KIND_IMAGES = "images"
+KIND_AROUND = "message overhead"
+KIND_RESULTS = "results of "
 """What the kind of a result begins with; the name of its tool follows."""
 
 
@@ -51,13 +51,13 @@ def context_breakdown(conversation: c.Conversation, *, most: int = 8) -> Context
     """
     found: Counter[str] = Counter()
     if (opened := conversation.opened) is not None:
-        found[SYSTEM] = tokens_of(opened.system)
-        found[TOOLS] = sum(CALL + tokens_of(msgspec.json.encode(tool).decode()) for tool in opened.tools)
+        found[KIND_SYSTEM] = tokens_of(opened.system)
+        found[KIND_TOOLS] = sum(CALL + tokens_of(msgspec.json.encode(tool).decode()) for tool in opened.tools)
     written: dict[str, str] = {}
     results: list[LargeResult] = []
     note = conversation.compacted.note if conversation.compacted is not None else None
     for message in conversation.messages:
-        found[AROUND] += MESSAGE
+        found[KIND_AROUND] += MESSAGE
         match message:
             case c.UserMessage():
                 results += _user(message, found, written, note)
@@ -71,12 +71,12 @@ def _user(message: c.UserMessage, found: Counter[str], written: dict[str, str], 
     results: list[LargeResult] = []
     for result in message.results:
         tokens = CALL + tokens_of(result.text)
-        found[RESULTS + result.name] += tokens
+        found[KIND_RESULTS + result.name] += tokens
         results.append(LargeResult(result.name, written.get(result.call, ""), tokens))
     for one in message.said:
         if isinstance(one, str):
-            found[SUMMARIES if one == note else SAID] += tokens_of(one)
-    found[IMAGES] += sum(tokens_of_image(image.width, image.height) for image in message.images)
+            found[KIND_SUMMARIES if one == note else KIND_SAID] += tokens_of(one)
+    found[KIND_IMAGES] += sum(tokens_of_image(image.width, image.height) for image in message.images)
     return results
 
 
@@ -85,11 +85,11 @@ def _assistant(message: c.AssistantMessage, model: str, found: Counter[str]) -> 
     for part in message.parts:
         match part:
             case TextPart(text=text):
-                found[ANSWERS] += tokens_of(text)
+                found[KIND_ANSWERS] += tokens_of(text)
             case CallPart(name=name, arguments=arguments):
-                found[CALLS] += CALL + tokens_of(name) + tokens_of(arguments)
+                found[KIND_CALLS] += CALL + tokens_of(name) + tokens_of(arguments)
             case ThinkingPart() if message.model == model:  # another model's thinking is not sent
-                found[THINKING] += max(tokens_of(part.text), tokens_of(part.signature or ""))
+                found[KIND_THINKING] += max(tokens_of(part.text), tokens_of(part.signature or ""))
             case ThinkingPart():
                 pass
     return {call.id: call.arguments for call in message.calls}

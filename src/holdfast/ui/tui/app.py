@@ -14,9 +14,8 @@ from textual.actions import SkipAction
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.driver import Driver
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
-from holdfast import __version__
 from holdfast.agent.events import Event, Fact, TurnFailed
 from holdfast.agent.stop_cause import StopCause
 from holdfast.session.journal.entries import PromptAccepted, Titled
@@ -64,7 +63,7 @@ from holdfast.ui.tui.widgets.help_pages import lines_page
 from holdfast.ui.tui.widgets.queue_list import QueueList
 from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.transcript import Transcript
-from holdfast.ui.view.columns import home
+from holdfast.ui.tui.widgets.welcome import Welcome
 from holdfast.ui.view.view import View
 
 LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
@@ -72,11 +71,6 @@ LEAVING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 AGAIN = 1.0
 """Seconds within which a second ESC or Ctrl+C has another meaning."""
-
-HINTS = """\
-Esc interrupts · Esc Esc rewinds · your work is always saved: `holdfast -c` resumes
-/help for keys and commands · @ to mention a file\
-"""
 
 QUITS = "Press Ctrl+C again to quit; the session is saved."
 
@@ -99,15 +93,15 @@ class HoldfastApp(App[int]):
         super().__init__(driver_class=keyboard)
         self._start = start
         self.controller = SessionController(start, connections, hear=self._hear, show=self._show)
-        self.welcome = Static(id="welcome", markup=False)
+        self.welcome = Welcome(id="welcome")
         self.transcript = Transcript(id="transcript")
         self.dialogs = Dialogs(self)
         self.queue = QueueList()
         self.completions = Completions(start.cwd)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
-        self.presence = Presence(start, self.status_line, self.dialogs)
         self._prompts = KeptPrompts(start.environ, self.dialogs, self.composer.past_prompts)
+        self.presence = Presence(self, start, self.status_line, self.dialogs, self.welcome)
         self._order = KeyOrder()
         self._repeated = RepeatedKey(AGAIN)
         self.approval = Approval(self.composer.take_over, id="approval")
@@ -123,7 +117,7 @@ class HoldfastApp(App[int]):
         """Start: show the prompt first, then do what takes time."""
         self.register_theme(DARK)
         self.register_theme(LIGHT)
-        self.theme = DARK.name
+        self.theme = self.presence.first_theme(self.available_themes)
         self._greet()
         self.composer.focus()
         self._show(self.controller.status)
@@ -155,9 +149,7 @@ class HoldfastApp(App[int]):
         """Show the welcome text while there is nothing else."""
         self.welcome.display = not self.transcript.view.keys
         if self.welcome.display:
-            said = Text("holdfast", "bold").append(f" {__version__}\n", "not bold dim")
-            where = literal(home(str(self.controller.cwd)))
-            self.welcome.update(said.append(f"{where}\n\n", "not bold dim").append(HINTS, "not bold dim"))
+            self.welcome.greet(cwd=str(self.controller.cwd), model=self.controller.status.model)
 
     def _leave_for(self, number: int) -> None:
         """Close because of a signal; the process ends by the same signal once everything has ended."""
@@ -182,6 +174,9 @@ class HoldfastApp(App[int]):
 
     def _show(self, status: Status) -> None:
         self.status_line.status = status
+        self.presence.show(status)
+        if self.welcome.display:
+            self.welcome.greet(cwd=status.cwd, model=status.model)
         self.composer.heed(queueing=bool(status.doing), asking=status.asking, queued=bool(status.queued))
 
     def _tick(self) -> None:
@@ -260,6 +255,8 @@ class HoldfastApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the approval prompt, if it has the focus."""
+        if isinstance(event, events.InputEvent):
+            self.presence.active()
         if len(self.screen_stack) > 1 or not self._routes.takes(event):
             await super().on_event(event)
 

@@ -60,7 +60,7 @@ SLASH_COMMANDS: tuple[_Command, ...] = (
     _Command("uncompact", "undo the last compaction"),
     _Command("export", "export the conversation to a file", "[FORM] [FILE]"),
     _Command("tasks", "list background tasks, see their output, stop one", "[[stop] ID]"),
-    _Command("diff", "show the git diff"),
+    _Command("diff", "show what changed: in the last turn, the session, or the working tree", "[turn|session|tree]"),
     _Command("copy", "copy the last answer"),
     _Command("status", "show session, model, folder, versions"),
     _Command("cost", "token usage and cost"),

@@ -16,6 +16,9 @@ from contextlib import suppress
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
+SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
+"""Save and restore the title of the window, where the terminal can."""
+
 
 class JobControl(LinuxDriver):
     """Textual's driver for Unix, with its own handling of SIGTSTP and SIGCONT.
@@ -46,10 +49,12 @@ class JobControl(LinuxDriver):
         before = self._writer_thread
         super().start_application_mode()
         self._on_screen = self._writer_thread is not before  # else the terminal has been closed
+        self.write(SAVE_TITLE)
 
     def stop_application_mode(self) -> None:
         """Restore the terminal, unless that is done."""
         if self._on_screen:
+            self.write(RESTORE_TITLE)
             super().stop_application_mode()
             self._on_screen = False
 

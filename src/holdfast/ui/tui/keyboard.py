@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import selectors
 from codecs import getincrementaldecoder
+from collections.abc import Callable
 
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
@@ -17,6 +18,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.widgets import Input, TextArea
 
 from holdfast.ui.tui.job_control import JobControl
+from holdfast.ui.tui.surroundings.background_colour import TerminalReplies
 
 IDLE = 0.1
 """Seconds between checks whether the thread should end."""
@@ -33,9 +35,19 @@ CHUNK = 65_536
 class Keyboard(JobControl):
     """Textual's driver for Unix, with a shorter wait."""
 
+    on_reply: Callable[[str], None] | None = None
+    """Called on the input's thread with the colour that the terminal says its background has."""
+    _replies: TerminalReplies | None = None
+
+    @property
+    def replies(self) -> TerminalReplies:
+        """Return what takes the terminal's answers out of the input."""
+        self._replies = self._replies or TerminalReplies()
+        return self._replies
+
     def run_input_thread(self) -> None:
         """Deliver the terminal's input until the application ends."""
-        parser = XTermParser(self._debug)
+        parser, replies = XTermParser(self._debug), self.replies
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
@@ -48,10 +60,18 @@ class Keyboard(JobControl):
                     if not data:  # the terminal is closed; SIGHUP ends the application
                         break
                     pending = b"\x1b" in data
-                    for event in parser.feed(decode(data)):
+                    typed = replies.take(decode(data))
+                    for event in parser.feed(typed) if typed else ():  # "" would end the parser
                         self.process_message(event)
+                    while replies.found:
+                        reply = replies.found.pop(0)
+                        if self.on_reply is not None:
+                            self.on_reply(reply)
                 else:
-                    pending = False
+                    held = replies.flush()
+                    pending = bool(held)
+                    for event in parser.feed(held) if held else ():
+                        self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
         try:

@@ -13,7 +13,6 @@ from holdfast import __version__
 from holdfast.errors import UsageError
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.model_settings import EFFORTS
-from holdfast.system.git import branch_or_commit
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 from holdfast.ui.tui.choices import (
@@ -37,9 +36,6 @@ from holdfast.ui.view.sentences import settings_text
 
 if TYPE_CHECKING:
     from holdfast.ui.export.export import Form
-
-_DIFF = "git --no-pager diff --stat --patch HEAD"
-"""The command of `/diff`, run as the user's own command."""
 
 _RUNS: dict[Mode, str] = {
     "ask": "reads freely, asks for the rest",
@@ -66,10 +62,23 @@ def _resume(target: CommandTarget, rest: str) -> None:
         pick_session(target)
 
 
-def _diff(target: CommandTarget, _rest: str) -> None:
-    if not branch_or_commit(target.controller.cwd):
-        raise UsageError(f"{home(str(target.controller.cwd))!r} is not in a git repository. To create one: !git init.")
-    target.controller.run_command(_DIFF, share=False)
+def _diff(target: CommandTarget, rest: str) -> None:
+    from holdfast.ui.tui.pages.diff_screen import SCOPES, DiffScreen, Scope  # noqa: PLC0415 - when it is asked for
+    from holdfast.ui.tui.pages.file_diffs import ShownDiff, edit_diffs  # noqa: PLC0415 - likewise
+    from holdfast.ui.tui.pages.git_diff import working_tree  # noqa: PLC0415 - likewise
+
+    view, cwd, environ = target.transcript.view, target.controller.cwd, target.controller.environ
+    blocks = [block for key in view.keys if (block := view.block(key)) is not None]
+
+    def load(scope: Scope) -> tuple[ShownDiff, ...]:
+        return working_tree(cwd, environ) if scope == "tree" else edit_diffs(blocks, turn=scope == "turn")
+
+    scope: Scope | None = next((each for each in SCOPES if each == rest), None)
+    if rest and scope is None:
+        raise UsageError(f"Unknown diff {rest!r} (expected one of {', '.join(SCOPES)}).")
+    if scope is None:  # what there is: edits of the turn, else of the session, else the working tree
+        scope = "turn" if load("turn") else "session" if load("session") else "tree"
+    target.app.push_screen(DiffScreen(scope, load))
 
 
 def _rename(target: CommandTarget, rest: str) -> None:
@@ -261,7 +270,7 @@ def _status(target: CommandTarget) -> list[tuple[str, str]]:
 def _cost(target: CommandTarget, _rest: str) -> None:
     from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - when it is asked for
     from holdfast.ui.tui.pages.usage_pages import cost_page  # noqa: PLC0415 - likewise
-    from holdfast.ui.view.spending import Spending  # noqa: PLC0415 - likewise
+    from holdfast.ui.view.session_costs import Spending  # noqa: PLC0415 - likewise
 
     folder = target.controller.catalog.folder(_open(target))
     target.dialogs.in_background(

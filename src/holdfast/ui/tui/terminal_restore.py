@@ -21,6 +21,7 @@ RESET = (
     b"\x1b[<u"  # keyboard mode (kitty protocol)
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"  # no mouse reports
     b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # no focus reports, bracketed paste, size reports
+    b"\x1b[23;2t"  # the title that was saved
     b"\x1b[?1049l\x1b[0m\x1b[?7h\x1b[?25h"  # main screen, plain style, wrapping, cursor
 )
 """Resets every terminal mode that the screen may have set; each reset is harmless if it was not set."""

@@ -11,7 +11,7 @@ import msgspec
 from rich.text import Text
 
 from holdfast.session.journal.parts import Usage
-from holdfast.ui.tui.surroundings.status_command import LIMIT, StatusCommand, shown_line, status_document
+from holdfast.ui.tui.surroundings.status_command import COMMAND_LIMIT, StatusCommand, status_document, status_output
 from holdfast.ui.tui.widgets.status_line import Status
 from polling import HANGS, eventually
 
@@ -39,14 +39,14 @@ def test_it_reads_what_scripts_for_claude_code_read() -> None:
 
 
 def test_colours_count_and_nothing_else_does() -> None:
-    shown = shown_line(b"\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2Jx\nsecond")
+    shown = status_output(b"\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2Jx\nsecond")
     assert shown.plain.startswith("red ")
     assert "\x1b" not in shown.plain
     assert "\x07" not in shown.plain
     assert "second" not in shown.plain
     assert str(shown.spans[0].style) == "color(1)"
-    assert shown_line(b"").plain == ""
-    assert shown_line(b"\xff").plain == "�"
+    assert status_output(b"").plain == ""
+    assert status_output(b"\xff").plain == "�"
 
 
 async def ran(command: str, *, updates: int = 1, cwd: str = "/") -> tuple[list[str | None], list[str]]:
@@ -84,8 +84,8 @@ async def test_a_command_that_hangs_is_killed_with_what_it_began(tmp_path: Path)
     since = time.monotonic()
     lines, faults = await ran(f"echo $$ > {tmp_path}/pid; sleep 31416 & sleep 31416")
     assert lines == [None]
-    assert f"it took longer than {LIMIT:g} s" in faults[0]
-    assert time.monotonic() - since >= LIMIT
+    assert f"it took longer than {COMMAND_LIMIT:g} s" in faults[0]
+    assert time.monotonic() - since >= COMMAND_LIMIT
     eventually(lambda: not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists())
 
 

@@ -13,7 +13,7 @@ from holdfast.session.journal.parts import Usage
 from holdfast.text import literal
 from holdfast.ui.tui.widgets.status_line import PLAIN, Status, share, tokens
 from holdfast.ui.view.columns import single_line
-from holdfast.ui.view.spending import Spending
+from holdfast.ui.view.session_costs import Spending
 
 _BAR = 20
 _TURNS = 30

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Container
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import msgspec
+from textual.app import App
 
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.dialogs import Dialogs
-from holdfast.ui.tui.widgets.status_line import StatusLine
+from holdfast.ui.tui.keyboard import Keyboard
+from holdfast.ui.tui.session_controller import STOPPING
+from holdfast.ui.tui.surroundings.attention import is_away, notification, reason, title
+from holdfast.ui.tui.surroundings.background_colour import QUESTION, SILENT, WAIT, light_by_environment, light_by_reply
+from holdfast.ui.tui.themes import DARK, LIGHT
+from holdfast.ui.tui.widgets.status_line import Status, StatusLine
+from holdfast.ui.tui.widgets.welcome import Situation, Welcome, situation_of
 
 if TYPE_CHECKING:
     from holdfast.ui.tui.surroundings.status_command import StatusCommand
@@ -15,14 +28,36 @@ if TYPE_CHECKING:
 class Presence:
     """Keeps what is around the screen in step with the session."""
 
-    def __init__(self, start: RunOptions, line: StatusLine, dialogs: Dialogs) -> None:
+    def __init__(self, app: App[int], start: RunOptions, line: StatusLine, dialogs: Dialogs, welcome: Welcome) -> None:
+        self._app = app
+        self._before: Status | None = None  # None until the prompt is on the screen
+        self._title = ""
+        self._reports_focus = False  # whether the terminal ever said that it lost the focus
+        self._active_at = time.monotonic()
+        self._given_theme = ""  # by this object: the user has chosen no other as long as it is in use
         self._start = start
+        self._welcome = welcome
         self._line = line
         self._dialogs = dialogs
         self._command: StatusCommand | None = None
 
+    def first_theme(self, known: Container[str]) -> str:
+        """Return the theme to begin with: the configured one, else by what the environment says of the background."""
+        if (chosen := self._start.config.theme) is not None:
+            if chosen in known:
+                return chosen
+            self._dialogs.say(f"Unknown theme {chosen!r} in config.toml. See /theme.")
+        light = light_by_environment(self._start.environ)
+        self._given_theme = LIGHT.name if light else DARK.name
+        return self._given_theme
+
     def begin(self) -> None:
         """Start; the prompt is on the screen."""
+        self._ask_background()
+        self._before = self._line.status
+        self._app.watch(self._app, "app_focus", self._focus)
+        if self._start.config.notify != "off":
+            self._show_title(self._before)
         if command := self._start.config.statusline:
             from holdfast.ui.tui.surroundings.status_command import StatusCommand  # noqa: PLC0415 - few have one
 
@@ -33,6 +68,67 @@ class Presence:
                 say=lambda text: self._dialogs.say(text, also=True),
             )
             self._line.follow(self._command.update)
+
+        if self._welcome.display:
+            start, model = self._start, self._line.status.model
+            self._dialogs.in_background(lambda: situation_of(start.cwd, model, start.catalog), self._greet)
+
+    def active(self) -> None:
+        """Note that a key was pressed."""
+        self._active_at = time.monotonic()
+
+    def show(self, status: Status) -> None:
+        """Say that the user is needed, if the status says so and the user looks elsewhere; keep the title in step."""
+        before = self._before
+        if before is None or self._start.config.notify == "off":
+            return
+        self._before = status
+        self._show_title(status)
+        why = reason(before, status, stopping=STOPPING)
+        idle = time.monotonic() - self._active_at
+        focused = self._app.app_focus
+        if why is not None and is_away(focused=focused, reports_focus=self._reports_focus, idle=idle):
+            self._write(notification(why, status, self._start.config.notify, self._start.environ))
+
+    def _focus(self, focused: bool) -> None:  # noqa: FBT001 - Textual calls it so
+        self._reports_focus = self._reports_focus or not focused
+
+    def _show_title(self, status: Status) -> None:
+        if (shown := title(status)) != self._title:
+            self._title = shown
+            self._write(shown)
+
+    def _write(self, sequence: str) -> None:
+        driver = self._app._driver  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
+        if isinstance(driver, Keyboard):
+            driver.write(sequence)
+
+    def _ask_background(self) -> None:
+        driver = self._app._driver  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
+        if not self._given_theme or not isinstance(driver, Keyboard) or self._start.environ.get("TERM", "") in SILENT:
+            return
+        loop = asyncio.get_running_loop()
+
+        def replied(colour: str) -> None:
+            with suppress(RuntimeError):  # the loop has closed
+                loop.call_soon_threadsafe(self._learn_background, colour)
+
+        driver.on_reply = replied
+        driver.replies.expecting = True
+        loop.call_later(WAIT, lambda: setattr(driver.replies, "expecting", False))
+        driver.write(QUESTION)
+
+    def _learn_background(self, colour: str) -> None:
+        """Use the theme that suits the background, unless the user has chosen another in the meantime."""
+        light = light_by_reply(colour)
+        if light is not None and self._app.is_running and self._app.theme == self._given_theme:
+            self._given_theme = LIGHT.name if light else DARK.name
+            self._app.theme = self._given_theme
+
+    def _greet(self, found: Situation) -> None:
+        """Show what was found out about the folder, if it is still that of the session; the model may have changed."""
+        if self._line.status.cwd == found.cwd:
+            self._welcome.learn(msgspec.structs.replace(found, model=self._line.status.model))
 
     def end(self) -> None:
         """Leave nothing behind."""

@@ -1,8 +1,8 @@
 """The user's own command for the status line: it reads JSON, its first line is shown.
 
 Interruption rules. The command only looks: nothing of it is journalled, and no request has anything of it. It runs on a
-thread of its own, one at a time, for at most `LIMIT` seconds; then its process group is killed. Leaving the screen
-kills it, and `timeout`, which runs it, ends it even if holdfast was killed.
+separate thread, one at a time, for at most `COMMAND_LIMIT` seconds; then its process group is killed. Leaving the
+screen kills it, and `timeout`, which runs it, ends it even if holdfast was killed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from holdfast.text import literal
 from holdfast.tools.process.environment import child_environment
 from holdfast.ui.tui.widgets.status_line import Status
 
-LIMIT = 2.0
+COMMAND_LIMIT = 2.0
 """Seconds that the command may take."""
 
-PAUSE = 0.3
+COMMAND_PAUSE = 0.3
 """Seconds between two runs."""
 
 _MOST = 8192
@@ -66,7 +66,7 @@ def status_document(status: Status) -> dict[str, object]:
     }
 
 
-def shown_line(output: bytes) -> Text:
+def status_output(output: bytes) -> Text:
     """Return the first line of an output: its colours count, any other control sequence is shown as text."""
     line = output.decode("utf-8", "replace").strip("\r\n").partition("\n")[0].rstrip("\r")
     parts = _COLOUR.split(line)
@@ -120,8 +120,8 @@ class StatusCommand:
                 if not self._closed:
                     self._fail(str(error))
             else:
-                self._show(shown_line(output))
-            await asyncio.sleep(PAUSE)
+                self._show(status_output(output))
+            await asyncio.sleep(COMMAND_PAUSE)
 
     def _fail(self, why: str) -> None:
         self._show(None)
@@ -132,7 +132,7 @@ class StatusCommand:
     def _output(self, document: bytes, cwd: str) -> bytes:
         """Return what the command prints. Raise `OSError` if it fails, `TimeoutError` if it takes too long."""
         guard = shutil.which("timeout")
-        words = [guard, "--signal=KILL", f"{LIMIT + 1:g}"] if guard else []
+        words = [guard, "--signal=KILL", f"{COMMAND_LIMIT + 1:g}"] if guard else []
         with self._lock:
             if self._closed:
                 raise OSError("the screen is closed")
@@ -161,11 +161,11 @@ def _read(process: subprocess.Popen[bytes], document: bytes) -> bytes:
         with suppress(BrokenPipeError):  # it does not read
             process.stdin.write(document)  # smaller than a pipe: this does not wait
             process.stdin.close()
-        until, found = time.monotonic() + LIMIT, b""
+        until, found = time.monotonic() + COMMAND_LIMIT, b""
         while True:
             left = until - time.monotonic()
             if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
-                raise TimeoutError(f"it took longer than {LIMIT:g} s")
+                raise TimeoutError(f"it took longer than {COMMAND_LIMIT:g} s")
             data = os.read(process.stdout.fileno(), _MOST)
             if not data:
                 break
@@ -173,7 +173,7 @@ def _read(process: subprocess.Popen[bytes], document: bytes) -> bytes:
         try:
             code = process.wait(max(0.05, until - time.monotonic()))
         except subprocess.TimeoutExpired:
-            raise TimeoutError(f"it took longer than {LIMIT:g} s") from None
+            raise TimeoutError(f"it took longer than {COMMAND_LIMIT:g} s") from None
     if code:
         raise OSError(f"exit code {code}")
     return found

@@ -13,7 +13,7 @@ from holdfast.session.journal.parts import Usage
 By = TypeVar("By", bound=Hashable)
 
 
-class Spent(msgspec.Struct, frozen=True):
+class ResponseCost(msgspec.Struct, frozen=True):
     """The usage of one response, or of one summary: `turn` is 0 before the first prompt."""
 
     turn: int
@@ -25,7 +25,7 @@ class Spending:
     """Collects what each response cost; what was rewound or compacted counts too, because it was paid."""
 
     def __init__(self, entries: Iterable[e.Entry] = ()) -> None:
-        self.all: list[Spent] = []
+        self.all: list[ResponseCost] = []
         self.prompts: dict[int, str] = {}
         """The first prompt of each turn."""
         self._turn = 0
@@ -40,7 +40,7 @@ class Spending:
                 self.prompts[turn] = text
             case e.ResponseEnded(model=model, usage=usage) | e.Compacted(model=model, usage=usage):
                 if usage != Usage(cost="0"):
-                    self.all.append(Spent(self._turn, model, usage))
+                    self.all.append(ResponseCost(self._turn, model, usage))
             case _:
                 pass
 
@@ -57,7 +57,7 @@ class Spending:
         found = self._sums(lambda _: 0)
         return found[0][1] if found else Usage(cost="0")
 
-    def _sums(self, key: Callable[[Spent], By]) -> dict[By, tuple[int, Usage]]:
+    def _sums(self, key: Callable[[ResponseCost], By]) -> dict[By, tuple[int, Usage]]:
         found: dict[By, tuple[int, Usage]] = {}
         for each in self.all:
             number, usage = found.get(key(each), (0, Usage(cost="0")))

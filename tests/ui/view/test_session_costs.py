@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import Usage
-from holdfast.ui.view.spending import Spending
+from holdfast.ui.view.session_costs import Spending
 
 
 def ended(model: str, tokens: int, cost: str | None) -> e.ResponseEnded:

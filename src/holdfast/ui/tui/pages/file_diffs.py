@@ -1,0 +1,120 @@
+"""What `/diff` shows: the changes of each file, from the edits of a turn or a session, or from git. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+import msgspec
+
+from holdfast.text import literal
+from holdfast.ui.tui.render.call_renderer import Diff
+from holdfast.ui.tui.render.diff import Change, changes
+from holdfast.ui.tui.render.lines import Fragment, clean
+from holdfast.ui.tui.render.plain_text import PIECE, Text
+from holdfast.ui.tui.widgets.plan_detail import changes_of
+from holdfast.ui.view.blocks import Block, CallBlock, Prompt
+
+MOST_LINES = 5_000
+"""Lines of one file that are shown."""
+
+_FILE = re.compile(r"^diff --git ", re.MULTILINE)
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+
+
+class ShownDiff(msgspec.Struct, frozen=True):
+    """The changed lines of one file, in order; `note` says what else there is to know, "" for nothing."""
+
+    path: str
+    lines: tuple[Change, ...]
+    note: str = ""
+
+    @property
+    def added(self) -> int:
+        return sum(line.sign == "+" for line in self.lines)
+
+    @property
+    def removed(self) -> int:
+        return sum(line.sign == "-" for line in self.lines)
+
+    def fragments(self) -> list[Fragment]:
+        """Return what draws it; a long one is cut, and says so."""
+        shown = self.lines[:MOST_LINES]
+        digits = max((len(str(line.number)) for line in shown if line.number is not None), default=1)
+        found: list[Fragment] = [
+            Diff(shown[at : at + PIECE], whole=True, digits=digits) for at in range(0, len(shown), PIECE)
+        ]
+        if self.note:
+            found.append(Text((self.note,), "dim"))
+        if left := len(self.lines) - len(shown):
+            found.append(Text((f"… {left:,} more lines",), "dim"))
+        return found
+
+
+def edit_diffs(blocks: Iterable[Block], *, turn: bool) -> tuple[ShownDiff, ...]:
+    """Return the files that succeeded edits changed, each with its edits in order; with `turn`, of the last turn."""
+    found: dict[str, list[Change]] = {}
+    for block in blocks:
+        if turn and isinstance(block, Prompt) and block.turn:
+            found.clear()
+        if isinstance(block, CallBlock) and block.state == "ok":
+            for path, lines in _edits(block):
+                before = found.setdefault(path, [])
+                before += [Change("…", ""), *lines] if before else lines
+    return tuple(ShownDiff(path, tuple(lines)) for path, lines in found.items())
+
+
+def _edits(block: CallBlock) -> Iterator[tuple[str, list[Change]]]:
+    if block.edit is not None:
+        yield block.edit.path, list(changes(block.edit))
+    elif block.name == "apply_patch":
+        patch = _patch(block.arguments)
+        places = list(_PATCHED.finditer(patch))
+        for at, place in enumerate(places):
+            end = places[at + 1].start() if at + 1 < len(places) else len(patch)
+            lines = clean(literal(patch[place.end() : end].strip("\n"))).split("\n")
+            kept = tuple(line for line in lines if not line.startswith(("*** ", "@@")))
+            yield place[1].strip(), list(changes_of(kept))
+
+
+def _patch(arguments: str) -> str:
+    """Return the patch in the arguments of a call, whatever its field is called."""
+    try:
+        read: object = json.loads(arguments)
+    except ValueError:
+        return arguments
+    texts = cast("dict[str, object]", read).values() if isinstance(read, dict) else (read,)
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def git_diffs(diff: str) -> tuple[ShownDiff, ...]:
+    """Return the files of the output of `git diff`."""
+    return tuple(_git_file(part) for part in _FILE.split(diff)[1:])
+
+
+def _git_file(part: str) -> ShownDiff:
+    lines = clean(literal(part)).rstrip("\n").split("\n")
+    begins = next((at for at, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
+    head = lines[:begins]
+    named = {line[:4]: _path(line[4:]) for line in head if line.startswith(("+++ ", "--- "))}
+    path = next((named[sign] for sign in ("+++ ", "--- ") if named.get(sign, "/dev/null") != "/dev/null"), "")
+    if not path:  # neither text nor a change of it: renamed, binary, or another mode
+        path = next((line.partition(" to ")[2] for line in head if line.startswith(("rename to", "copy to"))), "")
+        path = path or _path(head[0].rpartition(" ")[2])
+    notes = [line for line in head[1:] if not line.startswith(("index ", "--- ", "+++ "))]
+    return ShownDiff(path, tuple(changes_of(tuple(lines[begins:]))), " · ".join(notes))
+
+
+def _path(name: str) -> str:
+    name = name.strip('"').rstrip("\t")
+    return name[2:] if name.startswith(("a/", "b/")) else name
+
+
+def new_file(path: str, content: str) -> ShownDiff:
+    """Return an untracked file, of which every line is new."""
+    lines = clean(literal(content)).removesuffix("\n").split("\n") if content else []
+    return ShownDiff(
+        path, tuple(Change("+", text, number) for number, text in enumerate(lines, 1)), "not tracked by git"
+    )

@@ -1,0 +1,99 @@
+"""What stands on an empty screen: version, folder and model, the last session here, and three hints that fit."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+from rich.text import Text
+from textual.widgets import Static
+
+from holdfast import __version__
+from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.system.git import repository
+from holdfast.text import literal
+from holdfast.ui.view.columns import age, home, single_line
+
+SHOWN_HINTS = 3
+
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+"""Files with the standing instructions of a project."""
+
+_TITLE = 60
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """What the welcome depends on; `looked` is whether the rest is known yet. `last` is the last session in `cwd`."""
+
+    cwd: str
+    model: str
+    looked: bool = False
+    last: SessionSummary | None = None
+    instructed: bool = True
+    repository: bool = True
+
+
+def situation_of(cwd: Path, model: str, catalog: Catalog) -> Situation:
+    """Look at the folder and its sessions. Raise `UsageError` if the folder of all sessions cannot be read."""
+    root = repository(cwd)
+    folders = [cwd, *cwd.parents]
+    within = folders[: folders.index(root) + 1] if root is not None else [cwd]
+    last = catalog.latest(cwd)
+    return Situation(
+        cwd=str(cwd),
+        model=model,
+        looked=True,
+        last=last,
+        instructed=any(os.path.lexists(folder / name) for folder in within for name in INSTRUCTIONS),
+        repository=root is not None,
+    )
+
+
+def hints(situation: Situation) -> tuple[str, ...]:
+    """Return the hints that fit best, at most `SHOWN_HINTS`."""
+    found: list[str] = []
+    if not situation.model:
+        found.append("No model yet: /setup sets one up, /model demo needs no key")
+    if situation.looked and not situation.instructed:
+        found.append("No AGENTS.md here: ask for one, and every session in this folder reads it")
+    if situation.looked and not situation.repository:
+        found.append("Not a git repository: !git init lets /diff show what a session changed")
+    found.append("/help for keys and commands · @ to mention a file")
+    found.append("Esc interrupts · Esc Esc rewinds · your work is always saved: `holdfast -c` resumes")
+    found.append("Shift+Tab changes what may run without asking")
+    return tuple(found[:SHOWN_HINTS])
+
+
+def welcome_text(situation: Situation, *, now: float) -> Text:
+    """Return the text."""
+    said = Text("holdfast", "bold").append(f" {__version__}\n", "not bold dim")
+    said.append(literal(home(situation.cwd)), "not bold dim")
+    said.append(f" · {literal(situation.model)}" if situation.model else "", "not bold dim")
+    if situation.last is not None:
+        title = single_line(situation.last.title)[:_TITLE] or "(no prompt yet)"
+        said.append(f"\n\nLast here, {age(now - situation.last.modified)}: ", "not bold dim")
+        said.append(title, "not bold").append(f"  /resume {situation.last.id}", "not bold dim")
+    return said.append("\n\n" + "\n".join(hints(situation)), "not bold dim")
+
+
+class Welcome(Static):
+    """The widget."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id, markup=False)
+        self._situation: Situation | None = None
+
+    def greet(self, *, cwd: str, model: str) -> None:
+        """Show folder and model; what was learned of the same folder stays."""
+        known = self._situation
+        if known is None or known.cwd != cwd:
+            known = Situation(cwd=cwd, model=model)
+        self.learn(msgspec.structs.replace(known, model=model))
+
+    def learn(self, situation: Situation) -> None:
+        """Show what is known now."""
+        if situation != self._situation:
+            self._situation = situation
+            self.update(welcome_text(situation, now=time.time()))

@@ -1,0 +1,55 @@
+"""`/diff` in a real terminal: the last turn, the session and the working tree, file by file, by the keyboard."""
+
+from __future__ import annotations
+
+import subprocess
+
+from launching import World
+from terminal import Key
+from test_terminal import screen
+
+from holdfast.testing.script import Call, Say
+
+RIGHT = b"\x1b[C"
+
+
+def test_what_changed_is_shown(one_world: World) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=one_world.folder, check=True)
+    (one_world.home / "config.toml").write_text('edit_tool = "edit"\n')
+    (one_world.folder / "made.txt").write_text("by hand\n")
+    one_world.script(
+        [Call("write", {"path": "a.py", "content": "".join(f"line {n}\n" for n in range(60))})],
+        [Say("Written.")],
+        [Call("read", {"path": "a.py"}), Call("edit", {"path": "a.py", "old": "line 7\n", "new": "line seven\n"})],
+        [Call("write", {"path": "b.py", "content": "other\n"})],
+        [Say("Edited.")],
+    )
+    with screen(one_world, "-m", one_world.model, "--permission-mode", "accept-edits") as terminal:
+        terminal.wait_text("Ask holdfast")
+        terminal.line("write")
+        terminal.wait_text("Written")
+        terminal.wait_gone("esc to interrupt")
+        terminal.line("edit")
+        terminal.wait_text("Edited")
+        terminal.wait_gone("esc to interrupt")
+        terminal.line("/diff")
+        terminal.wait_text(r"Diff +last turn · session · working tree\n +1/2 +a\.py +\+1 -1")
+        terminal.wait_text(r"- line 7\n")
+        terminal.wait_text(r"\+ line seven")
+        assert "line 50" not in terminal.text()
+        terminal.send(RIGHT)
+        terminal.wait_text(r"2/2 +b\.py +\+1 -0")
+        terminal.send(Key.TAB)
+        terminal.wait_text(r"1/2 +a\.py +\+61 -1")
+        for _ in range(4):
+            terminal.send(Key.PAGE_DOWN)
+        terminal.wait_text(r"\+ line seven")
+        terminal.send(Key.TAB)
+        terminal.wait_text(r"1/3 +a\.py +\+60 -0")
+        terminal.wait_text("not tracked by git|line 0")
+        terminal.resize(60, 16)
+        terminal.wait_text(r"1/3 +a\.py")
+        terminal.send(Key.ESC)
+        terminal.wait_gone("Diff +last turn")
+        terminal.line("/diff nothing")
+        terminal.wait_text(r"expected one of turn, session,\s+tree")
