@@ -231,6 +231,8 @@ def test_a_long_paste_is_its_mark_until_it_is_opened() -> None:
     assert drawn(block, opened=True) == ["▌ x", "▌ y why?"]
     assert opens(block)
     assert not opens(replace(block, shown="x\ny why?"))
+
+
 def test_a_patch_is_drawn_as_the_changes_of_its_files_and_cut_as_an_edit_is() -> None:
     long = "".join(f"line {number}\n" for number in range(1, 31))
     edits = (
