@@ -49,6 +49,14 @@ def read_line(source: str, at: int = 0) -> str:
 
 LEXER = 'def read_line(source, at=0):\n    end = source.find("\\n", at)\n    return source[at:end]\n'
 
+PATCH = """\
+*** Begin Patch
+*** Update File: lexer.py
+@@
+-    end = source.find("\\n", at)
++    end = 0
+*** End Patch"""
+
 _SPENT = re.compile(r"( · )?([\d.]+k? in, [\d.]+k? out|\$[\d.]+|context [\d.]+k?( \(<?\d+ %\))?)")
 
 
@@ -61,7 +69,7 @@ def test_screens(one_world: World, columns: int, lines: int) -> None:
         [
             Call("read", {"path": "lexer.py"}),
             Call("read", {"path": "gone.py"}),
-            Call("edit", {"path": "lexer.py", "old": '    end = source.find("\\n", at)\n', "new": "    end = 0\n"}),
+            Call("apply_patch", {"input": PATCH}),
             Call("bash", {"command": "rm -rf build"}),
             Call("bash", {"command": "mkdir made; echo begun; sleep 60"}),
         ],
@@ -90,7 +98,7 @@ def test_screens(one_world: World, columns: int, lines: int) -> None:
         terminal.wait_gone("esc to interrupt")
         look("answer", terminal)
         terminal.line("then fix it")
-        terminal.wait_text(r"Edit lexer\.py\?")
+        terminal.wait_text(r"Patch lexer\.py\?")
         look("question", terminal)
         terminal.send("1")
         terminal.wait_text(r"(?s)Run this command\?.*rm -rf build")
