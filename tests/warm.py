@@ -44,8 +44,6 @@ from holdfast.testing.scripted_provider import ScriptedProvider
 WARMED = (holdfast.agent, holdfast.config, holdfast.history, holdfast.session, holdfast.tools, holdfast.ui)
 """What agents, commands and the screen import sooner or later."""
 
-MODES = ((0, "r"), (1, "w"), (2, "w"))
-
 
 def main() -> None:
     for name in ("openai", "openai-chat", "anthropic", "google"):  # one for each protocol
@@ -104,9 +102,8 @@ def become(asked: Any, files: list[int]) -> None:
     if asked["terminal"]:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    stdin, stdout, stderr = (os.fdopen(number, mode, encoding="utf-8", closefd=False) for number, mode in MODES)
-    stdout.reconfigure(line_buffering=stdout.isatty())
-    stderr.reconfigure(errors="backslashreplace", line_buffering=True)
+    stdin, stdout = open(0, encoding="utf-8", closefd=False), open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     sys.stdin = sys.__stdin__ = stdin
     sys.stdout = sys.__stdout__ = stdout
     sys.stderr = sys.__stderr__ = stderr

@@ -9,6 +9,7 @@ import time
 from itertools import pairwise
 
 from launching import MODELS, PRODUCT, Block, World, bash, blocks, messages
+from test_terminal import screen
 
 from holdfast.session.journal.entries import ModelChanged, PromptAccepted, SessionOpened
 from holdfast.session.model_notices import CLAUSES
@@ -42,6 +43,23 @@ def test_a_second_window_is_told_who_holds_the_session(one_world: World) -> None
     world.provider.release("busy")
     assert first.wait().out == "First.\n"
     assert [entry.text for entry in world.entries() if isinstance(entry, PromptAccepted)] == ["the first prompt"]
+
+
+def test_continue_takes_the_newest_session_that_is_free(one_world: World) -> None:
+    """And says that a newer one is open elsewhere."""
+    world = one_world
+    world.one_past = False
+    world.script((Say("Older."),), (Hold("busy"), Say("Newer.")), (Say("Continued."),))
+    world.run("-m", world.model, "-p", "the older prompt")
+    newer = world.start("-m", world.model, "-p", "the newer prompt")
+    world.provider.wait_for("busy")
+    again = world.run("-c", "-p", "go on")
+    assert (again.code, again.out) == (0, "Continued.\n")
+    assert "is open in another process: continuing the one before it." in again.err
+    with screen(world, "-c") as terminal:
+        terminal.wait_text("the older prompt")
+    world.provider.release("busy")
+    assert newer.wait().out == "Newer.\n"
 
 
 def test_a_fork_works_while_the_original_runs(world: World) -> None:

@@ -56,6 +56,7 @@ _SPENT = re.compile(r"( · )?([\d.]+k? in, [\d.]+k? out|\$[\d.]+|(context )?[━
 def test_screens(one_world: World, columns: int, lines: int) -> None:
     """From the first screen to a session that is resumed, everything stands where it stood."""
     (one_world.folder / "lexer.py").write_text(LEXER)
+    (one_world.home / "config.toml").write_text('edit_tool = "edit"\n')
     one_world.script(
         [Think("The parser it is."), Say(ANSWER)],
         [

@@ -9,11 +9,12 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from launching import COLD, Agent, Block, Ran, World, alive, bash, gone_within
+from launching import Agent, Block, Ran, World, alive, bash, gone_within
 
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.model_notices import CLAUSES
 from holdfast.testing.script import Call, Cut, Fail, Finish, Hold, Reply, Reset, Say, Wait
+from launcher import COLD
 from polling import eventually, expect_within
 
 WHOLE = (Say("Whole again."),)

@@ -237,8 +237,8 @@ def test_a_terminal_that_only_takes_lines_gets_no_screen(one_world: World) -> No
 
 
 def test_a_terminal_without_utf_8_is_told_why_signs_are_missing(one_world: World) -> None:
-    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    with screen(one_world, "-m", one_world.model, cold=True, **ascii_only) as terminal:
+    model = one_world.model
+    with screen(one_world, "-m", model, cold=True, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") as terminal:
         terminal.wait_text("Ask holdfast to do something")
         terminal.wait_text(r"not UTF-8.* LANG=C\.UTF-8")
         terminal.send(Key.CTRL_D)

@@ -111,6 +111,26 @@ def test_of_a_session_that_is_held_and_wanted_free_nothing_is_read(
     lease.release()
 
 
+def test_the_newest_free_session_is_found_and_a_newer_held_one_named(catalog: Catalog, root: Path) -> None:
+    session(root, "a", "/one", modified=3000)
+    session(root, "b", "/one", modified=4000)
+    session(root, "c", "/two", modified=5000)
+    assert catalog.latest_free(Path("/three")) == (None, "")
+    for _ in range(2):  # without the cache of the summaries, then with it
+        held = Lease.take(root / "b")
+        found, newer = catalog.latest_free(Path("/one"))
+        assert found is not None
+        assert (found.id, newer) == ("a", "b")
+        other = Lease.take(root / "a")
+        with pytest.raises(SessionBusy, match="'b'"):
+            catalog.latest_free(Path("/one"))
+        held.release()
+        other.release()
+        found, newer = catalog.latest_free(Path("/one"))
+        assert found is not None
+        assert (found.id, newer) == ("b", "")
+
+
 def test_a_session_is_found_by_its_id_or_what_begins_only_it(catalog: Catalog, root: Path) -> None:
     for name in ("20261121-2318-k3f9", "20261121-2318-k3f9x", "20261122-0900-abcd"):
         session(root, name)

@@ -41,8 +41,10 @@ class ProjectFile(msgspec.Struct, frozen=True):
     def config(self) -> ProjectConfig:
         """Decode it. Raise `ConfigInvalid` with file, key and reason."""
         config = decoded(self.raw, ProjectConfig, name=str(self.path))
-        if config.allow.patterns:
-            from holdfast.tools.approval_patterns import unmatchable  # noqa: PLC0415 - tables, for a file that allows
+        if not config.allow.patterns:
+            return config
+        from holdfast.tools.approval_patterns import unmatchable  # noqa: PLC0415 - tables, for a file that allows
+
         for pattern in config.allow.patterns:
             if why := unmatchable(pattern):
                 raise ConfigInvalid(

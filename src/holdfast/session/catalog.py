@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.errors import HoldfastError, SessionUnknown, StateError, UsageError
+from holdfast.errors import HoldfastError, SessionBusy, SessionUnknown, StateError, UsageError
 from holdfast.session.journal.entries import ModelChanged, PromptAccepted, RequestStarted, SessionOpened, Titled
 from holdfast.session.journal.store import Reading
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
@@ -117,6 +117,30 @@ class Catalog:
                 if summary.cwd == str(cwd):
                     return summary
         return None
+
+    def latest_free(self, cwd: Path) -> tuple[SessionSummary | None, str]:
+        """Return the most recently used session of `cwd` that no other process holds, and the ID of a newer held one.
+
+        The ID is "" if none is newer. Raises `SessionBusy` if every session there is held; then nothing was read.
+        """
+        from holdfast.session.storage.lease import refuse_held  # noqa: PLC0415 - a list needs no lease
+
+        held: SessionBusy | None = None
+        newer = ""
+        for folder in sorted(map(self.folder, self._ids()), key=_last_used, reverse=True):
+            cached = _cached(folder)
+            if cached is not None and cached.cwd != str(cwd):
+                continue
+            try:
+                summary = _summary_or_damage(folder, free=cached is not None)
+                if summary.cwd == str(cwd):
+                    refuse_held(folder)
+                    return summary, newer
+            except SessionBusy as busy:
+                held, newer = held or busy, newer or folder.name
+        if held is not None:
+            raise held
+        return None, ""
 
     def all(self) -> tuple[SessionSummary, ...]:
         """Return every session, most recently used first."""

@@ -72,7 +72,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     delete_abandoned(places.temporary_sessions)
     cwd = working_directory(arguments.cwd)
     prompt = None if _reads_lines(arguments) else _prompt(arguments.prompt or "", sys.stdin)
-    summary = chosen(Catalog(places.sessions), arguments, cwd=cwd)
+    summary = chosen(Catalog(places.sessions), arguments, cwd=cwd, say=debug_log_note)
     judge_project(environ, cwd if summary is None else Path(summary.cwd or cwd), trusted=arguments.trust_project)
     options = run_options(arguments, environ, own=own, cwd=cwd, resumed=summary)
     remove_keys(options.providers)

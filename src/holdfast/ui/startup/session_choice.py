@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from holdfast.errors import SessionUnknown, UsageError
+from holdfast.errors import SessionBusy, SessionUnknown, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.ui.startup.arguments import Arguments
 
 
-def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = True) -> SessionSummary | None:
+def chosen(
+    catalog: Catalog,
+    arguments: Arguments,
+    *,
+    cwd: Path,
+    free: bool = True,
+    say: Callable[[str], None] = lambda _: None,
+) -> SessionSummary | None:
     """Return the session of -c or -r, None for a new one. Raise `UsageError` or `SessionUnknown`.
 
-    With `free`, raise `SessionBusy` if another process holds it; a copy does not need a free session.
+    -c is the newest that no other process holds, and `say` gets a sentence if a newer one is held. With `free`, raise
+    `SessionBusy` if there is none, or if another process holds that of -r; a copy does not need a free session.
     """
     if arguments.no_session and (arguments.continue_ or arguments.resume is not None):
         raise UsageError("--no-session is for new sessions. Leave out -c, -r and --fork, or leave out --no-session.")
@@ -34,11 +43,23 @@ def chosen(catalog: Catalog, arguments: Arguments, *, cwd: Path, free: bool = Tr
         return summary if summary.cwd else msgspec.structs.replace(summary, cwd=str(cwd))  # its entry may be damaged
     if not arguments.continue_:
         return None
-    latest = catalog.latest(cwd, free=free and not arguments.fork)
+    latest = catalog.latest(cwd) if arguments.fork else _latest_free(catalog, cwd, free=free, say=say)
     if latest is None:
         raise SessionUnknown(
             f"No session to continue in {str(cwd)!r}. Start one with `holdfast`, or pass -r ID: holdfast sessions list."
         )
+    return latest
+
+
+def _latest_free(catalog: Catalog, cwd: Path, *, free: bool, say: Callable[[str], None]) -> SessionSummary | None:
+    try:
+        latest, newer = catalog.latest_free(cwd)
+    except SessionBusy:
+        if free:
+            raise
+        return catalog.latest(cwd)
+    if newer:
+        say(f"The newest session here, {newer}, is open in another process: continuing the one before it.")
     return latest
 
 

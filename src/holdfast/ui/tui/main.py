@@ -142,15 +142,16 @@ def _prepared(
     own = read_config(places.config)
     cwd = working_directory(arguments.cwd)
     catalog = Catalog(places.sessions)
+    said: list[str] = []
     choose = session is None and arguments.resume == "" and not arguments.continue_ and not arguments.fork
     if session is not None:
         resumed = catalog.find(session) if session else None
     else:  # a session in use is offered as a copy or read-only
-        resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False)
+        resumed = None if choose else chosen(catalog, arguments, cwd=cwd, free=False, say=said.append)
     judge_project(environ, cwd if resumed is None else Path(resumed.cwd or cwd), trusted=trust)
     options = run_options(arguments, environ, own=own, cwd=cwd, resumed=resumed, ask=_trusts)
     remove_keys(options.providers)
-    notices = (notice, *_encoding(sys.stderr.encoding), *options.notices, options.unread)
+    notices = (notice, *said, *_encoding(sys.stderr.encoding), *options.notices, options.unread)
     return msgspec.structs.replace(
         options,
         model=model or options.model,

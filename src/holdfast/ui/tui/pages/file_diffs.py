@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import cast
+from collections.abc import Iterable
 
 import msgspec
 
@@ -21,7 +19,6 @@ MOST_LINES = 5_000
 """Lines of one file that are shown."""
 
 _FILE = re.compile(r"^diff --git ", re.MULTILINE)
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
 
 class ShownDiff(msgspec.Struct, frozen=True):
@@ -60,33 +57,11 @@ def edit_diffs(blocks: Iterable[Block], *, turn: bool) -> tuple[ShownDiff, ...]:
         if turn and isinstance(block, Prompt) and block.turn:
             found.clear()
         if isinstance(block, CallBlock) and block.state == "ok":
-            for path, lines in _edits(block):
-                before = found.setdefault(path, [])
+            for edit in block.edits:
+                lines = list(changes(edit))
+                before = found.setdefault(edit.path, [])
                 before += [Change("…", ""), *lines] if before else lines
     return tuple(ShownDiff(path, tuple(lines)) for path, lines in found.items())
-
-
-def _edits(block: CallBlock) -> Iterator[tuple[str, list[Change]]]:
-    if block.edit is not None:
-        yield block.edit.path, list(changes(block.edit))
-    elif block.name == "apply_patch":
-        patch = _patch(block.arguments)
-        places = list(_PATCHED.finditer(patch))
-        for at, place in enumerate(places):
-            end = places[at + 1].start() if at + 1 < len(places) else len(patch)
-            lines = clean(literal(patch[place.end() : end].strip("\n"))).split("\n")
-            kept = tuple(line for line in lines if not line.startswith(("*** ", "@@")))
-            yield place[1].strip(), list(changes_of(kept))
-
-
-def _patch(arguments: str) -> str:
-    """Return the patch in the arguments of a call, whatever its field is called."""
-    try:
-        read: object = json.loads(arguments)
-    except ValueError:
-        return arguments
-    texts = cast("dict[str, object]", read).values() if isinstance(read, dict) else (read,)
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def git_diffs(diff: str) -> tuple[ShownDiff, ...]:
