@@ -36,7 +36,7 @@ def test_a_question_survives_a_kill_and_its_answer_is_the_result(one_world: Worl
     with screen(one_world, "-c", columns=columns, lines=lines) as terminal:
         terminal.wait_text(r"(?s)1  SQLite.*2  Postgres")
         terminal.wait_text("waiting for your answer")
-        terminal.wait_text("Your answer is needed")
+        terminal.wait_text("Answer needed")
         terminal.send("2")
         terminal.wait_text(r"Postgres it is\.")
         terminal.wait_gone("esc to interrupt")

@@ -55,7 +55,10 @@ async def read_through(screen: HoldfastApp, pilot: Pilot[int]) -> str:
     """Return everything that PageDown brings to the screen."""
     detail = screen.approval.query_one(DetailView)
     await until(lambda: detail.virtual_size.height > 1 or not detail.overflows)
-    pages = [visible(screen)]
+    before = ""
+    while before != (before := visible(screen)):  # the prompt still grows to its size
+        await pilot.pause(0.05)
+    pages = [before]
     while detail.scroll_offset.y < detail.max_scroll_y:
         await pilot.press("pagedown")
         pages.append(visible(screen))

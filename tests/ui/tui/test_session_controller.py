@@ -75,7 +75,7 @@ def test_a_session_that_is_opened_is_known_by_its_conversation(session: SessionC
     assert {each.turn: each.text for each in session.prompts} == {1: "p1", 4: "again"}
     session.take(SessionClosed())
     assert (session.session, session.prompts) == ("", ())
-    assert session.status == Status(mode="ask", model="a:b", branch=session.status.branch)
+    assert session.status == Status(mode="ask", model="a:b", branch=session.status.branch, cwd=session.status.cwd)
 
 
 def test_an_answer_sets_the_mode_of_its_session_and_of_no_other(session: SessionController) -> None:

@@ -43,7 +43,7 @@ async def test_an_option_is_chosen_by_its_number(tmp_path: Path, columns: int, l
         assert "Which database?" in shown
         assert "1  SQLite" in shown
         assert "one file" in shown
-        assert "Your answer is needed" in shown
+        assert "Answer needed" in shown
         await pilot.press("2")
         await until(lambda: bool(answered))
         assert answered == [("c", ApprovalAnswer(allowed=True, chosen=("Postgres",)))]
@@ -113,5 +113,5 @@ async def test_a_long_question_can_be_read_to_its_end(tmp_path: Path, columns: i
         ask(screen, question(long, note="words " * 40))
         await pilot.pause()
         shown = await read_through(screen, pilot)
-        assert all(f"reason number {number}" in shown for number in range(1, 90))
+        assert [number for number in range(1, 90) if f"reason number {number}" not in shown] == []
         assert "1  SQLite" in visible(screen)

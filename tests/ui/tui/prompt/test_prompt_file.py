@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import StateError
-from holdfast.ui.tui.prompt.prompt_file import LONGEST, PromptFile
+from holdfast.ui.tui.prompt.prompt_file import LONGEST_PROMPT, PromptFile
 
 HERE, THERE = Path("/here"), Path("/there")
 
@@ -16,7 +16,7 @@ HERE, THERE = Path("/here"), Path("/there")
 def test_each_folder_has_its_own(tmp_path: Path) -> None:
     path = tmp_path / "state" / "prompts.jsonl"
     assert PromptFile(path).read(HERE) == ((), 0)
-    for cwd, text in ((HERE, "one"), (THERE, "two"), (HERE, "thr\nee \ud800 日本"), (HERE, "x" * (LONGEST + 1))):
+    for cwd, text in ((HERE, "one"), (THERE, "two"), (HERE, "thr\nee \ud800 日本"), (HERE, "x" * (LONGEST_PROMPT + 1))):
         PromptFile(path).append(cwd, text)
     assert PromptFile(path).read(THERE) == (("two",), 0)
     assert PromptFile(path).read(HERE) == (("one", "thr\nee \ufffd 日本"), 0)

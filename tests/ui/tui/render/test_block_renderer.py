@@ -244,7 +244,10 @@ def test_a_patch_is_drawn_as_the_changes_of_its_files_and_cut_as_an_edit_is() ->
     text = [line.strip() for line in drawn(block)]
     assert text[0].split("  ")[-1] == "+31 -1"
     assert text[1:5] == ["a.py moved to b.py", "- a = 1", "+ a = 2", "c.py created"]
-    assert text[5:] == [*(f"{number:>2} + line {number}".strip() for number in range(1, 11)), "… 21 more lines"]
+    assert text[5:] == [
+        *(f"{number:>2} + line {number}".strip() for number in range(1, 11)),
+        "… 21 more lines · ctrl+o",
+    ]
     whole = [line.strip() for line in drawn(block, opened=True)]
     assert "30 + line 30" in whole
     assert "d.py deleted" in whole

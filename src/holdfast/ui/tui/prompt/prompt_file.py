@@ -23,7 +23,7 @@ from holdfast.ui.view.columns import count_noun
 LARGEST_PROMPT_FILE = 250_000
 """Bytes per file."""
 
-LONGEST = 10_000
+LONGEST_PROMPT = 10_000
 """Characters of a prompt that is kept."""
 
 
@@ -66,7 +66,7 @@ class PromptFile:
 
     def append(self, cwd: Path, text: str) -> None:
         """Keep a prompt, unless it is too long. Raise `StateError` if that fails."""
-        if len(text) > LONGEST:
+        if len(text) > LONGEST_PROMPT:
             return
         try:
             make_folder(self._path.parent)

@@ -35,13 +35,13 @@ class LineLayout:
     def update(self, pieces: Sequence[Fragment]) -> None:
         """Set the block's pieces; equal ones stay drawn."""
         old = self._pieces
-        same = min(len(old), len(pieces))
-        if old[:same] != pieces[:same]:
-            same = next(at for at in range(same) if old[at] != pieces[at])
-        self._pieces = list(pieces)
+        new = self._pieces = list(pieces)
+        same = min(len(old), len(new))
+        if old[:same] != new[:same]:
+            same = next(at for at in range(same) if old[at] != new[at])
         for at in [at for at in self._drawn if at >= same]:
             del self._drawn[at]
-        self._column.splice(same, [piece.guess(self.width) for piece in pieces[same:]])
+        self._column.splice(same, [piece.guess(self.width) for piece in new[same:]])
 
     def draw(self, top: int, bottom: int) -> None:
         """Draw the lines in a range."""

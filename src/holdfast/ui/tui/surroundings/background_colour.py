@@ -25,7 +25,7 @@ _COLOUR = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{
 WAIT = 2.0
 """Seconds in which an answer is likely."""
 
-LONGEST = 64
+LONGEST_ANSWER = 64
 """Characters of an answer that are waited for."""
 
 
@@ -72,7 +72,7 @@ class TerminalReplies:
             at = next(
                 (len(data) - size for size in range(len(_BEGUN) - 1, least - 1, -1) if data.endswith(_BEGUN[:size])), -1
             )
-        elif len(data) - at > LONGEST:
+        elif len(data) - at > LONGEST_ANSWER:
             return data
         if at >= 0:
             data, self._held = data[:at], data[at:]

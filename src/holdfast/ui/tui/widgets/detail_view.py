@@ -84,6 +84,7 @@ class DetailView(ScrollView, can_focus=True):
         """Fold to the new width."""
         if self._drawn_at != self._columns:
             self._arrange()
+        self.refresh()  # lines that an earlier size had are kept: they would come back as they were
 
     def notify_style_update(self) -> None:
         """Draw in the colours of the current theme."""

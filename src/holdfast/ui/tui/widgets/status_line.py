@@ -90,7 +90,7 @@ def _left(status: Status, frame: int, room: int, colours: Mapping[str, str]) -> 
         key = " · ↑ to edit" if status.queued else " · shift+tab to cycle"
         return _within(room, mode, "", [*more[: bool(status.queued)], key, *more[bool(status.queued) :]], "")
     if status.asking:
-        needed = "Your answer is needed" if status.consulting else "Approval needed"
+        needed = "Answer needed" if status.consulting else "Approval needed"
         return _within(room, mode.append(" "), needed, more, " · esc to interrupt")
     mode.append(f" {FRAMES[frame % len(FRAMES)]} ", "bold")
     time = [f" {elapsed_text(status.seconds)}"] if status.timed else []
