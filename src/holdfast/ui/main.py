@@ -66,7 +66,7 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
 
 def _environ(argv: Sequence[str]) -> Mapping[str, str]:
     """Return the environment; for runs that start commands, keys are only in the returned mapping."""
-    if argv and (not argv[0].startswith("-") or argv[0] == "--version"):
+    if argv and argv[0] != "acp" and (not argv[0].startswith("-") or argv[0] == "--version"):
         return os.environ
     from holdfast.providers.credentials.process_environment import taken  # noqa: PLC0415 - only what the command needs
 
@@ -86,7 +86,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui.commands import check  # noqa: PLC0415 - only what the command needs
 
             return check.main(command, list(argv[1:]))
-        case ["demo" | "setup" | "config" | "doctor" | "models" | "completion" as command]:
+        case ["acp" | "demo" | "setup" | "config" | "doctor" | "models" | "completion" as command]:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
             from holdfast.errors import UsageError  # noqa: PLC0415 - only what the command needs
@@ -123,9 +123,11 @@ def _unknown(word: str) -> str:
     return f"Unknown command {word!r}. {hint} All commands: holdfast --help."
 
 
-def _main_of(command: Literal["demo", "setup", "config", "doctor", "models", "completion"]) -> _Main:
+def _main_of(command: Literal["acp", "demo", "setup", "config", "doctor", "models", "completion"]) -> _Main:
     """Return the main function of a command; imports only that command."""
     match command:
+        case "acp":
+            from holdfast.ui.acp.main import main  # noqa: PLC0415 - only what the command needs
         case "demo":
             from holdfast.ui.demo import main  # noqa: PLC0415 - only what the command needs
         case "completion":
