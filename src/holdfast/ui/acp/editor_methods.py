@@ -313,13 +313,12 @@ class EditorMethods:
 
 def page_of(found: tuple[SessionSummary, ...], *, cwd: str | None, cursor: str | None) -> dict[str, object]:
     """Return one page of the sessions, the newest first; `cursor` is the last id of the page before."""
-    if cwd is not None:
-        here = str(Path(cwd).resolve())
-        found = tuple(each for each in found if each.cwd == here)
+    here = None if cwd is None else str(Path(cwd).resolve())
+    rest = [each for each in found if here is None or each.cwd == here]
     if cursor is not None:
-        ids = [each.id for each in found]
-        found = found[ids.index(cursor) + 1 :] if cursor in ids else ()
-    page = found[:PAGE_LENGTH]
+        ids = [each.id for each in rest]
+        rest = rest[ids.index(cursor) + 1 :] if cursor in ids else []
+    page = rest[:PAGE_LENGTH]
     listed = [
         {
             "sessionId": each.id,
@@ -329,7 +328,7 @@ def page_of(found: tuple[SessionSummary, ...], *, cwd: str | None, cursor: str |
         }
         for each in page
     ]
-    more = {"nextCursor": found[PAGE_LENGTH - 1].id} if len(found) > PAGE_LENGTH else {}
+    more = {"nextCursor": page[-1].id} if len(rest) > len(page) else {}
     return {"sessions": listed, **more}
 
 
