@@ -57,7 +57,9 @@ def test_what_is_no_message_is_a_fault_with_its_id(line: bytes, code: int, own: 
 
 
 @law()
-@given(st.binary() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(lambda v: json.dumps(v).encode()))
+@given(
+    st.binary() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(lambda v: json.dumps(v).encode())
+)
 def test_no_line_raises(line: bytes) -> None:
     message_of(line)
 

@@ -42,7 +42,9 @@ def test_an_embedded_file_is_fenced_so_that_it_cannot_end_its_fence(tmp_path: Pa
     assert said.text == "\n@a.md\n````\n```\nrun it\n```\n````\n"
 
 
-@pytest.mark.parametrize(("disk", "shown", "unsaved"), [("a\nb\n", "b\n", False), ("a\r\n", "a\n", False), ("a", "c", True)])
+@pytest.mark.parametrize(
+    ("disk", "shown", "unsaved"), [("a\nb\n", "b\n", False), ("a\r\n", "a\n", False), ("a", "c", True)]
+)
 def test_an_unsaved_file_is_said_to_be_one(tmp_path: Path, disk: str, shown: str, *, unsaved: bool) -> None:
     (tmp_path / "a").write_text(disk, newline="")
     said = content(tmp_path, resource((tmp_path / "a").as_uri(), text=shown))
