@@ -53,10 +53,14 @@ def test_an_unsaved_file_is_said_to_be_one(tmp_path: Path, disk: str, shown: str
 
 def test_images_may_be_alone_and_binary_files_are_named(tmp_path: Path) -> None:
     data = base64.b64encode(png()).decode()
-    alone = content(tmp_path, {"type": "image", "data": data, "mimeType": "image/png", "uri": "file:///x/shot.png"})
+    alone = content(
+        tmp_path, {"type": "image", "data": data, "mimeType": "image/png", "uri": Path("/x/shot.png").as_uri()}
+    )
     assert alone.text == "Look at the image."
     assert [each.name for each in alone.images] == ["shot.png"]
-    both = content(tmp_path, resource("file:///x/y.png", blob=data, mimeType="image/png"), resource("x:y", blob="AA=="))
+    both = content(
+        tmp_path, resource(Path("/x/y.png").as_uri(), blob=data, mimeType="image/png"), resource("x:y", blob="AA==")
+    )
     assert len(both.images) == 1
     assert both.text == "[x:y: its content is not text, and is not shown here]"
 

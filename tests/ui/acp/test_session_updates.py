@@ -8,8 +8,8 @@ from holdfast.agent.events import Fact, LiveText
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.session.journal.store import StoredEntry
-from holdfast.ui.acp.call_cards import Fields
-from holdfast.ui.acp.session_updates import LONGEST_REPLAYED, SessionUpdates, replay
+from holdfast.ui.acp.call_cards import AcpFields
+from holdfast.ui.acp.session_updates import LONGEST_REPLAYED, SessionUpdates, replayed_updates
 
 ROOT = Path("/project")
 
@@ -18,20 +18,20 @@ def response(step: int, *parts: e.Part, cut: e.Cause | None = None) -> e.Respons
     return e.ResponseEnded(step=step, model="m", parts=parts, usage=Usage(), cut=cut)
 
 
-def replayed(*entries: e.Entry) -> list[Fields]:
+def replayed(*entries: e.Entry) -> list[AcpFields]:
     records = [StoredEntry(seq=seq, at=0.0, entry=entry) for seq, entry in enumerate(entries, 1)]
-    found = list(replay(records, ROOT))
-    assert found == list(replay(records, ROOT))
+    found = list(replayed_updates(records, ROOT))
+    assert found == list(replayed_updates(records, ROOT))
     return found
 
 
-def texts(updates: list[Fields], kind: str = "agent_message_chunk") -> list[object]:
+def texts(updates: list[AcpFields], kind: str = "agent_message_chunk") -> list[object]:
     chunks: list[dict[str, object]] = [each for each in updates if each["sessionUpdate"] == kind]
     contents: list[dict[str, object]] = [each["content"] for each in chunks]  # pyright: ignore[reportAssignmentType] - of chunks
     return [each["text"] for each in contents]
 
 
-def live(*events: Fact | LiveText) -> list[Fields]:
+def live(*events: Fact | LiveText) -> list[AcpFields]:
     updates = SessionUpdates(ROOT, live=True)
     return [update for event in events for update in updates.of(event)]
 
@@ -91,7 +91,7 @@ def test_an_outcome_is_said_in_words_and_cut_to_its_ends() -> None:
     assert LONGEST_REPLAYED < len(said[0]) < LONGEST_REPLAYED + 300
     assert "Denied." in said[1]
     assert "Interrupted." in said[2]
-    assert texts(found) == ["Meanwhile: bash make: ok."]
+    assert texts(found) == ["After the end of its turn: bash make: ok."]
 
 
 def test_calls_of_a_cut_response_are_not_shown() -> None:

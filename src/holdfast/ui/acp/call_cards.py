@@ -19,7 +19,7 @@ from holdfast.tools.tool import Plan
 from holdfast.ui.view.blocks import CallBlock, EditChange, call_block, ended
 from holdfast.ui.view.declared_arguments import declared_arguments
 
-Fields = dict[str, object]
+AcpFields = dict[str, object]
 """An object of the protocol."""
 
 LARGEST_DIFF = 1024 * 1024
@@ -65,7 +65,7 @@ class CallCard:
         self._longest = longest
         self._shows_change = False
 
-    def written(self) -> Fields:
+    def written(self) -> AcpFields:
         """Return the call as the model wrote it."""
         return {
             "sessionUpdate": "tool_call",
@@ -81,9 +81,9 @@ class CallCard:
     def title(self) -> str:
         return literal(self.block.title) or self._part.name
 
-    def asked(self, plan: Plan, warnings: tuple[str, ...]) -> Fields:
+    def asked(self, plan: Plan, warnings: tuple[str, ...]) -> AcpFields:
         """Return the call as the user is asked about it."""
-        content: list[Fields] = []
+        content: list[AcpFields] = []
         if warnings:
             content.append(text_content(f"Attention: {'; '.join(warnings)}."))
         if plan.presents:
@@ -91,9 +91,9 @@ class CallCard:
         elif (change := self._change(exists=plan.change is not None and plan.change.before is not None)) is not None:
             content.append(change)
         elif plan.command:
-            content.append(text_content(fenced(literal(plan.command))))
+            content.append(text_content(code_block(literal(plan.command))))
         elif plan.detail:
-            content.append(text_content(fenced(literal(plan.detail))))
+            content.append(text_content(code_block(literal(plan.detail))))
         return {
             "toolCallId": self._part.id,
             "title": literal(plan.title) or self.title,
@@ -104,7 +104,7 @@ class CallCard:
             "rawInput": raw_input(self._part),
         }
 
-    def started(self, entry: e.CallStarted) -> Fields:
+    def started(self, entry: e.CallStarted) -> AcpFields:
         """Return that the call runs, with the change that it makes."""
         update = self._update("in_progress")
         changed = [each.path for each in (entry.change, *entry.changes) if each is not None]
@@ -116,11 +116,11 @@ class CallCard:
             update["content"] = [change]
         return update
 
-    def printing(self, output: str) -> Fields:
+    def printing(self, output: str) -> AcpFields:
         """Return the end of what the running call has printed."""
-        return {**self._update("in_progress"), "content": [text_content(fenced(printable(output)))]}
+        return {**self._update("in_progress"), "content": [text_content(code_block(printable(output)))]}
 
-    def finished(self, entry: e.CallEnded) -> Fields:
+    def finished(self, entry: e.CallEnded) -> AcpFields:
         """Return how the call ended. A change that was made stays as it is shown."""
         self.block = ended(self.block, entry)
         update = self._update(OUTCOMES[entry.outcome])
@@ -128,12 +128,15 @@ class CallCard:
             update["content"] = [text_content(self._result(entry.outcome, entry.text))]
         return update
 
-    def late(self, entry: e.CallLate) -> Fields:
+    def late(self, entry: e.CallLate) -> AcpFields:
         """Return the outcome that came after the end of the turn."""
         said = self._result(entry.outcome, entry.text)
-        return {**self._update(OUTCOMES[entry.outcome]), "content": [text_content(f"Meanwhile:\n{said}")]}
+        return {
+            **self._update(OUTCOMES[entry.outcome]),
+            "content": [text_content(f"After the end of the turn:\n{said}")],
+        }
 
-    def plan_update(self) -> Fields | None:
+    def plan_update(self) -> AcpFields | None:
         """Return the to-do list that the call wrote, None for another call."""
         if not self.block.todo:
             return None
@@ -143,34 +146,34 @@ class CallCard:
         ]
         return {"sessionUpdate": "plan", "entries": entries}
 
-    def _update(self, status: str) -> Fields:
+    def _update(self, status: str) -> AcpFields:
         return {"sessionUpdate": "tool_call_update", "toolCallId": self._part.id, "status": status}
 
     def _result(self, outcome: Outcome, text: str) -> str:
-        shown = shortened(printable(text), self._longest)
+        shown = head_and_tail(printable(text), self._longest)
         said = _SAID.get(outcome, "")
         if said and text.startswith(said.removesuffix(".")):
             said = ""
-        body = fenced(shown) if self._part.name in _PRINTS and shown.strip() else shown
+        body = code_block(shown) if self._part.name in _PRINTS and shown.strip() else shown
         return "\n\n".join(filter(None, (said, body)))
 
-    def _locations(self) -> list[Fields]:
+    def _locations(self) -> list[AcpFields]:
         path = self.block.edit.path if self.block.edit is not None else _path_of(self._part)
         if not path or self._part.name not in ("read", "edit", "write", "grep", "glob"):
             return []
         return [{"path": str(self._root / path)}]
 
-    def _change(self, *, exists: bool) -> Fields | None:
+    def _change(self, *, exists: bool) -> AcpFields | None:
         """Return the change of the call, None if it makes none that can be shown. `exists`: there is such a file."""
         edit = self.block.edit
         if edit is not None and len(edit.new) + len(edit.old or "") > LARGEST_DIFF:
             return text_content("The change is too large to be shown here.")
         if edit is not None and edit.old is None and exists:
-            return text_content(f"The whole file is replaced by:\n{fenced(printable(edit.new))}")
+            return text_content(f"The whole file is replaced by:\n{code_block(printable(edit.new))}")
         return None if edit is None else _diff(edit, self._root)
 
 
-def _diff(edit: EditChange, root: Path) -> Fields:
+def _diff(edit: EditChange, root: Path) -> AcpFields:
     old = None if edit.old is None else printable(edit.old)
     return {"type": "diff", "path": str(root / edit.path), "oldText": old, "newText": printable(edit.new)}
 
@@ -196,19 +199,19 @@ def _path_of(part: CallPart) -> str:
         return ""
 
 
-def text_content(text: str) -> Fields:
+def text_content(text: str) -> AcpFields:
     """Return text as the content of a call."""
     return {"type": "content", "content": {"type": "text", "text": text}}
 
 
-def fenced(text: str) -> str:
+def code_block(text: str) -> str:
     """Return the text in a fence that it cannot close."""
     longest = max((len(found) for found in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{ticks}"
 
 
-def shortened(text: str, longest: int) -> str:
+def head_and_tail(text: str, longest: int) -> str:
     """Return the text, or its head and its tail if it has more than `longest` characters."""
     if len(text) <= longest:
         return text

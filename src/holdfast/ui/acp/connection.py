@@ -1,8 +1,8 @@
-"""One connection to a client: lines in, lines out, and the requests of ours that wait for an answer.
+"""One connection to a client: lines in, lines out, and the requests to the client that wait for an answer.
 
 Three rules. A thread reads and a thread writes, so the event loop never waits for the client. All lines out go through
 one queue, so an answer never overtakes the updates before it. A client that has gone, or that reads nothing for
-`PATIENCE` seconds, is told to the owner once, and is never written to again.
+`CLIENT_PATIENCE` seconds, is reported to the owner once, and is never written to again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from holdfast.ui.headless.input_reader import LineReader
 LONGEST_MESSAGE = 64 * 1024 * 1024
 """Maximum bytes of a line of the client. A longer one is refused: it cannot be read far enough to find its id."""
 
-PATIENCE = 30.0
+CLIENT_PATIENCE = 30.0
 """Seconds in which a client must read something of what is written to it."""
 
 _PIECE = 4096
@@ -47,7 +47,7 @@ _PIECE = 4096
 class LineWriter:
     """Writes lines to a descriptor, in a thread. `on_closed` is called there, once, with the reason."""
 
-    def __init__(self, descriptor: int, on_closed: Callable[[str], None], *, patience: float = PATIENCE) -> None:
+    def __init__(self, descriptor: int, on_closed: Callable[[str], None], *, patience: float = CLIENT_PATIENCE) -> None:
         self._descriptor = descriptor
         self._on_closed = on_closed
         self._patience = patience
@@ -90,13 +90,13 @@ class LineWriter:
 
 
 class ClientRequest(msgspec.Struct, frozen=True):
-    """A request of ours, and its answer as soon as there is one. A client that has gone gives none."""
+    """A request to the client, and its answer as soon as there is one. A client that has gone gives none."""
 
     id: int
     answer: asyncio.Future[RpcAnswer]
 
 
-class Connection:
+class EditorConnection:
     """Messages of one client. Everything but the threads runs on one event loop."""
 
     def __init__(self, reader: LineReader, writer: LineWriter) -> None:

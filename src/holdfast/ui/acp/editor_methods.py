@@ -1,7 +1,7 @@
 """The methods of the protocol: which of them are served, with which parameters, for all sessions of one client.
 
 Requests that only register something, such as a prompt, are served when they are read, so that their order is that of
-the lines. What takes time has a task of its own.
+the lines. What takes time has its own task.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,11 +17,10 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.agent.stop_cause import StopCause
-from holdfast.errors import HoldfastError
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
-from holdfast.ui.acp.connection import Connection
+from holdfast.ui.acp.connection import EditorConnection
 from holdfast.ui.acp.json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -32,8 +32,8 @@ from holdfast.ui.acp.json_rpc import (
     RpcRequest,
 )
 from holdfast.ui.acp.prompt_content import PromptBlock, prompt_content
+from holdfast.ui.acp.refusals import Refusals
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.crash_report import keep_traceback
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
 if TYPE_CHECKING:
@@ -102,13 +102,14 @@ T = TypeVar("T")
 class EditorMethods:
     """Serves one client: its requests, and the sessions that it has opened."""
 
-    def __init__(self, connection: Connection, arguments: EditorArguments, environ: Mapping[str, str]) -> None:
+    def __init__(self, connection: EditorConnection, arguments: EditorArguments, environ: Mapping[str, str]) -> None:
         self._connection = connection
         self._arguments = arguments
         self._environ = environ
         self._sessions: dict[str, EditorSession] = {}
         self._opening: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._refusals = Refusals(environ)
 
     async def serve(self) -> None:
         """Serve the client until it closes its end."""
@@ -130,9 +131,12 @@ class EditorMethods:
         if self._tasks:
             await asyncio.wait(self._tasks)
         sessions, self._sessions = self._sessions, {}
-        for ended in await asyncio.gather(*(each.close() for each in sessions.values()), return_exceptions=True):
-            if isinstance(ended, Exception):
-                self._failed(ended)
+        await asyncio.gather(*(self._end(each) for each in sessions.values()))
+
+    async def _end(self, session: EditorSession) -> None:
+        """Close a session. If that fails, the others are closed all the same."""
+        with self._refusals.to(lambda error: debug_log_note(str(error))):
+            await session.close()
 
     # --- messages -----------------------------------------------------------------------------------------------
 
@@ -179,42 +183,23 @@ class EditorMethods:
 
     def _at_once(self, request: RequestId, work: Callable[[], object]) -> None:
         """Answer a request with what `work` returns."""
-        try:
+        with self._refused(request):
             self._connection.answer(request, work())
-        except Exception as error:  # noqa: BLE001 - the top of the ui: a request is always answered
-            self._connection.refuse(request, self._error(error))
 
     def _soon(self, request: RequestId, work: Callable[[], Awaitable[None]]) -> None:
         """Serve a request in a task. `work` answers it, unless it raises."""
 
         async def serve() -> None:
-            try:
+            with self._refused(request):
                 await work()
-            except Exception as error:  # noqa: BLE001 - the top of the ui: a request is always answered
-                self._connection.refuse(request, self._error(error))
 
         task = asyncio.create_task(serve(), name="request")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _error(self, error: Exception) -> RpcError:
-        from holdfast.ui.acp.turn_answer import rpc_error  # noqa: PLC0415 - only when there is one
-
-        match error:
-            case RpcError():
-                return error
-            case HoldfastError():
-                return rpc_error(error)
-            case _:
-                return RpcError(INTERNAL_ERROR, self._failed(error))
-
-    def _failed(self, error: BaseException) -> str:
-        """Keep the traceback of a bug, and return what the user is told."""
-        import traceback  # noqa: PLC0415 - only when there is one
-
-        trace, where = keep_traceback("".join(traceback.format_exception(error)), environ=self._environ)
-        debug_log_note(f"Internal error. This is a bug in holdfast ({where}).\n{trace}")
-        return f"Internal error: this is a bug in holdfast. The session is saved. Please report it ({where})."
+    def _refused(self, request: RequestId) -> AbstractContextManager[None]:
+        """Return a context in which an exception becomes the answer to the request."""
+        return self._refusals.to(lambda error: self._connection.refuse(request, error))
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -259,7 +244,7 @@ class EditorMethods:
                 started,
                 self._connection,
                 yolo=self._arguments.allow_yolo or started.options.mode == "yolo",
-                failed=self._failed,
+                refusals=self._refusals,
             )
         except BaseException:
             started.closing.close()
@@ -278,7 +263,7 @@ class EditorMethods:
     async def _list(self, request: RequestId, params: _Listed) -> None:
         catalog = Catalog(homes(self._environ).sessions)
         found = await in_daemon(catalog.all)
-        self._connection.answer(request, page_of(found, cwd=params.cwd, cursor=params.cursor))
+        self._connection.answer(request, session_page(found, cwd=params.cwd, cursor=params.cursor))
 
     def _known(self, own: str) -> EditorSession:
         session = self._sessions.get(own)
@@ -294,12 +279,10 @@ class EditorMethods:
 
     def _prompt(self, request: RequestId, params: object) -> None:
         """Register a prompt, which the session answers."""
-        try:
+        with self._refused(request):
             said = _params(params, _Prompted)
             session = self._known(said.session_id)
             session.submit(request, prompt_content(said.prompt, session.root))
-        except Exception as error:  # noqa: BLE001 - the top of the ui: a request is always answered
-            self._connection.refuse(request, self._error(error))
 
     def _set_mode(self, params: _ModeSet) -> dict[str, object]:
         self._known(params.session_id).choose("mode", params.mode_id)
@@ -311,7 +294,7 @@ class EditorMethods:
         return {"configOptions": session.choices().config_options()}
 
 
-def page_of(found: tuple[SessionSummary, ...], *, cwd: str | None, cursor: str | None) -> dict[str, object]:
+def session_page(found: tuple[SessionSummary, ...], *, cwd: str | None, cursor: str | None) -> dict[str, object]:
     """Return one page of the sessions, the newest first; `cursor` is the last id of the page before."""
     here = None if cwd is None else str(Path(cwd).resolve())
     rest = [each for each in found if here is None or each.cwd == here]

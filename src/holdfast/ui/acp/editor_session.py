@@ -17,7 +17,6 @@ question that was open is `not started`, and the next prompt tells the model.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact, LiveOutput, TurnFailed
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.asker import ApprovalAnswer
-from holdfast.errors import HoldfastError, ProviderFault, StateError
+from holdfast.errors import ProviderFault, StateError
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
 from holdfast.providers.model_table import window_of
@@ -37,16 +36,17 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.tools.tool import Plan
-from holdfast.ui.acp.call_cards import CallCard, Fields
-from holdfast.ui.acp.connection import Connection
-from holdfast.ui.acp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, RequestId, RpcError
+from holdfast.ui.acp.call_cards import AcpFields, CallCard
+from holdfast.ui.acp.connection import EditorConnection
+from holdfast.ui.acp.json_rpc import INVALID_PARAMS, RequestId, RpcError
 from holdfast.ui.acp.permission import chosen_option, permission_options
 from holdfast.ui.acp.prompt_command import PromptCommand, commands_update, prompt_command
 from holdfast.ui.acp.prompt_content import PromptContent
+from holdfast.ui.acp.refusals import Refusals
 from holdfast.ui.acp.session_choices import SessionChoices
 from holdfast.ui.acp.session_start import StartedSession
-from holdfast.ui.acp.session_updates import SessionUpdates, note, replay
-from holdfast.ui.acp.turn_answer import rpc_error, stop_reason
+from holdfast.ui.acp.session_updates import SessionUpdates, note, replayed_updates
+from holdfast.ui.acp.turn_answer import stop_reason
 from holdfast.ui.headless.attachments import attached
 from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.startup.run_options import RunOptions
@@ -70,15 +70,15 @@ class _Prompt:
 
 
 class EditorSession:
-    """An open session. `failed` reports an internal error and returns what the user is told."""
+    """An open session; `yolo` is whether that mode is offered."""
 
     def __init__(
         self,
         started: StartedSession,
-        connection: Connection,
+        connection: EditorConnection,
         *,
         yolo: bool,
-        failed: Callable[[BaseException], str],
+        refusals: Refusals,
     ) -> None:
         self.id = started.session.id
         self._session = started.session
@@ -87,12 +87,12 @@ class EditorSession:
         self._log = started.log
         self._connection = connection
         self._yolo = yolo
-        self._failed = failed
+        self._refusals = refusals
         self._prompts: list[_Prompt] = []
         self._last: asyncio.Task[None] | None = None
         self._fault: ProviderFault | None = None
         self._shows = False  # whether a prompt runs whose updates are shown
-        self._held: list[Fields] | None = None  # updates for the next prompt; None: they are dropped
+        self._held: list[AcpFields] | None = None  # updates for the next prompt; None: they are dropped
         self._printed: dict[str, str] = {}
         self._updates = SessionUpdates(started.session.cwd, live=True)
         self._updates.knows(record.entry for record in started.session.reading.records)
@@ -111,7 +111,7 @@ class EditorSession:
 
     def replay(self) -> None:
         """Show the whole conversation."""
-        for update in replay(self._session.store.read().records, self._session.cwd):
+        for update in replayed_updates(self._session.store.read().records, self._session.cwd):
             self._notify(update)
 
     def welcome(self) -> None:
@@ -167,28 +167,22 @@ class EditorSession:
         """Run the prompt's turn after the one before it, and answer it once."""
         if before is not None:
             await asyncio.wait({before})
-        refused: RpcError | None = None
+        refused: list[RpcError] = []
         reason = "end_turn"
         self._fault = None
         self._shows = True
         held, self._held = self._held or [], []
         for update in held:
             self._notify(update)
-        try:
+        with self._refusals.to(refused.append):
             reason = await self._turn(prompt)
-        except RpcError as error:
-            refused = error
-        except HoldfastError as error:
-            refused = rpc_error(error)
-        except Exception as error:  # noqa: BLE001 - the top of the ui: a prompt is always answered
-            refused = RpcError(INTERNAL_ERROR, self._failed(error))
         self._shows = False
         self._printed.clear()
         self._prompts.remove(prompt)
         if prompt.stop is not None:
             self._connection.answer(prompt.request, {"stopReason": "cancelled"})
-        elif refused is not None:
-            self._connection.refuse(prompt.request, refused)
+        elif refused:
+            self._connection.refuse(prompt.request, refused[0])
         else:
             self._connection.answer(prompt.request, {"stopReason": reason})
 
@@ -231,7 +225,7 @@ class EditorSession:
             yolo=self._yolo,
         )
 
-    def described(self) -> Fields:
+    def described(self) -> AcpFields:
         """Return the choices as a new session is answered with them."""
         choices = self.choices()
         return {"configOptions": choices.config_options(), "modes": choices.mode_state()}
@@ -262,10 +256,10 @@ class EditorSession:
 
     # --- what the client sees -----------------------------------------------------------------------------------
 
-    def _notify(self, update: Fields) -> None:
+    def _notify(self, update: AcpFields) -> None:
         self._connection.notify("session/update", {"sessionId": self.id, "update": update})
 
-    def _show(self, update: Fields) -> None:
+    def _show(self, update: AcpFields) -> None:
         """Show an update of a turn now, or with the next prompt."""
         if self._shows:
             self._notify(update)
@@ -320,7 +314,7 @@ class EditorSession:
         used = self._tally.tokens(now)
         config = self._options.config
         size = window_of(now.model, config.models) or config.context.window
-        update: Fields = {"sessionUpdate": "usage_update", "used": used, "size": max(size, used)}
+        update: AcpFields = {"sessionUpdate": "usage_update", "used": used, "size": max(size, used)}
         if now.usage.cost is not None:
             update["cost"] = {"amount": float(now.usage.cost), "currency": "USD"}
         if self._shows or not self._prompts:
@@ -349,7 +343,7 @@ class EditorSession:
         del why
         question = question_of(plan, mode=self._agent.mode)
         card = self._updates.card(call.id) or CallCard(call, self._session.cwd, longest=OUTPUT_TAIL)
-        asked: Fields = {
+        asked: AcpFields = {
             "sessionId": self.id,
             "toolCall": card.asked(plan, question.warnings),
             "options": permission_options(question),

@@ -49,7 +49,7 @@ class RpcNotification(msgspec.Struct, frozen=True):
 
 
 class RpcAnswer(msgspec.Struct, frozen=True):
-    """The answer to a request of ours; `failed` says why there is no `result`, "" if there is one."""
+    """The client's answer to a request; `failed` says why there is no `result`, "" if there is one."""
 
     id: RequestId
     result: object = None
@@ -98,12 +98,12 @@ def message_of(line: bytes) -> RpcMessage | None:
 
 
 def request_line(own: int, method: str, params: object) -> bytes:
-    """Return the line of a request of ours."""
+    """Return the line of a request to the client."""
     return _line({"id": own, "method": method, "params": params})
 
 
 def notification_line(method: str, params: object) -> bytes:
-    """Return the line of a notification of ours."""
+    """Return the line of a notification to the client."""
     return _line({"method": method, "params": params})
 
 

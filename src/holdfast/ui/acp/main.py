@@ -41,7 +41,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 
     arguments = command_parser().parse_args(argv, namespace=EditorArguments())
     if arguments.cwd is not None:
-        raise UsageError("holdfast acp takes the folder of each session from the editor. Leave out -C.")
+        raise UsageError("-C is for the terminal: an editor names the folder of each session. Leave it out.")
     if sys.stdin.isatty():
         print("holdfast acp is started by an editor: see docs/how-to/editors.md. Ctrl+D ends it.", file=sys.stderr)
     return _served(arguments, environ, *_moved())
@@ -64,7 +64,7 @@ def _served(arguments: EditorArguments, environ: Mapping[str, str], lines_in: in
     import signal  # noqa: PLC0415 - likewise
 
     from holdfast.agent.stop_cause import StopCause  # noqa: PLC0415 - likewise
-    from holdfast.ui.acp.connection import LONGEST_MESSAGE, Connection, LineWriter  # noqa: PLC0415 - likewise
+    from holdfast.ui.acp.connection import LONGEST_MESSAGE, EditorConnection, LineWriter  # noqa: PLC0415 - likewise
     from holdfast.ui.acp.editor_methods import EditorMethods  # noqa: PLC0415 - likewise
     from holdfast.ui.headless.input_reader import LineReader  # noqa: PLC0415 - likewise
 
@@ -81,7 +81,7 @@ def _served(arguments: EditorArguments, environ: Mapping[str, str], lines_in: in
                 loop.call_soon_threadsafe(end, StopCause("output", why))
 
         writer = LineWriter(lines_out, client_gone)
-        methods = EditorMethods(Connection(reader, writer), arguments, environ)
+        methods = EditorMethods(EditorConnection(reader, writer), arguments, environ)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:
                 loop.add_signal_handler(number, end, StopCause("signal", number.name))

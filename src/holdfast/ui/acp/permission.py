@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.ui.acp.call_cards import Fields
+from holdfast.ui.acp.call_cards import AcpFields
 from holdfast.ui.view.question import AnswerChoice, Question
 
 
-def permission_options(question: Question) -> list[Fields]:
+def permission_options(question: Question) -> list[AcpFields]:
     """Return the choices as options, in their order."""
     return [{"optionId": each.name, "name": each.text, "kind": _kind(each)} for each in question.choices]
 

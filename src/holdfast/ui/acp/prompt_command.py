@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.ui.acp.call_cards import Fields
+from holdfast.ui.acp.call_cards import AcpFields
 
 CommandName = Literal["compact", "uncompact", "rename"]
 
@@ -35,9 +35,9 @@ def prompt_command(text: str) -> PromptCommand | None:
     return None
 
 
-def commands_update() -> Fields:
+def commands_update() -> AcpFields:
     """Return the update that lists the commands."""
-    listed: list[Fields] = []
+    listed: list[AcpFields] = []
     for name, (says, hint) in _OFFERED.items():
         listed.append({"name": name, "description": says, **({"input": {"hint": hint}} if hint else {})})
     return {"sessionUpdate": "available_commands_update", "availableCommands": listed}

@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.session.journal.model_settings import EFFORTS, Effort
 from holdfast.tool_calls import Mode
-from holdfast.ui.acp.call_cards import Fields
+from holdfast.ui.acp.call_cards import AcpFields
 from holdfast.ui.acp.json_rpc import INVALID_PARAMS, RpcError
 
 PROVIDER_DEFAULT = "default"
@@ -55,7 +55,7 @@ class SessionChoices(msgspec.Struct, frozen=True, kw_only=True):
         names = ", ".join((PROVIDER_DEFAULT, *EFFORTS))
         raise RpcError(INVALID_PARAMS, f"Unknown effort {value!r} (expected one of {names}).")
 
-    def config_options(self) -> list[Fields]:
+    def config_options(self) -> list[AcpFields]:
         """Return every option."""
         models = list(dict.fromkeys((self.model, *self.models)))
         efforts = (PROVIDER_DEFAULT, *EFFORTS)
@@ -71,16 +71,16 @@ class SessionChoices(msgspec.Struct, frozen=True, kw_only=True):
             ),
         ]
 
-    def mode_state(self) -> Fields:
+    def mode_state(self) -> AcpFields:
         """Return the modes, for clients that know no options."""
         offered = [{"id": each, "name": _MODES[each][0], "description": _MODES[each][1]} for each in self.modes]
         return {"currentModeId": self.mode, "availableModes": offered}
 
 
-def _select(own: str, name: str, category: str, value: str, offered: list[tuple[str, str, str]]) -> Fields:
-    options: list[Fields] = [
+def _select(own: str, name: str, category: str, value: str, offered: list[tuple[str, str, str]]) -> AcpFields:
+    options: list[AcpFields] = [
         {"value": each, "name": label, "description": more} if more else {"value": each, "name": label}
         for each, label, more in offered
     ]
-    kind: Fields = {"id": own, "name": name, "category": category, "type": "select"}
+    kind: AcpFields = {"id": own, "name": name, "category": category, "type": "select"}
     return {**kind, "currentValue": value, "options": options}

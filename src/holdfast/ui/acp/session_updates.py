@@ -25,7 +25,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.session.journal.store import StoredEntry
 from holdfast.text import printable, valid_unicode
-from holdfast.ui.acp.call_cards import OUTCOMES, CallCard, Fields, fenced, shortened, text_content
+from holdfast.ui.acp.call_cards import OUTCOMES, AcpFields, CallCard, code_block, head_and_tail, text_content
 from holdfast.ui.view.sentences import Narrator, SentenceKind
 
 LONGEST_LIVE = 20_000
@@ -49,7 +49,7 @@ class SessionUpdates:
         self._cards: dict[str, CallCard] = {}
         self._said: dict[str, str] = {}  # what was streamed, by kind of chunk, of the response that comes
 
-    def of(self, event: Event) -> Iterator[Fields]:
+    def of(self, event: Event) -> Iterator[AcpFields]:
         """Yield the updates for an event."""
         match event:
             case LiveText(step=step, text=text):
@@ -76,7 +76,7 @@ class SessionUpdates:
                     if isinstance(part, CallPart):
                         self._cards[part.id] = CallCard(part, self._root, longest=self._longest)
 
-    def _fact(self, seq: int, entry: e.Entry) -> Iterator[Fields]:
+    def _fact(self, seq: int, entry: e.Entry) -> Iterator[AcpFields]:
         told = _TOLD if self._live else _TOLD_LATER
         sentences = [each for each in self._narrator.sentences(entry) if each.kind in told]
         match entry:
@@ -97,7 +97,7 @@ class SessionUpdates:
             case e.CallLate(call=call):
                 if call in self._cards:
                     yield self._cards[call].late(entry)
-                text = f"Meanwhile: {self._narrator.title(call)}: {entry.outcome.replace('_', ' ')}."
+                text = f"After the end of its turn: {self._narrator.title(call)}: {entry.outcome.replace('_', ' ')}."
                 yield _chunk("agent_message_chunk", f"l{seq}", text)
             case e.ShellStarted(id=own, command=command):
                 yield {
@@ -108,19 +108,19 @@ class SessionUpdates:
                     "status": "in_progress",
                 }
             case e.ShellEnded(id=own):
-                said = shortened(printable(entry.text), self._longest)
+                said = head_and_tail(printable(entry.text), self._longest)
                 yield {
                     "sessionUpdate": "tool_call_update",
                     "toolCallId": own,
                     "status": OUTCOMES[entry.outcome],
-                    "content": [text_content(fenced(said))],
+                    "content": [text_content(code_block(said))],
                 }
             case _:
                 pass
         for each in sentences:
             yield note(each.text, f"n{seq}")
 
-    def _response(self, entry: e.ResponseEnded) -> Iterator[Fields]:
+    def _response(self, entry: e.ResponseEnded) -> Iterator[AcpFields]:
         """Yield what was not streamed of a response, and its calls."""
         thought = "".join(part.text for part in entry.parts if isinstance(part, ThinkingPart))
         text = "".join(part.text for part in entry.parts if isinstance(part, TextPart))
@@ -138,26 +138,26 @@ class SessionUpdates:
                     card = self._cards[part.id] = CallCard(part, self._root, longest=self._longest)
                     yield card.written()
 
-    def _streamed(self, kind: str, own: str, text: str) -> Fields:
+    def _streamed(self, kind: str, own: str, text: str) -> AcpFields:
         self._said[kind] = self._said.get(kind, "") + text
         return _chunk(kind, own, text)
 
 
-def _chunk(kind: str, own: str, text: str) -> Fields:
+def _chunk(kind: str, own: str, text: str) -> AcpFields:
     content = {"type": "text", "text": printable(valid_unicode(text))}
     return {"sessionUpdate": kind, "messageId": own, "content": content}
 
 
-def _user(seq: int, text: str) -> Fields:
+def _user(seq: int, text: str) -> AcpFields:
     return _chunk("user_message_chunk", f"u{seq}", text)
 
 
-def note(text: str, own: str = "n0") -> Fields:
+def note(text: str, own: str = "n0") -> AcpFields:
     """Return a note of holdfast: no words of the model, so it is shown as a thought."""
     return _chunk("agent_thought_chunk", own, f"{text}\n")
 
 
-def replay(records: Iterable[StoredEntry], root: Path) -> Iterator[Fields]:
+def replayed_updates(records: Iterable[StoredEntry], root: Path) -> Iterator[AcpFields]:
     """Yield the updates of a whole conversation, without what was rewound. The same entries give the same updates."""
     updates = SessionUpdates(root, live=False)
     for record in unrewound(records):

@@ -31,7 +31,7 @@ def stop_reason(ended: TurnEnded, fault: ProviderFault | None = None) -> str:
 
 
 def rpc_error(error: HoldfastError) -> RpcError:
-    """Return the error of the protocol for one of ours."""
+    """Return the error of the protocol for one of holdfast's."""
     said = printable(advised(error, EDITOR))
     needs_key: tuple[Fault, ...] = ("no_key", "credentials")
     match error:
