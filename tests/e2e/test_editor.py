@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -321,3 +322,18 @@ def test_choices_commands_and_a_session_that_is_open_elsewhere(one_world: World)
 def test_the_schema_judges() -> None:
     with pytest.raises(jsonschema.ValidationError, match="tea"):
         judge_by("PromptResponse", {"stopReason": "tea"})
+
+
+def test_the_settings_in_the_how_to_page_start_an_agent(one_world: World) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "editors.md").read_text()
+    blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
+    assert len(blocks) == 2
+    for block in blocks:
+        (server,) = block["agent_servers"].values()
+        assert (server["command"], server["args"]) == ("holdfast", ["acp"])
+    assert page.count('args = { "acp" }') == page.count(":command-params '(\"acp\")") == 1
+    asked = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 7}})
+    ran = one_world.run(*blocks[0]["agent_servers"]["holdfast"]["args"], stdin=asked.encode())
+    assert (ran.code, ran.err) == (0, "")
+    judge_by("InitializeResponse", ran.lines[0]["result"])
+    assert ran.lines[0]["result"]["protocolVersion"] == 1

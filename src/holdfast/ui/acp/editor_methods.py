@@ -134,7 +134,7 @@ class EditorMethods:
         await asyncio.gather(*(self._end(each) for each in sessions.values()))
 
     async def _end(self, session: EditorSession) -> None:
-        """Close a session. If that fails, the others are closed all the same."""
+        """Close a session. If that fails, the others are closed anyway."""
         with self._refusals.to(lambda error: debug_log_note(str(error))):
             await session.close()
 
