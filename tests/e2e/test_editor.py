@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -331,9 +332,30 @@ def test_the_settings_in_the_how_to_page_start_an_agent(one_world: World) -> Non
     for block in blocks:
         (server,) = block["agent_servers"].values()
         assert (server["command"], server["args"]) == ("holdfast", ["acp"])
-    assert page.count('args = { "acp" }') == page.count(":command-params '(\"acp\")") == 1
+    assert page.count('args = { "acp" }') == page.count(':command-params \'("acp")') == 1
     asked = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 7}})
     ran = one_world.run(*blocks[0]["agent_servers"]["holdfast"]["args"], stdin=asked.encode())
     assert (ran.code, ran.err) == (0, "")
     judge_by("InitializeResponse", ran.lines[0]["result"])
     assert ran.lines[0]["result"]["protocolVersion"] == 1
+
+
+def test_a_signal_settles_both_sessions_of_one_editor(one_world: World) -> None:
+    world = one_world
+    world.one_past = False
+    world.script((bash("touch a; sleep 600"),), (bash("touch asked"),))
+    editor = Editor(world, "--allow-yolo")
+    first = editor.opened()
+    second = str(editor.ask("session/new", cwd=str(world.folder), mcpServers=[])["result"]["sessionId"])
+    editor.ask("session/set_mode", sessionId=first, modeId="yolo")
+    running = editor.prompt(first, "one")
+    eventually((world.folder / "a").exists)
+    asking = editor.prompt(second, "two")
+    editor.permission()
+    editor.agent.send(signal.SIGTERM)
+    assert editor.answer(running)["result"] == editor.answer(asking)["result"] == {"stopReason": "cancelled"}
+    ran = editor.leave()
+    assert ran.code == 0, ran.err
+    for session in world.sessions:
+        assert [entry.cause for entry in world.entries(session) if isinstance(entry, TurnEnded)] == ["signal"]
+    assert not (world.folder / "asked").exists()
