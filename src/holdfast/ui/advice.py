@@ -69,6 +69,26 @@ SCREEN: Mapping[Fault, str] = {
 }
 """For a user at the full screen."""
 
+EDITOR: Mapping[Fault, str] = {
+    **_NETWORK,
+    "rejected": "The same request would fail again: change it, or choose another model.",
+    "too_long": "Shorten the conversation with /compact, or choose a model with a larger context window.",
+    "credentials": "Check the key (`holdfast config` shows its source) and its access to this model.",
+    "rate_limited": "Wait a moment, then send 'continue'. Nothing was lost.",
+    "overloaded": "Wait a moment, then send 'continue'. Nothing was lost.",
+    "unreachable": "Check the network and the base URL, then send 'continue'. Nothing was lost.",
+    "silent": "Send 'continue' to try again, or choose another model. Nothing was lost.",
+    "cut": "Send 'continue' to try again. Nothing was lost.",
+    "malformed": "Send 'continue' to try again, or choose another model. Nothing was lost.",
+    "redirected": "If the new address is right, set it as the provider's base URL, in the config or its variable.",
+    "not_loaded": "Try again when this machine is less busy.",
+    "no_key": "Or run `holdfast setup` in a terminal.",
+    "no_session": "See them all: holdfast sessions list.",
+    "session_in_use": "Close it there, then open it again.",
+    "file_exists": "Choose another name.",
+}
+"""For a user of an editor that drives holdfast."""
+
 
 def advised(error: HoldfastError, advice: Mapping[Fault, str]) -> str:
     """Return the message of the error, and what to do about it."""

@@ -10,7 +10,7 @@ import threading
 import msgspec
 
 LONGEST_LINE = 10 * 1024 * 1024
-"""Maximum bytes of a line. A longer one is skipped, and reported."""
+"""Maximum bytes of a line, unless its reader allows more. A longer one is skipped, and reported."""
 
 _CHUNK = 1 << 16
 
@@ -25,10 +25,12 @@ class Line(msgspec.Struct, frozen=True):
 class LineReader:
     """The lines of a descriptor, in order. After the last one, and after `stop`, `lines` gives None."""
 
-    def __init__(self, descriptor: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, descriptor: int, loop: asyncio.AbstractEventLoop, *, longest: int = LONGEST_LINE) -> None:
+        """Create it for lines of at most `longest` bytes."""
         self.lines: asyncio.Queue[Line | None] = asyncio.Queue()
         self._descriptor = descriptor
         self._loop = loop
+        self._longest = longest
 
     def start(self) -> None:
         """Begin to read."""
@@ -44,11 +46,11 @@ class LineReader:
             *whole, rest = chunk.split(b"\n")
             for piece in whole:
                 kept += piece
-                self._put(Line(number, None if too_long or len(kept) > LONGEST_LINE else bytes(kept)))
+                self._put(Line(number, None if too_long or len(kept) > self._longest else bytes(kept)))
                 number, too_long = number + 1, False
                 kept.clear()
             kept += rest
-            if len(kept) > LONGEST_LINE:
+            if len(kept) > self._longest:
                 too_long = True
                 kept.clear()
         if kept or too_long:

@@ -19,6 +19,7 @@ commands:
   holdfast models [PROVIDER]                                      list models, with window and price
   holdfast sessions list|show|verify|export|import|rename|delete  manage your sessions
   holdfast check|repair FILE                                      validate / repair a conversation file
+  holdfast acp                                                    serve an editor (Agent Client Protocol)
   holdfast completion bash|zsh|fish                               print a shell completion script
   holdfast demo                                                   watch a demo (no key, no network)
 

@@ -30,6 +30,7 @@ COMPLETED_COMMANDS: Mapping[str, str] = {
     "sessions": "manage your sessions",
     "check": "validate a conversation file",
     "repair": "repair a conversation file",
+    "acp": "serve an editor over the Agent Client Protocol",
     "demo": "watch a demo",
     "completion": "print a shell completion script",
 }
@@ -130,6 +131,8 @@ def _command(name: str) -> argparse.ArgumentParser:
             from holdfast.ui.commands.models import command_parser as made  # noqa: PLC0415 - likewise
         case "sessions":
             from holdfast.ui.commands.sessions import command_parser as made  # noqa: PLC0415 - likewise
+        case "acp":
+            from holdfast.ui.acp.main import command_parser as made  # noqa: PLC0415 - likewise
         case "demo":
             from holdfast.ui.demo import command_parser as made  # noqa: PLC0415 - likewise
         case "check" | "repair":

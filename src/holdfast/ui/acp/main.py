@@ -1,0 +1,95 @@
+"""`holdfast acp`: serve one client on standard input and output.
+
+Standard output belongs to the protocol alone. Before anything else is imported its descriptor is moved away, and
+descriptor 1 becomes standard error; standard input is moved likewise. So no library and no command can write a line
+that the client would read, or take one that it wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from holdfast.errors import EXIT_OK, UsageError
+from holdfast.ui.startup.arguments import Parser, add_settings
+
+if TYPE_CHECKING:
+    from holdfast.ui.acp.editor_methods import EditorArguments
+
+CLOSES_WITHIN = 1.0
+"""Seconds in which the last lines must be written after the end."""
+
+
+def command_parser() -> Parser:
+    """Return the parser of this command's options."""
+    made = Parser(
+        prog="holdfast acp",
+        description="Serve an editor over the Agent Client Protocol, on standard input and output.",
+        allow_abbrev=False,
+    )
+    made.add_argument("--allow-yolo", action="store_true", help="offer the mode in which everything runs unasked")
+    made.add_argument("--debug", action="store_true", help="write a debug log of each session")
+    add_settings(made)
+    return made
+
+
+def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Serve until the client closes its end, or until a signal. Return the exit code. Raise `UsageError`."""
+    from holdfast.ui.acp.editor_methods import EditorArguments  # noqa: PLC0415 - the parser's --help needs no loop
+
+    arguments = command_parser().parse_args(argv, namespace=EditorArguments())
+    if arguments.cwd is not None:
+        raise UsageError("-C is for the terminal: an editor names the folder of each session. Leave it out.")
+    if sys.stdin.isatty():
+        print("holdfast acp is started by an editor: see docs/how-to/editors.md. Ctrl+D ends it.", file=sys.stderr)
+    return _served(arguments, environ, *_moved())
+
+
+def _moved() -> tuple[int, int]:
+    """Return descriptors for the lines in and out. From here on 0 is empty, and 1 is standard error."""
+    sys.stdout.flush()
+    lines_in, lines_out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return lines_in, lines_out
+
+
+def _served(arguments: EditorArguments, environ: Mapping[str, str], lines_in: int, lines_out: int) -> int:
+    import asyncio  # noqa: PLC0415 - after standard output is moved
+    import contextlib  # noqa: PLC0415 - likewise
+    import signal  # noqa: PLC0415 - likewise
+
+    from holdfast.agent.stop_cause import StopCause  # noqa: PLC0415 - likewise
+    from holdfast.ui.acp.connection import LONGEST_MESSAGE, EditorConnection, LineWriter  # noqa: PLC0415 - likewise
+    from holdfast.ui.acp.editor_methods import EditorMethods  # noqa: PLC0415 - likewise
+    from holdfast.ui.headless.input_reader import LineReader  # noqa: PLC0415 - likewise
+
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+        reader = LineReader(lines_in, loop, longest=LONGEST_MESSAGE)
+
+        def end(cause: StopCause) -> None:
+            methods.stop(cause)
+            reader.stop()
+
+        def client_gone(why: str) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(end, StopCause("output", why))
+
+        writer = LineWriter(lines_out, client_gone)
+        methods = EditorMethods(EditorConnection(reader, writer), arguments, environ)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                loop.add_signal_handler(number, end, StopCause("signal", number.name))
+        try:
+            await methods.serve()
+        finally:
+            await methods.close()
+            writer.close(CLOSES_WITHIN)
+
+    asyncio.run(serve())
+    return EXIT_OK

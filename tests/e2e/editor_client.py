@@ -1,0 +1,185 @@
+"""An editor: `holdfast acp` as a process, driven over pipes, each of its lines judged by the protocol's own schema."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # pyright: ignore[reportMissingTypeStubs] - it has none
+from launching import Agent, Ran, World
+
+from polling import HANGS
+
+SCHEMA = json.loads(Path(__file__).with_name("agent_client_protocol.json").read_text())
+ANSWERS = {
+    "initialize": "InitializeResponse",
+    "session/new": "NewSessionResponse",
+    "session/load": "LoadSessionResponse",
+    "session/resume": "ResumeSessionResponse",
+    "session/list": "ListSessionsResponse",
+    "session/close": "CloseSessionResponse",
+    "session/prompt": "PromptResponse",
+    "session/set_mode": "SetSessionModeResponse",
+    "session/set_config_option": "SetSessionConfigOptionResponse",
+}
+CALLED = {
+    "session/update": "SessionNotification",
+    "session/request_permission": "RequestPermissionRequest",
+    "$/cancel_request": "CancelRequestNotification",
+}
+
+
+def judge_by(name: str, value: object) -> None:
+    """Fail unless the schema has this."""
+    judged: Any = jsonschema
+    judged.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]}).validate(value)
+
+
+class Editor:
+    """A client of one process, which has a Python of its own: what it does with its descriptors is tried as it is."""
+
+    def __init__(self, world: World, *options: str) -> None:
+        read_in, self._write = os.pipe()
+        self._read, write_out = os.pipe()
+        self.world = world
+        self.agent: Agent = world.start(
+            "acp", "-m", world.model, *options, stdin_from=Path(f"/proc/self/fd/{read_in}"), stdout=write_out, cold=True
+        )
+        os.close(read_in)
+        os.close(write_out)
+        self.lines: list[dict[str, Any]] = []
+        self._rest = b""
+        self._asked: dict[int, str] = {}
+        self._next = 0
+
+    # --- out ----------------------------------------------------------------------------------------------------
+
+    def send(self, *messages: dict[str, Any] | bytes) -> None:
+        """Send messages, or lines as they are, in one packet."""
+        lines = [m if isinstance(m, bytes) else json.dumps({"jsonrpc": "2.0", **m}).encode() + b"\n" for m in messages]
+        rest = memoryview(b"".join(lines))
+        while rest:
+            rest = rest[os.write(self._write, rest) :]
+
+    def request(self, method: str, **params: Any) -> dict[str, Any]:
+        """Return a request, to be sent."""
+        self._next += 1
+        self._asked[self._next] = method
+        return {"id": self._next, "method": method, "params": params}
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a request and return its answer."""
+        asked = self.request(method, **params)
+        self.send(asked)
+        return self.answer(asked)
+
+    def opened(self) -> str:
+        """Initialize, open a session, and return its id."""
+        self.ask("initialize", protocolVersion=1, clientCapabilities={})
+        return str(self.ask("session/new", cwd=str(self.world.folder), mcpServers=[])["result"]["sessionId"])
+
+    def prompt(self, session: str, text: str) -> dict[str, Any]:
+        """Send a prompt and return its request."""
+        asked = self.request("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+        self.send(asked)
+        return asked
+
+    def cancel(self, session: str) -> None:
+        self.send(cancelled(session))
+
+    # --- in -----------------------------------------------------------------------------------------------------
+
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return the only answer to a request, as soon as it is there."""
+        return self.until(lambda line: "method" not in line and line["id"] == asked["id"])
+
+    def until(self, found: Callable[[dict[str, Any]], bool], seconds: float = HANGS) -> dict[str, Any]:
+        """Return the first line of which this is true."""
+        looked, end = 0, time.monotonic() + seconds
+        while True:
+            for line in self.lines[looked:]:
+                looked += 1
+                if found(line):
+                    return line
+            assert time.monotonic() < end, f"no such line came; the last were {self.lines[-5:]}"
+            assert self.more(0.1), f"the agent has closed its end; the last were {self.lines[-5:]}"
+
+    def more(self, seconds: float) -> bool:
+        """Take what has come within this time. Return whether more may come."""
+        if not select.select([self._read], [], [], seconds)[0]:
+            return True
+        chunk = os.read(self._read, 1 << 16)
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        for each in whole:
+            line = json.loads(each)
+            self._judge(line)
+            self.lines.append(line)
+        return bool(chunk)
+
+    def updates(self, kind: str) -> list[dict[str, Any]]:
+        """Return the updates of a kind, in order."""
+        said = [line["params"]["update"] for line in self.lines if line.get("method") == "session/update"]
+        return [each for each in said if each["sessionUpdate"] == kind]
+
+    def text(self, kind: str = "agent_message_chunk") -> str:
+        return "".join(each["content"]["text"] for each in self.updates(kind))
+
+    def permission(self, count: int = 1) -> dict[str, Any]:
+        """Return the question of this number, as soon as it is asked."""
+        return self.until(lambda _: len(self.questions) >= count) and self.questions[count - 1]
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line.get("method") == "session/request_permission"]
+
+    def choose(self, question: dict[str, Any], option: str) -> None:
+        """Answer a question."""
+        outcome = {"outcome": "selected", "optionId": option}
+        self.send({"id": question["id"], "result": {"outcome": outcome}})
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    def leave(self) -> Ran:
+        """Close the editor's end, take every line, and return how the agent ended."""
+        os.close(self._write)
+        while self.more(HANGS):
+            pass
+        os.close(self._read)
+        return self.agent.wait()
+
+    def vanish(self) -> Ran:
+        """Close both ends at once, as a killed editor does."""
+        os.close(self._read)
+        os.close(self._write)
+        return self.agent.wait()
+
+    def killed(self) -> Ran:
+        """Kill the agent, and take what it had written."""
+        ran = self.agent.kill()
+        while self.more(HANGS):
+            pass
+        os.close(self._read)
+        os.close(self._write)
+        return ran
+
+    def _judge(self, line: dict[str, Any]) -> None:
+        assert line["jsonrpc"] == "2.0"
+        judge_by("RequestId", line.get("id"))
+        if "method" in line:
+            assert ("id" in line) == (line["method"] == "session/request_permission")
+            judge_by(CALLED[line["method"]], line["params"])
+        elif "error" in line:
+            judge_by("Error", line["error"])
+        else:
+            judge_by(ANSWERS[self._asked[line["id"]]], line["result"])
+            assert not any("method" not in each and each["id"] == line["id"] for each in self.lines), "answered twice"
+
+
+def cancelled(session: str) -> dict[str, Any]:
+    """Return the notification that cancels what runs in a session."""
+    return {"method": "session/cancel", "params": {"sessionId": session}}
