@@ -7,7 +7,7 @@ from collections.abc import Container
 from pathlib import Path
 
 import pytest
-from test_app import showing, start, until
+from test_app import showing, start, until, visible
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import OptionList
@@ -44,11 +44,6 @@ def ask(screen: HoldfastApp, plan: Plan, *, why: str = "why") -> list[tuple[str,
     screen.controller.agent.answer = keep
     screen._hear(ApprovalRequested(CallPart(id="c", name="x", arguments="{}"), plan, why))
     return answered
-
-
-def visible(screen: HoldfastApp) -> str:
-    strips = screen.screen._compositor.render_strips()
-    return "\n".join(strip.text.rstrip() for strip in strips)
 
 
 async def read_through(screen: HoldfastApp, pilot: Pilot[int]) -> str:

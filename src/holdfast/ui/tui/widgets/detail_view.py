@@ -81,10 +81,12 @@ class DetailView(ScrollView, can_focus=True):
         self.set_interval(_TICK, self._tick)
 
     def on_resize(self) -> None:
-        """Fold to the new width."""
+        """Fold to the new width, and draw what came into view."""
         if self._drawn_at != self._columns:
             self._arrange()
-        self.refresh()  # lines that an earlier size had are kept: they would come back as they were
+        else:
+            self._settle()
+            self.refresh()
 
     def notify_style_update(self) -> None:
         """Draw in the colours of the current theme."""
