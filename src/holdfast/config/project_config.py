@@ -41,9 +41,9 @@ class ProjectFile(msgspec.Struct, frozen=True):
     def config(self) -> ProjectConfig:
         """Decode it. Raise `ConfigInvalid` with file, key and reason."""
         config = decoded(self.raw, ProjectConfig, name=str(self.path))
-        if config.allow.patterns:
-            from holdfast.tools.approval_patterns import unmatchable  # noqa: PLC0415 - tables, for a file that allows
         for pattern in config.allow.patterns:
+            from holdfast.tools.approval_patterns import unmatchable  # noqa: PLC0415 - tables, for a file that allows
+
             if why := unmatchable(pattern):
                 raise ConfigInvalid(
                     f"Config {str(self.path)!r} has an invalid [allow] pattern. {why} Fix or remove it."
@@ -62,6 +62,17 @@ def project_file(cwd: Path, own: Path) -> ProjectFile | None:
         path = folder / CONFIG_PATH
         if os.path.lexists(path) and not (own.exists() and path.exists() and path.samefile(own)):
             return ProjectFile(folder, read_settings_file(path, "Project config"))
+        if folder == top:
+            break
+    return None
+
+
+def nearest(cwd: Path, name: str) -> Path | None:
+    """Return the nearest file called `name` from `cwd` up to the root of the repository, None if there is none."""
+    top = repository(cwd) or cwd
+    for folder in (cwd, *cwd.parents):
+        if (path := folder / name).exists():
+            return path
         if folder == top:
             break
     return None

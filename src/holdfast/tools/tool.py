@@ -98,7 +98,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     parts, None if the tool has not looked; `spool` (a file name in the workspace's spool folder) is the live output,
     `kept` the file that will have all of it, "" if none will. `run` may be called once. In the `background` it goes on
     while the turn does. `release`, if any, is called when a running command is moved there: its time limit is lifted.
-    `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode.
+    `presents` is whether `detail` is a plan of the model, in Markdown: the user is then asked in every mode. `tool` is
+    the name that rules know, "" for that of the called tool.
     """
 
     effect: Effect
@@ -119,6 +120,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
     reads: tuple[str, ...] = ()
     presents: bool = False
+    tool: str = ""
 
     @property
     def files(self) -> tuple[FileChange, ...]:

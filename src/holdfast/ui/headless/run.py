@@ -80,9 +80,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     for notice in filter(None, (*options.notices, options.unread)):
         debug_log_note(notice)
     session = _session(options)
-    if options.config.pid_namespace:
-        session.toolbox.contain()
-    session.toolbox.may_fetch(options.config.fetch.addresses)
+    options.prepare(session.toolbox)
     try:
         with debug_log(options, session.id, say=debug_log_note) as log:
             return _run(options, session, prompt, log)
@@ -111,6 +109,10 @@ def _session(options: RunOptions) -> OpenSession:
     refuse_unpriced(options)
     preload(options.endpoint(options.model))
     if summary is None:
+        if options.mcp is not None:
+            from holdfast.ui.startup.mcp_servers import ask_new_servers  # noqa: PLC0415 - if there are servers
+
+            ask_new_servers(options.mcp, options.cwd)
         settings = options.settings_of(options.model)
         return create(
             options.catalog,
@@ -119,6 +121,7 @@ def _session(options: RunOptions) -> OpenSession:
             settings=settings,
             tools=chosen_tools(options.model, dialect=options.config.edit_tool),
             instructions=options.instructions,
+            remote=options.remote_schemas(),
         )
     return fork(options.catalog, summary) if options.fork else resume(options.catalog, summary)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.config.permission_lists import ClaudeProject, claude_project
-from holdfast.config.project_config import ProjectFile, project_file
+from holdfast.config.project_config import ProjectFile, nearest, project_file
 from holdfast.config.project_decisions import APPROVALS, Project
 from holdfast.config.settings import PermissionLists, ProjectConfig
 from holdfast.errors import ConfigInvalid
@@ -34,6 +34,11 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
         project = _claude_of(environ, cwd)
         if project is not None:
             claude_decisions(environ, project).set_trust(project.digest, trusted=trusted)
+    with suppress(ConfigInvalid):
+        if nearest(cwd, ".mcp.json") is not None:
+            from holdfast.ui.startup.mcp_servers import judge_servers  # noqa: PLC0415 - few projects have servers
+
+            judge_servers(environ, cwd, trusted=trusted)
 
 
 AskTrust = Callable[[Path, msgspec.Struct], bool]

@@ -350,8 +350,11 @@ class SessionController:
             catalog, cwd, model, settings = self.catalog, self.cwd, self._chosen, self._settings
             self._is_open = True
             own, tools = self.options.instructions, chosen_tools(model, dialect=self._start.config.edit_tool)
+            remote = self.options.remote_schemas  # what is known when the session is made
             self.agent.open(
-                lambda: create(catalog, cwd=cwd, model=model, settings=settings, tools=tools, instructions=own)
+                lambda: create(
+                    catalog, cwd=cwd, model=model, settings=settings, tools=tools, instructions=own, remote=remote()
+                )
             )
 
     def _check_writable(self) -> None:
