@@ -20,9 +20,7 @@ from typing import Any
 Send = Callable[[dict[str, Any]], None]
 _LOCK = threading.Lock()
 
-IMAGE = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 def tool(name: str, **properties: Any) -> dict[str, Any]:
@@ -45,7 +43,7 @@ def tools(kind: str, marker: Path) -> list[dict[str, Any]]:
     return [tool(name, text={"type": "string"}) for name in names]
 
 
-def answer(kind: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def answer(kind: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:  # noqa: PLR0911 - one for each tool
     match name:
         case "echo" | "other" | "tool007":
             return text(f"echo {arguments.get('text', '')}")
@@ -63,6 +61,11 @@ def answer(kind: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
             return text(f"{kind} {name}")
 
 
+def say(what: str) -> None:
+    sys.stdout.write(what + "\n")
+    sys.stdout.flush()
+
+
 def text(what: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": what}]}
 
@@ -73,15 +76,14 @@ def serve(kind: str, marker: Path) -> None:
         child = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         marker.write_text(f"{os.getpid()} {child.pid}\n")
     if kind == "banners":
-        print("Welcome to the banner server!\n\n  version 1", flush=True)
+        say("Welcome to the banner server!\n\n  version 1")
     if kind == "noisy":
         for number in range(1000):
-            print(f"line {number}")
-        sys.stdout.flush()
+            say(f"line {number}")
     if kind == "mute":
         time.sleep(600)
     if kind == "broken":
-        print("no such database", file=sys.stderr)
+        sys.stderr.write("no such database\n")
         sys.exit(4)
 
     def send(message: dict[str, Any]) -> None:
@@ -91,7 +93,7 @@ def serve(kind: str, marker: Path) -> None:
 
     for line in sys.stdin:
         if kind == "banners":
-            print("debug: got a line", flush=True)
+            say("debug: got a line")
         one(kind, json.loads(line), send, marker)
     while kind == "stubborn":
         time.sleep(600)
@@ -111,7 +113,8 @@ def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
             with marker.with_suffix(".calls").open("a") as file:
                 file.write(name + "\n")
             if name == "die":
-                print("about to die", file=sys.stderr, flush=True)
+                sys.stderr.write("about to die\n")
+                sys.stderr.flush()
                 os._exit(3)
             if name == "refuse":
                 send({"id": own, "error": {"code": -32602, "message": "bad arguments"}})

@@ -86,7 +86,7 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             from holdfast.ui.commands import check  # noqa: PLC0415 - only what the command needs
 
             return check.main(command, list(argv[1:]))
-        case ["demo" | "setup" | "config" | "doctor" | "models" | "completion" as command]:
+        case ["demo" | "setup" | "config" | "doctor" | "mcp" | "models" | "completion" as command]:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
             from holdfast.errors import UsageError  # noqa: PLC0415 - only what the command needs
@@ -123,7 +123,7 @@ def _unknown(word: str) -> str:
     return f"Unknown command {word!r}. {hint} All commands: holdfast --help."
 
 
-def _main_of(command: Literal["demo", "setup", "config", "doctor", "models", "completion"]) -> _Main:
+def _main_of(command: Literal["demo", "setup", "config", "doctor", "mcp", "models", "completion"]) -> _Main:
     """Return the main function of a command; imports only that command."""
     match command:
         case "demo":
@@ -134,6 +134,8 @@ def _main_of(command: Literal["demo", "setup", "config", "doctor", "models", "co
             from holdfast.ui.commands.config import main  # noqa: PLC0415 - only what the command needs
         case "doctor":
             from holdfast.ui.commands.doctor import main  # noqa: PLC0415 - only what the command needs
+        case "mcp":
+            from holdfast.ui.commands.mcp import main  # noqa: PLC0415 - only what the command needs
         case "models":
             from holdfast.ui.commands.models import main  # noqa: PLC0415 - only what the command needs
         case "setup":

@@ -176,9 +176,7 @@ async def test_a_server_over_http(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, str(SERVER), "http", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = over_http(port)
     try:
         await asyncio.to_thread(lambda: eventually(lambda: reachable(port)))
         server = McpServer(name="srv", url=f"http://127.0.0.1:{port}/mcp", headers={"X-Own": "1"})
@@ -192,6 +190,11 @@ async def test_a_server_over_http(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def over_http(port: int) -> subprocess.Popen[bytes]:
+    null = subprocess.DEVNULL
+    return subprocess.Popen([sys.executable, str(SERVER), "http", str(port)], stdout=null, stderr=null)
 
 
 def reachable(port: int) -> bool:

@@ -88,7 +88,7 @@ class Connection:
             await asyncio.wait({task}, timeout=_LETS_GO)
             why = f"it did not answer within {OPENS_WITHIN:.0f} s"
             error = task.exception() if task.done() and not task.cancelled() else None
-            if error is not None and (self._process is None or isinstance(error, MCPError) and not _is_end(error)):
+            if error is not None and (self._process is None or (isinstance(error, MCPError) and not _is_end(error))):
                 why = _reason(error)
             elif self._over.is_set():
                 why = await self._end_of_server()
