@@ -100,7 +100,8 @@ def serve(kind: str, marker: Path) -> None:
 
 
 def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
-    own, method, given = message.get("id"), message.get("method"), message.get("params") or {}
+    own, method = message.get("id"), message.get("method")
+    given: dict[str, Any] = message.get("params") or {}
     match method:
         case "initialize":
             info = {"name": kind, "version": "1.0"}
@@ -109,7 +110,8 @@ def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
         case "tools/list":
             send({"id": own, "result": {"tools": tools(kind, marker)}})
         case "tools/call":
-            name = given["name"]
+            name: str = given["name"]
+            arguments: dict[str, Any] = given.get("arguments") or {}
             with marker.with_suffix(".calls").open("a") as file:
                 file.write(name + "\n")
             if name == "die":
@@ -119,7 +121,7 @@ def one(kind: str, message: dict[str, Any], send: Send, marker: Path) -> None:
             if name == "refuse":
                 send({"id": own, "error": {"code": -32602, "message": "bad arguments"}})
             elif name != "slow":
-                send({"id": own, "result": answer(kind, name, given.get("arguments") or {})})
+                send({"id": own, "result": answer(kind, name, arguments)})
         case "notifications/cancelled":
             with marker.with_suffix(".calls").open("a") as file:
                 file.write("cancelled\n")

@@ -80,13 +80,12 @@ def server_file(path: Path) -> ServerFile:
 
 def server_of_entry(name: str, entry: bytes, *, source: str) -> McpServer | None:
     """Return the server of one entry in JSON, None if it is disabled; raises `ConfigInvalid` with its name and why."""
-    refused = f"MCP server {name!r} in {source!r} is not used: "
     try:
         found = msgspec.json.decode(entry, type=ServerEntry)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigInvalid(f"{refused}{error}. Fix that entry.") from error
+        raise ConfigInvalid(f"MCP server {name!r} in {source!r} is not used: {error}. Fix that entry.") from error
     if why := _fault(name, found):
-        raise ConfigInvalid(f"{refused}{why}")
+        raise ConfigInvalid(f"MCP server {name!r} in {source!r} is not used: {why.rstrip('.')}. Fix that entry.")
     if found.disabled:
         return None
     return McpServer(

@@ -1,8 +1,8 @@
-"""One connection to an MCP server, spoken by the official SDK over our own transport and process.
+"""One connection to an MCP server: the official SDK speaks, over a transport and a process that are ours.
 
-How it works. The SDK's client lives in a task of the connection, from the handshake to the end. A call runs in a task
-of its own, so that nothing that the SDK waits for delays a stop: the stop cancels that task, which tells the server,
-and goes on. A connection that has ended is never used again; the next call makes a new one.
+How it works. The SDK's client lives in one task, from the handshake to the end. Each call runs in another task, so that
+nothing that the SDK waits for delays a stop: the stop cancels that task, which tells the server, and goes on. A
+connection that has ended is never used again; the next call makes a new one.
 
 What is known of a call is what was sent. Before its request was written, nothing was sent. After that, only an answer
 says what happened: a server that ends, does not answer or is asked to stop leaves an unknown effect, `interrupted`. No
@@ -33,7 +33,7 @@ from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.mcp.tool_names import ListedTool
 from holdfast.tools.tool import ToolContext, ToolOutput
 
-IDLE = 300.0
+MOST_SILENCE = 300.0
 """Seconds without an answer or progress after which a call is given up."""
 
 LONGEST_CALL = 3600.0
@@ -51,7 +51,7 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())
 logging.getLogger("mcp").propagate = False
 
 
-class Connection:
+class ServerConnection:
     """A connection that is open, or was. `listed` is what the server said of itself."""
 
     def __init__(self, server: McpServer, process: ServerProcess | None) -> None:
@@ -86,13 +86,13 @@ class Connection:
             if opened.is_set():
                 return
             await asyncio.wait({task}, timeout=_LETS_GO)
-            why = f"it did not answer within {OPENS_WITHIN:.0f} s"
+            why = f"It did not answer within {OPENS_WITHIN:.0f} s."
             error = task.exception() if task.done() and not task.cancelled() else None
             if error is not None and (self._process is None or (isinstance(error, MCPError) and not _is_end(error))):
                 why = _reason(error)
             elif self._over.is_set():
                 why = await self._end_of_server()
-            raise ToolFailed(why)
+            raise _not_opened(why)
         finally:
             ready.cancel()
             over.cancel()
@@ -142,7 +142,7 @@ class Connection:
         hard = self._server.timeout or LONGEST_CALL
         try:
             while not task.done():
-                left = min(since + hard, heard + max(IDLE, self._server.timeout or 0)) - loop.time()
+                left = min(since + hard, heard + max(MOST_SILENCE, self._server.timeout or 0)) - loop.time()
                 if stopped.done():
                     return await self._given_up(task, f"MCP server {self._server.name!r} was asked to stop.")
                 if left <= 0:
@@ -204,6 +204,10 @@ class Connection:
             self._task.cancel()
         if self._process is not None:
             await self._process.end(within)
+
+
+def _not_opened(why: str) -> ToolFailed:
+    return ToolFailed(why)
 
 
 async def _asked(client: Client, tool: str, arguments: dict[str, object], progress: Callable[..., object]) -> bytes:

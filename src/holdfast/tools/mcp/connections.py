@@ -21,13 +21,13 @@ from holdfast.system.threads import in_daemon
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, started
 from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
-from holdfast.tools.mcp.tool_names import ListedTool, model_names, server_word
+from holdfast.tools.mcp.tool_names import ListedTool, names_for_model, server_word
 from holdfast.tools.process.launch import SUPERVISOR
 from holdfast.tools.process.supervisor_client import Supervisor
 from holdfast.tools.tool import ToolContext, ToolOutput
 
 if TYPE_CHECKING:
-    from holdfast.tools.mcp.connection import Connection
+    from holdfast.tools.mcp.connection import ServerConnection
 
 _SERVERS = f"{SUPERVISOR}-servers"
 _STARTS = 3
@@ -50,7 +50,7 @@ class McpConnections:
         self._stored = StoredTools(settings.lists)
         self._folder, self._spool, self._root = folder, spool, root
         self._supervisor = Supervisor(folder, _SERVERS)
-        self._opening: dict[str, asyncio.Task[Connection]] = {}
+        self._opening: dict[str, asyncio.Task[ServerConnection]] = {}
         self._starts: dict[str, list[float]] = {}
         self._number = 0
 
@@ -65,7 +65,7 @@ class McpConnections:
     async def call(self, server: str, name: str, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
         """Call the tool that models call `name` and return its output; raises `ToolFailed`."""
         connection = await self._connected(server, context.stop)
-        tools = model_names(server, connection.listed.tools)
+        tools = names_for_model(server, connection.listed.tools)
         if (tool := tools.get(name)) is None:
             raise ToolFailed(
                 f"MCP server {server!r} does not offer {name!r} (it offers {_some(tools)}). Nothing was sent."
@@ -77,7 +77,7 @@ class McpConnections:
         lists = {name: self._stored.get(server) for name, server in self.servers.items()}
         return {name: listed.tools for name, listed in lists.items() if listed is not None}
 
-    async def _connected(self, server: str, stop: asyncio.Event) -> Connection:
+    async def _connected(self, server: str, stop: asyncio.Event) -> ServerConnection:
         """Return an open connection, waiting for it until `stop` is set; raises `ToolFailed`."""
         opening = self._opening.get(server)
         if opening is None or (opening.done() and _is_over(opening)):
@@ -107,7 +107,7 @@ class McpConnections:
             )
         self._starts[server] = [*starts, now]
 
-    async def _open(self, server: McpServer, before: asyncio.Task[Connection] | None) -> Connection:
+    async def _open(self, server: McpServer, before: asyncio.Task[ServerConnection] | None) -> ServerConnection:
         if before is not None and not before.cancelled() and before.exception() is None:
             await before.result().close(0.0)
         expanded = server.expanded(os.environ)
@@ -149,19 +149,19 @@ class McpConnections:
         await self._supervisor.close()
 
 
-def _connection_type() -> type[Connection]:
+def _connection_type() -> type[ServerConnection]:
     """Return the class, whose import loads the SDK; raises `ToolFailed` if it is not installed."""
     try:
-        from holdfast.tools.mcp.connection import Connection  # noqa: PLC0415 - more than a second, when a server is needed
+        from holdfast.tools.mcp.connection import ServerConnection  # noqa: PLC0415 - more than a second, when a server is needed
     except ImportError as error:
         raise ToolFailed(
             "MCP servers need the package 'mcp', which is not installed. Install it: pip install 'holdfast[mcp]'. "
             "Nothing was sent."
         ) from error
-    return Connection
+    return ServerConnection
 
 
-def _is_over(opening: asyncio.Task[Connection]) -> bool:
+def _is_over(opening: asyncio.Task[ServerConnection]) -> bool:
     return opening.cancelled() or opening.exception() is not None or opening.result().is_over
 
 
@@ -171,4 +171,5 @@ def _some(names: Mapping[str, object]) -> str:
 
 
 def _ended(sentence: str) -> str:
-    return sentence if sentence.endswith((".", "\n")) else f"{sentence}."
+    told = sentence.removesuffix(" Nothing was sent.")
+    return told if told.endswith((".", "\n")) else f"{told}."

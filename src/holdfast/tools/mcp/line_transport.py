@@ -83,7 +83,7 @@ async def _read(
             pieces, size = [], 0
             if not whole.strip():
                 continue
-            message = parsed(whole)
+            message = message_of_line(whole)
             if message is not None:
                 in_a_row = 0
                 await deliver.send(message)
@@ -100,7 +100,7 @@ async def _read(
             return
 
 
-def parsed(line: bytes) -> SessionMessage | None:
+def message_of_line(line: bytes) -> SessionMessage | None:
     """Return the message in a line, None if there is none."""
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))

@@ -21,15 +21,15 @@ from holdfast.tools.mcp.tool_names import (
     PREFIX,
     ListedTool,
     declarations,
-    model_names,
+    declared_tokens,
+    names_for_model,
     server_of,
     server_prefix,
-    tokens_of,
 )
 from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 from holdfast.tools.truncation import cap
 
-MOST_TOKENS = 5_000
+MOST_DECLARED_TOKENS = 5_000
 """Tokens that the declarations of all servers may take together; the tools of further servers are found on demand."""
 
 MOST_DECLARED = 90
@@ -46,9 +46,9 @@ def session_schemas(servers: Sequence[McpServer], stored: StoredTools) -> tuple[
     known = [(name, declarations(name, listed.tools)) for name, listed in lists.items() if listed is not None]
     declared: list[ToolSchema] = []
     left_out = [name for name, listed in lists.items() if listed is None]
-    for name, schemas in sorted(known, key=lambda each: (tokens_of(each[1]), each[0])):
+    for name, schemas in sorted(known, key=lambda each: (declared_tokens(each[1]), each[0])):
         together = (*declared, *schemas)
-        if tokens_of(together) > MOST_TOKENS or len(together) > MOST_DECLARED:
+        if declared_tokens(together) > MOST_DECLARED_TOKENS or len(together) > MOST_DECLARED:
             left_out.append(name)
         else:
             declared += schemas
@@ -149,10 +149,10 @@ class _Call(_Remote):
         given = _object(arguments)
         name, own = given.get("tool"), given.get("arguments", {})
         if not isinstance(name, str) or not name.startswith(PREFIX):
-            raise ToolFailed(f"`tool` is missing (expected a name that {FIND} returned). Nothing was sent.")
+            raise ToolFailed(f"Argument `tool` is missing (expected a name that {FIND} returned). Nothing was sent.")
         own = _object(own) if isinstance(own, str) else own
         if not isinstance(own, dict):
-            raise ToolFailed("`arguments` is not an object. Nothing was sent.")
+            raise ToolFailed("Argument `arguments` is not an object. Nothing was sent.")
         return self._planned(name, {str(key): value for key, value in own.items()})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
 
 
@@ -187,7 +187,7 @@ class _Find(_Remote):
 def found_text(server: str, tools: Sequence[ListedTool], query: str) -> str:
     """Return the tools that match a query best first, with their parameters; all by name alone without a query."""
     words = query.lower().split()
-    named = model_names(server, tools)
+    named = names_for_model(server, tools)
     if not words:
         lines = [f"{name}: {_first_line(tool.description)}" for name, tool in named.items()]
         return f"Server {server} has {len(named)} tools.\n" + "\n".join(lines)

@@ -115,7 +115,7 @@ async def started(supervisor: Supervisor, command: ServerCommand, *, call: str, 
 
 def _joined(joined: asyncio.Task[tuple[socket.socket, object]], run: asyncio.Task[CommandFinished]) -> socket.socket:
     if not joined.done():
-        raise ToolFailed(f"its process did not start{_why(run)}")
+        raise ToolFailed(f"Its process did not start{_why(run)}. Nothing was sent.")
     return joined.result()[0]
 
 

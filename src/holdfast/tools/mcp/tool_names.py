@@ -17,7 +17,7 @@ from holdfast.tool_calls import ToolSchema
 from holdfast.tools.truncation import cap
 
 PREFIX = "mcp__"
-LONGEST_NAME = 64
+LONGEST_TOOL_NAME = 64
 """The longest name of a tool that every provider accepts."""
 
 LONGEST_SERVER = 40
@@ -52,10 +52,10 @@ def server_prefix(server: str) -> str:
 def model_name(server: str, tool: str) -> str:
     """Return the name under which a model calls a tool; one that is too long is cut and ends with a hash."""
     own = f"{server_prefix(server)}{_OTHER.sub('_', tool)}"
-    return own if len(own) <= LONGEST_NAME else _hashed(own, f"{server}\0{tool}")
+    return own if len(own) <= LONGEST_TOOL_NAME else _hashed(own, f"{server}\0{tool}")
 
 
-def model_names(server: str, tools: Iterable[ListedTool]) -> Mapping[str, ListedTool]:
+def names_for_model(server: str, tools: Iterable[ListedTool]) -> Mapping[str, ListedTool]:
     """Return the tools of a server by the names under which models call them, sorted by the server's names.
 
     Two tools never share a name: of those that would, all but the first end with a hash.
@@ -85,7 +85,7 @@ def declarations(server: str, tools: Iterable[ListedTool]) -> tuple[ToolSchema, 
             ),
             parameters=object_schema(tool.parameters),
         )
-        for name, tool in model_names(server, tools).items()
+        for name, tool in names_for_model(server, tools).items()
     )
 
 
@@ -96,7 +96,7 @@ def object_schema(schema: Mapping[str, object]) -> dict[str, object]:
     return {"type": "object", "properties": properties if isinstance(properties, dict) else {}, **kept}
 
 
-def tokens_of(schemas: Sequence[ToolSchema]) -> int:
+def declared_tokens(schemas: Sequence[ToolSchema]) -> int:
     """Return about how many tokens the declarations take."""
     return sum(len(msgspec.json.encode(each)) for each in schemas) // 4
 

@@ -21,7 +21,7 @@ from holdfast.tools.mcp.connections import McpSettings
 from holdfast.tools.mcp.mcp_tools import session_schemas
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
-from holdfast.tools.mcp.tool_names import model_names
+from holdfast.tools.mcp.tool_names import names_for_model
 from holdfast.ui.startup.arguments import Arguments, Parser
 from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, own_server_path
 from holdfast.ui.startup.session_choice import working_directory
@@ -110,7 +110,7 @@ def listed_lines(settings: McpSettings | None) -> list[str]:
         found = stored.get(each)
         what = "tools not known yet"
         if found is not None:
-            tools = model_names(each.name, found.tools)
+            tools = names_for_model(each.name, found.tools)
             how = "declared" if declared.issuperset(tools) else "on demand"
             what = f"{len(tools)} tools, {how}"
         rows.append((single_line(each.name), what, single_line(each.shown), home(each.source)))
@@ -153,7 +153,7 @@ def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
         print(f"holdfast: {answer}", file=sys.stderr)
         return EXIT_FAILED
     print(single_line(f"{server.name}: {answer.version.strip() or 'unnamed'}, protocol {answer.protocol}"))
-    for name, tool in model_names(server.name, answer.tools).items():
+    for name, tool in names_for_model(server.name, answer.tools).items():
         print(f"  {name}  {single_line(next(iter(tool.description.splitlines()), ''))}")
     return EXIT_OK
 

@@ -13,18 +13,16 @@ import msgspec
 
 from holdfast.config.mcp_servers import (
     OWN_FILE,
-    PROJECT_FILE,
     ServerFile,
     project_server_path,
     server_file,
     together,
 )
-from holdfast.config.project_decisions import Project
 from holdfast.errors import ConfigInvalid
 from holdfast.system.user_directories import homes
 from holdfast.tools.mcp.connections import McpSettings
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.project_trust import TRUST_IT, AskTrust, stored_decisions
+from holdfast.ui.startup.project_trust import TRUST_IT, AskTrust, server_decisions
 
 HEADLESS_WAIT = 10.0
 """Seconds that the first run with a server waits for the list of its tools."""
@@ -68,15 +66,8 @@ def own_server_path(environ: Mapping[str, str]) -> Path:
     return homes(environ).config.with_name(OWN_FILE)
 
 
-def judge_servers(environ: Mapping[str, str], cwd: Path, *, trusted: bool) -> None:
-    """Store the trust decision of an option for the project's servers as they are now. Raise `StorageFailed`."""
-    path = project_server_path(cwd)
-    if path is not None:
-        _decisions(environ, path).set_trust(server_file(path).digest, trusted=trusted)
-
-
 def ask_new_servers(settings: McpSettings, cwd: Path) -> None:
-    """Ask the servers whose tools are not known yet for them, for at most HEADLESS_WAIT. A failure is told later."""
+    """Ask the servers whose tools are not known yet, for at most HEADLESS_WAIT. A failure is reported later."""
     from holdfast.tools.mcp.discovery import ask_servers, unknown_servers  # noqa: PLC0415 - once for each server
 
     new = unknown_servers(settings)
@@ -96,7 +87,7 @@ def _projects(
     file = _read(path, say) if path is not None else None
     if file is None or not file.servers:
         return file
-    decisions = _decisions(environ, file.path)
+    decisions = server_decisions(environ, file.path)
     trusted = decisions.trusts(file.digest)
     if trusted is None and ask is not None and not decisions.unread:
         shown = tuple(f"{each.name}: {each.shown}" for each in file.servers)
@@ -114,7 +105,3 @@ def _read(path: Path, say: Callable[[str], None]) -> ServerFile | None:
     except ConfigInvalid as error:  # a broken file must not stop the session
         say(f"{error} Its servers are not used.")
         return None
-
-
-def _decisions(environ: Mapping[str, str], path: Path) -> Project:
-    return Project(stored_decisions(environ), path.parent / PROJECT_FILE)

@@ -26,7 +26,7 @@ class ServerLists:
         self._waited = False
 
     async def begin(self) -> None:
-        """Begin to ask, if there is anybody to ask."""
+        """Begin to ask, if a server is configured."""
         if self._options.mcp is not None:
             self._task = asyncio.create_task(self._ask(self._options.mcp), name="mcp lists")
 
